@@ -1,0 +1,106 @@
+"""Message <-> line.  A line here is text without its line feed.
+
+A bot's line is taken apart strictly, as the course's own engine does (docs/protocol.md), but
+each way of getting it wrong has a word and a sentence of its own: the reader of the sentence is a
+student whose bot has just lost.
+"""
+
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.messages import SWAP_WORD, BotMessage, Change, End, Move, Next, RefereeMessage, Start, Swap
+
+ENCODING = "utf-8"
+"""Lines are ASCII; bytes that are not are kept readable for the log and then refused."""
+
+_MOVE = "MOVE"
+_EXPECTED = "expected 'MOVE;<move>' or 'SWAP'"
+
+
+def decode_bytes(raw: bytes) -> str:
+    """Turn a line's bytes into text that can be logged: bytes that are not UTF-8 become ``\\xNN``."""
+    return raw.decode(ENCODING, "backslashreplace")
+
+
+def encode(message: RefereeMessage | BotMessage) -> str:
+    """Write a message as a line, without the line feed.
+
+    Raises LocalProtocolError if a field could not be told apart again by the reader.
+    """
+    match message:
+        case Change(move, board, following):
+            line = f"CHANGE;{_field(move)};{_field(board)};{following}"
+        case Move(move):
+            line = f"{_MOVE};{_field(move)}"
+        case Start(seat):
+            line = f"START;{_field(seat)}"
+        case End():
+            line = "END"
+        case Swap():
+            line = SWAP_WORD
+    return line
+
+
+def _field(text: str) -> str:
+    if not text or ";" in text or not _is_plain(text):
+        raise LocalProtocolError(f"{text!r} cannot be a field of a message")
+    return text
+
+
+def _is_plain(text: str) -> bool:
+    """Whether all characters are printable ASCII other than the space."""
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def decode_bot_line(line: str) -> BotMessage:
+    """Read a bot's line.  Raises RemoteProtocolError with a fault word and a sentence."""
+    if line == SWAP_WORD:
+        return Swap()
+    word, separator, move = line.partition(";")
+    if word == _MOVE and separator and move and ";" not in move and _is_plain(move):
+        return Move(move)
+    raise _explain(line)
+
+
+def _explain(line: str) -> RemoteProtocolError:
+    """Find the likeliest reason why a line is none of ours; the first that fits is told."""
+    if line == "":
+        return RemoteProtocolError(
+            "blank-line", f"the line is empty; {_EXPECTED}. Does the bot print a line feed too many?"
+        )
+    if line.endswith("\r"):
+        return RemoteProtocolError(
+            "crlf",
+            "the line ends in CR LF, the line end of Windows; the protocol wants LF alone. "
+            'Print "\\n" and not println or endl on Windows '
+            '(Python: sys.stdout.reconfigure(newline="\\n"))',
+        )
+    if "\0" in line:
+        return RemoteProtocolError("nul-byte", f"the line holds a NUL byte; {_EXPECTED}")
+    if not line.isascii():
+        return RemoteProtocolError("not-ascii", f"the line holds characters that are not ASCII; {_EXPECTED}")
+    compact = "".join(line.split())
+    if compact != line and (compact == SWAP_WORD or compact.startswith(_MOVE + ";")):
+        return RemoteProtocolError("spaces", f"the line holds spaces; {_EXPECTED} with no space in it")
+    if line.upper() != line and (line.upper() == SWAP_WORD or line.upper().startswith(_MOVE)):
+        return RemoteProtocolError("lower-case", f"the protocol is in capital letters; {_EXPECTED}")
+    if line in (_MOVE, _MOVE + ";"):
+        return RemoteProtocolError("no-move", f"the move is missing; {_EXPECTED}")
+    if line.startswith(_MOVE + ";") and ";" in line[len(_MOVE) + 1 :]:
+        return RemoteProtocolError("extra-field", f"there is a field too many; {_EXPECTED}")
+    return RemoteProtocolError(
+        "unknown-message",
+        f"the line is no message of the protocol; {_EXPECTED}. "
+        "Only moves belong on standard output: print debug text to standard error",
+    )
+
+
+def decode_referee_line(line: str) -> RefereeMessage:
+    """Read a referee's line (for bots).  Raises RemoteProtocolError."""
+    match line.split(";"):
+        case ["START", seat] if seat:
+            return Start(seat)
+        case ["CHANGE", move, board, following] if move and board:
+            if following in list(Next):
+                return Change(move, board, Next(following))
+        case ["END"]:
+            return End()
+    raise RemoteProtocolError("unknown-message", f"{line!r} is no message of a referee")

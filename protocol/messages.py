@@ -1,0 +1,60 @@
+"""The messages of the protocol, as immutable values.
+
+Source: the Manchester course's protocol, docs/protocol.md.  Moves, boards and seats are texts
+here; what they mean is the game's business.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Next(StrEnum):
+    """The last field of a CHANGE: who is to move after it."""
+
+    YOU = "YOU"
+    OPPONENT = "OPP"
+    NOBODY = "END"
+    """The game is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """``START;<seat>``: the game begins, and this is your seat."""
+
+    seat: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``CHANGE;<move>;<board>;<next>``: a move was made, this is the board after it."""
+
+    move: str
+    board: str
+    next: Next
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """``END``: the game is over, and so is the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """``MOVE;<move>``: the bot's move."""
+
+    move: str
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """``SWAP``: the bot takes the other seat (pie rule)."""
+
+
+RefereeMessage = Start | Change | End
+"""What a referee says to a bot."""
+
+BotMessage = Move | Swap
+"""What a bot says to the referee."""
+
+SWAP_WORD = "SWAP"
+"""How a swap is written, both as a bot's line and as the move of a CHANGE."""

@@ -1,0 +1,108 @@
+"""One conversation between the referee and one bot, as a phase table.
+
+Theory of operation.  A session is in one phase at a time.  Everything that either side says is one
+of the signals below, and the table says which signals a phase allows and which phase follows.  A
+missing entry is the error: ours (LocalProtocolError) if we were to say it, the bot's
+(RemoteProtocolError) if the bot said it.  Nothing has changed after an error.
+
+The table is the course's order of messages (docs/protocol.md, "Order of messages").  Lines that a bot
+sends early are not seen here: the caller keeps them until it is that bot's turn, as the course's
+engine does.
+"""
+
+from enum import StrEnum
+
+from protocol.codec import decode_bot_line, encode
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.messages import BotMessage, Change, Move, Next, RefereeMessage, Start
+
+
+class Phase(StrEnum):
+    """Where a conversation stands."""
+
+    SILENT = "silent"
+    """Nothing was said yet."""
+    WAITING = "waiting"
+    """The bot knows its seat and waits for the opponent."""
+    THINKING = "thinking"
+    """We wait for the bot's move."""
+    REPLIED = "replied"
+    """The bot's move was taken; it is still to be told so."""
+    FINISHED = "finished"
+    """The bot was told the last move; END is still to come."""
+    CLOSED = "closed"
+    """END was said."""
+
+
+class Signal(StrEnum):
+    """What can be said, as far as the order of messages is concerned."""
+
+    START_TO_MOVE = "START to the bot that moves first"
+    START_TO_WAIT = "START to the bot that moves second"
+    CHANGE_YOU = "CHANGE ... YOU"
+    CHANGE_OPPONENT = "CHANGE ... OPP"
+    CHANGE_END = "CHANGE ... END"
+    END = "END"
+    MOVE = "MOVE"
+    SWAP = "SWAP"
+
+
+_CHANGES = {
+    Signal.CHANGE_YOU: Phase.THINKING,
+    Signal.CHANGE_OPPONENT: Phase.WAITING,
+    Signal.CHANGE_END: Phase.FINISHED,
+}
+
+TABLE: dict[Phase, dict[Signal, Phase]] = {
+    Phase.SILENT: {
+        Signal.START_TO_MOVE: Phase.THINKING,
+        Signal.START_TO_WAIT: Phase.WAITING,
+        Signal.END: Phase.CLOSED,  # the other bot was gone before the game began
+    },
+    Phase.WAITING: {**_CHANGES, Signal.END: Phase.CLOSED},
+    Phase.THINKING: {
+        Signal.MOVE: Phase.REPLIED,
+        Signal.SWAP: Phase.WAITING,  # the swapper is told nothing until the next move
+        Signal.END: Phase.CLOSED,
+    },
+    Phase.REPLIED: {**_CHANGES, Signal.END: Phase.CLOSED},
+    Phase.FINISHED: {Signal.END: Phase.CLOSED},
+    Phase.CLOSED: {},
+}
+
+_CHANGE_SIGNAL = {
+    Next.YOU: Signal.CHANGE_YOU,
+    Next.OPPONENT: Signal.CHANGE_OPPONENT,
+    Next.NOBODY: Signal.CHANGE_END,
+}
+
+
+class Session:
+    """The referee's end of the conversation with one bot."""
+
+    def __init__(self, *, moves_first: bool) -> None:
+        self._start = Signal.START_TO_MOVE if moves_first else Signal.START_TO_WAIT
+        self.phase = Phase.SILENT
+
+    def say(self, message: RefereeMessage) -> str:
+        """Return the line for a message of ours.  Raises LocalProtocolError if it may not come now."""
+        if isinstance(message, Change):
+            signal = _CHANGE_SIGNAL[message.next]
+        else:
+            signal = self._start if isinstance(message, Start) else Signal.END
+        following = TABLE[self.phase].get(signal)
+        if following is None:
+            raise LocalProtocolError(f"{signal} cannot be said while the bot is {self.phase}")
+        line = encode(message)
+        self.phase = following
+        return line
+
+    def hear(self, line: str) -> BotMessage:
+        """Take a line of the bot.  Raises RemoteProtocolError if it is malformed or may not come now."""
+        message = decode_bot_line(line)
+        signal = Signal.MOVE if isinstance(message, Move) else Signal.SWAP
+        following = TABLE[self.phase].get(signal)
+        if following is None:
+            raise RemoteProtocolError("out-of-turn", f"{signal} came while the bot was {self.phase}")
+        self.phase = following
+        return message

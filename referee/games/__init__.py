@@ -1,0 +1,1 @@
+"""Rule books: pure, standard library only."""

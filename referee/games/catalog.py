@@ -1,0 +1,56 @@
+"""All games by name: spec text -> rule book.  A new game is registered here and nowhere else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from referee.games import kalah_spec
+from referee.games.base import Game
+from referee.games.spec import Spec, SpecError, did_you_mean, parse_spec
+
+AnyGame = Game[Any, Any]
+"""A rule book whose states and moves the caller only passes on."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name that a spec text can begin with."""
+
+    about: str
+    """One line for people."""
+    board: str
+    """How the board is given: ``(PITS,SEEDS), default (7,7)``; empty if it cannot be."""
+    options: dict[str, tuple[str, str]]
+    """Option -> (its values or default, as shown; one line for people)."""
+    build: Callable[[Spec], AnyGame]
+    """Spec -> rule book; raises SpecError."""
+
+
+def _kalah_entry(preset: kalah_spec.Preset) -> Entry:
+    def default(option: kalah_spec.Option) -> str:
+        word = next(word for word, value in option.values.items() if value == preset.rules[option.field])
+        return f"{'|'.join(option.values)}, default {word}"
+
+    board = f"default ({preset.board[0]},{preset.board[1]})" if preset.board else "to be given"
+    options = {key: (default(option), option.about) for key, option in kalah_spec.OPTIONS.items()}
+    return Entry(preset.about, f"(PITS,SEEDS), {board}", options, kalah_spec.build)
+
+
+GAMES: dict[str, Entry] = {name: _kalah_entry(preset) for name, preset in kalah_spec.PRESETS.items()}
+
+DEFAULT_GAME = "manchester"
+"""What is played when nobody says: the game of the course whose protocol this is."""
+
+
+@lru_cache(maxsize=64)  # rule books are stateless; a tournament asks for the same one every game
+def parse_game(text: str) -> AnyGame:
+    """The rule book that a spec text names.  Raises SpecError with what exists."""
+    spec = parse_spec(text)
+    entry = GAMES.get(spec.name)
+    if entry is None:
+        raise SpecError(
+            f"no game {spec.name!r}{did_you_mean(spec.name, GAMES)}; there are {', '.join(GAMES)} "
+            "(`kalarena games` lists their options)"
+        )
+    return entry.build(spec)

@@ -1,0 +1,301 @@
+"""Kalah, every variant of docs/rules.md, as one parameterised rule book.
+
+The clauses K1 to K9 that comments cite are those of docs/rules.md.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from referee.games.base import IllegalMoveError, InvalidMoveError, Outcome, PositionError, Side
+
+MAX_PITS = 30
+"""Documented bound of the rule book: a board text stays below 250 bytes."""
+MAX_SEEDS = 100
+"""Documented bound of the rule book, seeds per pit at the start."""
+
+SWAP = 0
+"""The pie rule's move; every other move is a pit's number, 1 to p."""
+
+MAX_NUMBER = 2**31 - 1
+"""The course's engine reads a pit's number as a 32-bit integer; a larger one is a malformed line."""
+
+SOUTH, NORTH = 0, 1
+SEAT_NAMES = ("South", "North")
+
+
+class EndRule(StrEnum):
+    """K5: when a side without seeds ends the game."""
+
+    EITHER = "either"
+    ON_TURN = "on-turn"
+
+
+class Phase(StrEnum):
+    """What is special about the next decision."""
+
+    OPENING = "opening"
+    """The very first sowing of the game."""
+    REPEATING = "repeating"
+    """The opener's first turn goes on (K9 with pie and repeats): the swap is still to be offered."""
+    REPLY = "reply"
+    """The second player's first decision: SWAP may be played (K8)."""
+    PLAY = "play"
+    OVER = "over"
+
+
+class KalahState(NamedTuple):
+    """A position; immutable and hashable."""
+
+    board: tuple[int, ...]
+    """Seeds in the order of sowing and of the protocol: North's pits 1..p, North's store, South's
+    pits 1..p, South's store."""
+    seat: int
+    """SOUTH or NORTH: who is to move (or, in a finished game, would have been)."""
+    phase: Phase
+    swapped: bool
+    """Whether SWAP was played, so that FIRST now sits North."""
+
+
+# The text of a state: the protocol's board, then what the board alone does not show.
+_STATE = re.compile(
+    r"(?P<board>[0-9]+(?:,[0-9]+)*)"
+    r"(?:;(?P<seat>South|North)(?:;(?P<phase>opening|repeating|reply))?(?P<swapped>;swapped)?)?",
+    re.ASCII,
+)
+# MOVE;+1 and MOVE;01 are accepted by the course's engine, other digits than ASCII's are not.
+_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Kalah:
+    """The rules of one variant of Kalah (a ``Game[KalahState, int]``)."""
+
+    name: str
+    """The canonical spec text."""
+    pits: int
+    """p of K1: pits a side."""
+    seeds: int
+    """s of K1: seeds in every pit at the start."""
+    pie: bool
+    """K8."""
+    first_move_repeats: bool
+    """K9."""
+    end: EndRule
+    """K5."""
+    majority_end: bool
+    """K6."""
+    empty_capture: bool
+    """K4's option."""
+
+    swap = SWAP
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.pits <= MAX_PITS and 1 <= self.seeds <= MAX_SEEDS):
+            raise ValueError(
+                f"no board ({self.pits},{self.seeds}): pits a side are 1 to {MAX_PITS}, "
+                f"seeds a pit 1 to {MAX_SEEDS}"
+            )
+
+    @property
+    def total_seeds(self) -> int:
+        """All seeds of the board, which never change in number."""
+        return 2 * self.pits * self.seeds
+
+    def initial_state(self) -> KalahState:
+        """K1: s seeds in every pit, both stores empty, South to move."""
+        row = (self.seeds,) * self.pits + (0,)
+        return KalahState(row + row, SOUTH, Phase.OPENING, False)
+
+    def to_move(self, state: KalahState) -> Side:
+        """The player in the seat that is to move."""
+        return Side.SECOND if state.seat ^ state.swapped else Side.FIRST
+
+    def seats(self, state: KalahState) -> tuple[str, str]:
+        """South and North, exchanged after a swap."""
+        return ("North", "South") if state.swapped else ("South", "North")
+
+    def legal_moves(self, state: KalahState) -> list[int]:
+        """K2: every own pit that is not empty; K8: SWAP at the second player's first decision."""
+        board, seat, phase, _ = state
+        if phase is Phase.OVER:
+            return []
+        before_pit_1 = -1 if seat == NORTH else self.pits
+        moves = [pit for pit in range(1, self.pits + 1) if board[before_pit_1 + pit]]
+        if phase is Phase.REPLY:
+            moves.insert(0, SWAP)
+        return moves
+
+    def apply(self, state: KalahState, move: int) -> KalahState:
+        """One sowing, or the swap, with everything that follows from it."""
+        board, seat, phase, swapped = state
+        if phase is Phase.OVER:
+            raise IllegalMoveError("game-over", "the game is over")
+        if move == SWAP:
+            if phase is not Phase.REPLY:
+                raise IllegalMoveError(
+                    "swap-not-offered", "SWAP exists only as the second player's very first reply"
+                )
+            # K8: the players exchange seats; the board and the seat that is to move stay.
+            return KalahState(board, seat, Phase.PLAY, not swapped)
+        p = self.pits
+        if not 1 <= move <= p:
+            raise IllegalMoveError("no-such-pit", f"there is no pit {move}: pits are numbered 1 to {p}")
+        first = 0 if seat == NORTH else p + 1
+        origin = first + move - 1
+        seeds = board[origin]
+        if not seeds:
+            raise IllegalMoveError("empty-pit", f"pit {move} of {SEAT_NAMES[seat]} is empty")
+
+        cells = list(board)
+        store = first + p
+        size = 2 * p + 2
+        other_store = p if seat == SOUTH else size - 1
+        # K2: one seed into each following pit and the own store; the opponent's store is skipped.
+        cells[origin] = 0
+        at = origin
+        while seeds:
+            at += 1
+            if at == other_store:
+                at += 1
+            if at >= size:
+                at -= size
+                if at == other_store:
+                    at += 1
+            cells[at] += 1
+            seeds -= 1
+
+        again = False
+        if at == store:
+            # K3 extra turn; K9: perhaps not after the very first sowing.
+            again = phase is not Phase.OPENING or self.first_move_repeats
+        elif cells[at] == 1 and first <= at < store:
+            # K4 capture: opposite of pit i is pit p+1-i, hence the mirrored index.
+            opposite = 2 * p - at
+            if cells[opposite] or self.empty_capture:
+                cells[store] += cells[opposite] + 1
+                cells[opposite] = cells[at] = 0
+
+        mover = seat if again else 1 - seat
+        if self._is_over(cells, mover):
+            return KalahState(tuple(cells), mover, Phase.OVER, swapped)
+        if phase is Phase.PLAY or phase is Phase.REPLY or not self.pie:
+            following = Phase.PLAY
+        else:
+            following = Phase.REPEATING if again else Phase.REPLY  # K8, K9
+        return KalahState(tuple(cells), mover, following, swapped)
+
+    def _is_over(self, cells: list[int], mover: int) -> bool:
+        """K5 and K6, with ``mover`` to move next; collects the remaining seeds in place (K5)."""
+        p = self.pits
+        if self.majority_end:
+            half = self.total_seeds // 2
+            if cells[p] > half or cells[-1] > half:
+                return True  # K6 sweeps nothing, and comes before K5
+        north_has_none = not any(cells[:p])
+        south_has_none = not any(cells[p + 1 : -1])
+        if self.end is EndRule.EITHER:
+            over = north_has_none or south_has_none
+        else:
+            over = north_has_none if mover == NORTH else south_has_none
+        if over:
+            # K5: what remains goes to the owner of the side it lies on.  With ``on-turn`` the mover's
+            # side is empty, so "the opponent gets the rest" is the same.
+            cells[p] += sum(cells[:p])
+            cells[-1] += sum(cells[p + 1 : -1])
+            cells[:p] = cells[p + 1 : -1] = [0] * p
+        return over
+
+    def outcome(self, state: KalahState) -> Outcome | None:
+        """K7: more seeds in the store wins, equal is a draw."""
+        if state.phase is not Phase.OVER:
+            return None
+        north, south = state.board[self.pits], state.board[-1]
+        score = (north, south) if state.swapped else (south, north)
+        if score[0] == score[1]:
+            return Outcome(None, score)
+        return Outcome(Side.FIRST if score[0] > score[1] else Side.SECOND, score)
+
+    def parse_move(self, state: KalahState, text: str) -> int:
+        """A pit's number, or SWAP."""
+        if text == "SWAP":
+            return SWAP
+        if not _NUMBER.fullmatch(text):
+            raise InvalidMoveError("bad-number", f"{text!r} is not the number of a pit")
+        # A text far too long for a 32-bit number is refused before it is converted.
+        digits = text.lstrip("+-").lstrip("0")
+        number = int(digits or "0") if len(digits) <= len(str(MAX_NUMBER)) else MAX_NUMBER + 1
+        if number > MAX_NUMBER:
+            raise InvalidMoveError("number-too-large", f"{_shorten(text)} is far beyond any pit's number")
+        if number == 0 or text.startswith("-"):
+            raise InvalidMoveError(
+                "not-positive", f"{_shorten(text)} is not the number of a pit: pits are numbered from 1"
+            )
+        return number
+
+    def format_move(self, state: KalahState, move: int) -> str:
+        """``3`` or ``SWAP``."""
+        return "SWAP" if move == SWAP else str(move)
+
+    def board_text(self, state: KalahState) -> str:
+        """The board of the protocol: 2(p+1) numbers, North's pits, store, South's pits, store."""
+        return ",".join(map(str, state.board))
+
+    def format_state(self, state: KalahState) -> str:
+        """The board, the seat to move, and what else the board does not show."""
+        text = f"{self.board_text(state)};{SEAT_NAMES[state.seat]}"
+        if state.phase not in (Phase.PLAY, Phase.OVER):
+            text += f";{state.phase}"
+        return text + (";swapped" if state.swapped else "")
+
+    def parse_state(self, text: str) -> KalahState:
+        """The state of a text by ``format_state``, or of a bare board of the protocol.
+
+        A bare board is taken as: South to move, in the middle of a game (no swap is offered); the bare
+        board of the start position is the start position.
+        """
+        match = _STATE.fullmatch(text)
+        if match is None:
+            raise PositionError(
+                f"{_shorten(text)!r} is no position: expected {2 * self.pits + 2} numbers separated by commas, "
+                "then perhaps ;South or ;North, ;opening, ;repeating or ;reply, and ;swapped"
+            )
+        board = tuple(map(int, match["board"].split(",")))
+        if len(board) != 2 * self.pits + 2:
+            raise PositionError(f"a board of {self.name} has {2 * self.pits + 2} numbers, not {len(board)}")
+        if sum(board) != self.total_seeds:
+            raise PositionError(
+                f"the board holds {sum(board)} seeds, but {self.name} has {self.total_seeds}"
+            )
+        start = self.initial_state()
+        if match["seat"] is None:
+            if board == start.board:
+                return start
+            seat, phase = SOUTH, Phase.PLAY
+        else:
+            seat = SEAT_NAMES.index(match["seat"])
+            phase = Phase(match["phase"] or Phase.PLAY)
+        self._check_phase(board, seat, phase, swapped=bool(match["swapped"]))
+        cells = list(board)
+        if self._is_over(cells, seat):
+            if phase is not Phase.PLAY:
+                raise PositionError(f"the game is over in this position, so it cannot be in phase {phase}")
+            phase = Phase.OVER
+        return KalahState(tuple(cells), seat, phase, bool(match["swapped"]))
+
+    def _check_phase(self, board: tuple[int, ...], seat: int, phase: Phase, *, swapped: bool) -> None:
+        """Raise PositionError if the phase cannot be, with this board and these rules."""
+        if swapped and (phase is not Phase.PLAY or not self.pie):
+            raise PositionError("a swap can only have been played with +pie, and ends the special phases")
+        if phase is Phase.OPENING and (seat != SOUTH or board != self.initial_state().board):
+            raise PositionError("the opening phase is the start position, with South to move")
+        if phase is Phase.REPLY and not (self.pie and seat == NORTH):
+            raise PositionError("the reply phase is North's first decision under +pie")
+        if phase is Phase.REPEATING and not (self.pie and self.first_move_repeats and seat == SOUTH):
+            raise PositionError("the repeating phase is South's, under +pie with first-move-repeats")
+
+
+def _shorten(text: str, limit: int = 40) -> str:
+    """At most ``limit`` characters of a text, for a message."""
+    return text if len(text) <= limit else text[:limit] + "..."

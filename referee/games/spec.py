@@ -1,0 +1,55 @@
+"""Spec texts, ``NAME[(NUMBER,NUMBER)][+OPTION[=VALUE]...]``, taken apart; what they mean is the game's."""
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_SPEC = re.compile(
+    r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)"
+    r"(?:\((?P<board>[0-9]+(?:,[0-9]+)*)\))?"
+    r"(?P<options>(?:\+[^+]*)*)",
+    re.ASCII,
+)
+
+
+class SpecError(ValueError):
+    """A text that names no game; the message says what exists."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A spec text's parts."""
+
+    text: str
+    """The text as it was given, for messages."""
+    name: str
+    board: tuple[int, ...] | None
+    """The numbers in parentheses; None if there are none."""
+    options: dict[str, str | None]
+    """Option -> value, or None for an option without one."""
+
+
+def parse_spec(text: str) -> Spec:
+    """Take a spec text apart.  Spaces are ignored.  Raises SpecError if it is not even one in form."""
+    match = _SPEC.fullmatch("".join(text.split()))
+    if match is None:
+        raise SpecError(
+            f"{text!r} is no game: expected NAME, NAME(PITS,SEEDS) or either with +OPTION or "
+            "+OPTION=VALUE behind it, for example manchester(6,4)+end=on-turn; "
+            "`kalarena games` lists all names and options"
+        )
+    options: dict[str, str | None] = {}
+    for part in match["options"].split("+")[1:]:
+        key, separator, value = part.partition("=")
+        if key in options:
+            raise SpecError(f"{text!r}: option {key!r} is given twice")
+        options[key] = value if separator else None
+    board = tuple(int(number[:9]) for number in match["board"].split(",")) if match["board"] else None
+    return Spec(text, match["name"], board, options)
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` if something known is close, else nothing."""
+    close = difflib.get_close_matches(wrong.lower(), list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
