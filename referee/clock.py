@@ -1,0 +1,98 @@
+"""Time controls and clocks.  Pure: time is an argument, in seconds."""
+
+from dataclasses import dataclass
+
+DEFAULT_MARGIN_S = 0.05
+"""Forgiven overshoot of a deadline.  Above the p99 of 3 ms that one game in a worker process of its
+own shows between a bot's write and our stamp, and still far below what a person would notice."""
+DEFAULT_START_S = 30.0
+"""Start limit: a cold Java or JIT start on a loaded machine takes seconds, so this is generous; it
+is not part of any bot's playing time."""
+DEFAULT_MOVE_S = 10.0
+"""Limit per move if no limit at all was asked for, so that every game ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeControl:
+    """How long the bots may think.  All in seconds.  Raises ValueError if it makes no sense."""
+
+    move_s: float | None = None
+    """Limit of each single move; None is no such limit."""
+    game_s: float | None = None
+    """Limit of all of a bot's moves of one game together (the course's rule); None is no such limit."""
+    increment_s: float = 0.0
+    """Added to what is left of ``game_s`` after each move."""
+    margin_s: float = DEFAULT_MARGIN_S
+    """An overshoot of at most this much is forgiven."""
+    start_s: float = DEFAULT_START_S
+    """Limit for the time from the start of the process until the bot has taken its START line."""
+
+    def __post_init__(self) -> None:
+        if self.move_s is None and self.game_s is None:
+            raise ValueError("a time control needs a limit per move or a limit per game")
+        for name in ("move_s", "game_s", "start_s"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise ValueError(f"{name} must be more than 0 seconds, not {value:g}")
+        for name in ("increment_s", "margin_s"):
+            value = getattr(self, name)
+            if not 0 <= value < float("inf"):
+                raise ValueError(f"{name} must not be below 0 seconds, but is {value:g}")
+        if self.increment_s and self.game_s is None:
+            raise ValueError("an increment needs a limit per game to be added to")
+
+    def __str__(self) -> str:
+        parts = []
+        if self.game_s is not None:
+            parts.append(f"{self.game_s:g} s per game")
+        if self.increment_s:
+            parts.append(f"+{self.increment_s:g} s a move")
+        if self.move_s is not None:
+            parts.append(f"{self.move_s:g} s per move")
+        return ", ".join(parts) + f" (margin {self.margin_s:g} s, start {self.start_s:g} s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """One bot's clock between two turns."""
+
+    control: TimeControl
+    left_s: float | None
+    """What is left of the limit per game; None without such a limit."""
+
+    @classmethod
+    def fresh(cls, control: TimeControl) -> "Clock":
+        """The clock at the start of a game."""
+        return cls(control, control.game_s)
+
+    @property
+    def budget_s(self) -> float:
+        """What the next move may take, the margin not counted."""
+        move_s = self.control.move_s
+        if self.left_s is None:
+            assert move_s is not None  # a time control has at least one limit
+            return move_s
+        return self.left_s if move_s is None else min(move_s, self.left_s)
+
+    @property
+    def limit_s(self) -> float:
+        """What the next move may take before it is late."""
+        return self.budget_s + self.control.margin_s
+
+    def after(self, elapsed_s: float) -> "Clock":
+        """The clock after a move of this length that was in time: charged, then incremented."""
+        if self.left_s is None:
+            return self
+        # What the margin forgave is not carried over as a debt.
+        return Clock(self.control, max(0.0, self.left_s - elapsed_s) + self.control.increment_s)
+
+    def why_late(self, elapsed_s: float) -> str:
+        """Which limit a move of this length broke, for people."""
+        control = self.control
+        if self.left_s is not None and (control.move_s is None or self.left_s < control.move_s):
+            return (
+                f"the game limit is {control.game_s:g} s"
+                + (f" plus {control.increment_s:g} s a move" if control.increment_s else "")
+                + f", {self.left_s:.3f} s of it were left for this move, and {elapsed_s:.3f} s passed"
+            )
+        return f"the limit is {control.move_s:g} s a move, and {elapsed_s:.3f} s passed"

@@ -1,0 +1,199 @@
+"""The thin shell around the judge: carries its sends to the bots and brings it their events."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from referee.bot import Bot, now
+from referee.errors import RefereeError
+from referee.events import Event, Send, Taken, TimePassed
+from referee.match import Match
+from referee.results import WireLine
+from referee.watch import Watch
+
+START_POLL_S = 0.0005
+START_POLL_GROWTH = 1.3
+START_POLL_MAX_S = 0.01
+"""How often a bot is asked whether it has taken START: nothing wakes us when it does.  The error, at
+most the longest interval, is in the bot's favour."""
+
+END_OF_OUTPUT_GRACE_S = 0.25
+"""After the end of a bot's output, this long is waited for the end of its process, so that the verdict
+can name the exit status."""
+
+EXIT_POLL_S = 0.02
+"""Where a process's end wakes nobody (no pidfd), it is looked for this often."""
+
+KILL_LIMIT_S = 5.0
+"""A killed process that is not gone by then is stuck in the kernel: our host's fault."""
+
+Observer = Callable[[WireLine], None]
+"""Told each wire line as it happens; must not block."""
+
+OUTPUT, ERRORS, EXIT = "output", "errors", "exit"
+
+
+class Driver:
+    """Runs one match with two started bots, then winds them down."""
+
+    def __init__(self, match: Match, bots: tuple[Bot, Bot], observe: Observer | None = None) -> None:
+        self._match = match
+        self._bots = bots
+        self._observe = observe
+        self._observed = 0
+        self._watch = Watch()
+        self._start_poll_s = START_POLL_S
+        self._exit_reported = [False, False]
+        self._end_reported = [False, False]
+        for bot in bots:
+            self._watch.add(bot.stdout, (bot.index, OUTPUT))
+            self._watch.add(bot.errors, (bot.index, ERRORS))
+            if bot.exit_descriptor is not None:
+                self._watch.add(bot.exit_descriptor, (bot.index, EXIT))
+
+    async def referee(self, sends: Iterable[Send]) -> None:
+        """Play until the match has a result; ``sends`` are what its start asked for."""
+        match = self._match
+        self._carry_out(sends)
+        while match.result is None:
+            self._look_for_start()
+            if match.result is not None:
+                break
+            ready = await self._watch.ready(self._next_wake() - now())
+            # Everything read so far comes before a flag falls.
+            if not self._take(ready):
+                at = now()
+                if match.deadline is not None and at > match.deadline:
+                    self._tell(TimePassed(at, (self._bots[0].unfinished, self._bots[1].unfinished)))
+
+    def _carry_out(self, sends: Iterable[Send]) -> None:
+        match = self._match
+        queue = deque(sends)
+        while queue:
+            send = queue.popleft()
+            following = match.handle(self._bots[send.player].write(send.line))
+            if following:
+                if match.result is not None:
+                    queue.clear()  # the game ended on the way: what else was to be said no longer holds
+                queue.extend(following)
+        if self._observe is not None:
+            for line in match.wire[self._observed :]:
+                self._observe(line)
+            self._observed = len(match.wire)
+
+    def _tell(self, event: Event) -> None:
+        self._carry_out(self._match.handle(event))
+
+    def _look_for_start(self) -> None:
+        player = self._match.starting
+        if player is not None and self._bots[player].has_taken_all():
+            self._start_poll_s = START_POLL_S
+            self._tell(Taken(player, now()))
+
+    def _next_wake(self) -> float:
+        """When to look again even if nothing becomes readable."""
+        match = self._match
+        assert match.deadline is not None  # a match without a result always has one
+        wake = match.deadline
+        if match.starting is not None:
+            wake = min(wake, now() + self._start_poll_s)
+            self._start_poll_s = min(self._start_poll_s * START_POLL_GROWTH, START_POLL_MAX_S)
+        for bot in self._bots:
+            if bot.output_ended_at is not None and not self._end_reported[bot.index]:
+                wake = min(wake, bot.output_ended_at + END_OF_OUTPUT_GRACE_S)
+            if bot.exit_descriptor is None:
+                wake = min(wake, now() + EXIT_POLL_S)
+        return wake
+
+    def _take(self, ready: list[tuple[int, str]]) -> bool:
+        """Take in what is ready, output first; whether the match was told anything."""
+        match = self._match
+        told = False
+        exits = []
+        for index, kind in ready:
+            bot = self._bots[index]
+            if kind == OUTPUT:
+                for event in bot.read_output():
+                    told = True
+                    self._tell(event)
+                    if match.result is not None:
+                        return True
+                if bot.output_ended_at is not None:
+                    self._watch.remove(bot.stdout)
+            elif kind == ERRORS:
+                self._read_errors(bot)
+            else:
+                exits.append(bot)
+        for bot in self._bots:
+            if (bot in exits or bot.exit_descriptor is None) and bot.has_ended():
+                told = self._report_exit(bot) or told
+            elif self._must_report_end(bot):
+                self._end_reported[bot.index] = told = True
+                self._tell(bot.output_closed_event())
+            if match.result is not None:
+                return True
+        return told
+
+    def _read_errors(self, bot: Bot) -> None:
+        before = bot.stderr.total
+        if not bot.read_errors() and bot.stderr.total == before:
+            self._watch.remove(bot.errors)
+
+    def _must_report_end(self, bot: Bot) -> bool:
+        ended_at = bot.output_ended_at
+        return (
+            ended_at is not None
+            and not self._end_reported[bot.index]
+            and now() >= ended_at + END_OF_OUTPUT_GRACE_S
+        )
+
+    def _report_exit(self, bot: Bot) -> bool:
+        """A process ended: first the lines that it left, then its end."""
+        if self._exit_reported[bot.index]:
+            return False
+        self._exit_reported[bot.index] = True
+        if bot.exit_descriptor is not None:
+            self._watch.remove(bot.exit_descriptor)
+        for event in bot.drain():
+            self._tell(event)
+            if self._match.result is not None:
+                return True
+        self._tell(bot.exited_event())
+        return True
+
+    async def wind_down(self, grace_s: float) -> None:
+        """After the END lines: give the bots this long to end by themselves, draining what they say."""
+        until = now() + grace_s
+        while not all([bot.has_ended() for bot in self._bots]):
+            left = until - now()
+            if left <= 0:
+                break
+            await self._drain_once(left)
+
+    async def _drain_once(self, timeout_s: float) -> None:
+        if any(bot.exit_descriptor is None for bot in self._bots):
+            timeout_s = min(timeout_s, EXIT_POLL_S)
+        for index, kind in await self._watch.ready(timeout_s):
+            bot = self._bots[index]
+            if kind == OUTPUT:
+                if not bot.discard_output():
+                    self._watch.remove(bot.stdout)
+            elif kind == ERRORS:
+                self._read_errors(bot)
+            elif bot.exit_descriptor is not None and bot.has_ended():
+                self._watch.remove(bot.exit_descriptor)
+
+    async def kill(self) -> None:
+        """Kill both process groups and wait until the processes are gone.  Raises RefereeError."""
+        for bot in self._bots:
+            bot.kill()
+        until = now() + KILL_LIMIT_S
+        for bot in self._bots:
+            while not bot.has_ended():
+                if now() > until:
+                    raise RefereeError(f"process {bot.pid} cannot be killed")
+                await self._drain_once(EXIT_POLL_S)
+            bot.drain_errors()
+
+    def close(self) -> None:
+        """Give the selector back."""
+        self._watch.close()

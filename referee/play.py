@@ -1,0 +1,134 @@
+"""One game from start to record: the unit that every engine runs."""
+
+import contextlib
+import os
+import platform
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib import metadata
+
+import trio
+
+from protocol.lines import MAX_LINE_BYTES
+from referee.bot import Bot, NotRunnableError, now
+from referee.clock import TimeControl
+from referee.driver import Driver, Observer
+from referee.events import NotStarted
+from referee.games.catalog import AnyGame, parse_game
+from referee.match import Match
+from referee.results import GameRecord, Player
+from referee.stderr import DEFAULT_KEPT_BYTES
+
+END_GRACE_S = 0.5
+"""Time for a bot to end by itself after END, as the course's engine gave it; then its group is killed."""
+
+GAME_VARIABLE = "KALARENA_GAME"
+"""Environment variable that tells a bot the game's spec text; the protocol itself does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a bot may use up besides its time."""
+
+    line_bytes: int = MAX_LINE_BYTES
+    stderr_bytes: int = DEFAULT_KEPT_BYTES
+    end_grace_s: float = END_GRACE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A game to be played; can be pickled."""
+
+    key: str
+    """Identifies the game within its tournament."""
+    game: str
+    """Spec text of the rules."""
+    players: tuple[Player, Player]
+    """Player 0 moves first."""
+    control: TimeControl
+    limits: Limits = field(default_factory=Limits)
+
+
+async def play_game(job: Job, observe: Observer | None = None) -> GameRecord:
+    """Play a game with real processes.  Raises RefereeError for failures of ours: then no result stands.
+
+    Whatever happens, cancellation included, no process of the two groups is left behind.
+    """
+    game = parse_game(job.game)
+    match: Match = Match(game, job.control, (job.players[0].name, job.players[1].name))
+    environment = {**os.environ, GAME_VARIABLE: game.name}
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    began = now()
+    sends = match.start(began)
+    bots: list[Bot] = []
+    try:
+        for index, player in enumerate(job.players):
+            try:
+                bots.append(
+                    Bot(
+                        index,
+                        player,
+                        environment,
+                        max_line_bytes=job.limits.line_bytes,
+                        stderr_bytes=job.limits.stderr_bytes,
+                    )
+                )
+            except NotRunnableError as error:
+                match.handle(NotStarted(index, now(), str(error)))
+                # Nobody was told anything yet, and the other bot need not learn of it.
+                return _record(job, game, match, bots, started_at, began)
+        await _referee(match, (bots[0], bots[1]), sends, job.limits, observe)
+        return _record(job, game, match, bots, started_at, began)
+    finally:
+        for bot in bots:
+            bot.kill()
+            bot.close()
+
+
+async def _referee(match: Match, bots: tuple[Bot, Bot], sends: list, limits: Limits, observe: Observer | None) -> None:
+    driver = Driver(match, bots, observe)
+    with contextlib.closing(driver):
+        await driver.referee(sends)
+        await driver.wind_down(limits.end_grace_s)
+        with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
+            await driver.kill()
+
+
+def _record(
+    job: Job, game: AnyGame, match: Match, bots: list[Bot], started_at: str, began: float
+) -> GameRecord:
+    assert match.result is not None
+    texts = {bot.index: bot.stderr.text() for bot in bots}
+    statuses = {bot.index: bot.status for bot in bots}
+    return GameRecord(
+        key=job.key,
+        game=game.name,
+        players=job.players,
+        control=job.control,
+        moves=match.moves,
+        wire=match.wire,
+        facts=match.facts,
+        final_state=game.board_text(match.state),
+        result=match.result,
+        stderr=(texts.get(0, ""), texts.get(1, "")),
+        exit_status=(statuses.get(0), statuses.get(1)),
+        started_at=started_at,
+        duration_us=round((now() - began) * 1e6),
+        host=platform.node(),
+        versions=_versions(),
+    )
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    return {
+        "kalarena": metadata.version("kalarena"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+
+
+def play_packed(job: Job) -> bytes:
+    """Play a game in an event loop of its own; return the packed record.  For worker processes."""
+    return trio.run(play_game, job).to_msgpack()

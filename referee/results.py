@@ -1,0 +1,227 @@
+"""The shared vocabulary of results: reasons, results, and the record of a game.
+
+A record holds everything needed to judge the game again and to explain it.  Moves and wire lines are
+kept as columns, not as one mapping each: a third of the bytes and a tenth of the time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import msgpack
+
+from referee.clock import TimeControl
+from referee.errors import RefereeError
+
+RECORD_SCHEMA = 1
+"""Version of the record's layout; a reader refuses a newer one."""
+
+
+class Reason(StrEnum):
+    """Why a game ended."""
+
+    SCORE = "score"
+    """It was played to its end."""
+    ILLEGAL = "illegal-move"
+    """A well-formed move that the position does not allow."""
+    PROTOCOL = "protocol"
+    """A line that is no message of the protocol, or no message for this moment."""
+    TIMEOUT = "timeout"
+    """No complete reply within the time control."""
+    EXIT = "exit"
+    """The process ended, or closed its standard input or output."""
+    FLOOD = "flood"
+    """A line, or output that nobody asked for, beyond all measure."""
+    BLOCKED = "blocked"
+    """The bot does not read what it is sent, so that we could not write to it."""
+    START = "start"
+    """The bot never started: the command could not be run, or START was not taken in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchResult:
+    """The verdict on one game.  Players are 0 (moved first) and 1, also after a swap."""
+
+    winner: int | None
+    """None is a draw."""
+    reason: Reason
+    detail: str
+    """A sentence for people; for a fault, what the loser did, with the offending line."""
+    score: tuple[int, int] | None
+    """Of player 0 and player 1; None if the game was not played to its end."""
+    fault: str | None = None
+    """For a fault, a finer word than the reason, for example ``crlf``; docs/protocol.md lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A bot as the referee starts it."""
+
+    name: str
+    command: tuple[str, ...]
+    """The argument vector; its first element is an absolute path."""
+    cwd: str
+    """The directory the bot is started in."""
+    digest: str = ""
+    """SHA-256 over the bot's files, so that a record says which version played."""
+
+
+class MoveRecord(NamedTuple):
+    """One move as played."""
+
+    player: int
+    move: str
+    wall_us: int
+    """Microseconds from the last byte sent to the bot until its line was complete."""
+
+
+class WireLine(NamedTuple):
+    """One line of a conversation."""
+
+    player: int
+    direction: str
+    """``to`` the bot or ``from`` it."""
+    line: str
+    """Without the line feed; bytes that are not UTF-8 are written as ``\\xNN``."""
+    at_us: int
+    """Microseconds since the start of the game; sent, or read, completely."""
+
+
+class Fact(NamedTuple):
+    """Something other than a line that the judge was told."""
+
+    player: int | None
+    name: str
+    """The event's name, for example ``BotExited``."""
+    at_us: int
+    """Microseconds since the start of the game."""
+    text: str
+    """What the event carries, as text."""
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """One game, whole."""
+
+    key: str
+    """Identifies the game within its tournament."""
+    game: str
+    """Canonical spec text of the rules."""
+    players: tuple[Player, Player]
+    """Player 0 moved first."""
+    control: TimeControl
+    moves: list[MoveRecord]
+    wire: list[WireLine]
+    facts: list[Fact]
+    final_state: str
+    """The board as the bots were last told it, or would have been."""
+    result: MatchResult
+    stderr: tuple[str, str]
+    """What is kept of each bot's standard error."""
+    exit_status: tuple[int | None, int | None]
+    """As of the end of the game; negative is the number of a signal; None if it never started."""
+    started_at: str
+    """UTC, ISO 8601."""
+    duration_us: int
+    """From the start of the processes until both bots were gone."""
+    host: str
+    versions: dict[str, str] = field(default_factory=dict)
+    """Of this program and what it ran on."""
+
+    def to_msgpack(self) -> bytes:
+        """The record in columns, with its schema version."""
+        data = {name.name: getattr(self, name.name) for name in fields(self)}
+        data["schema"] = RECORD_SCHEMA
+        data["players"] = [[p.name, p.command, p.cwd, p.digest] for p in self.players]
+        data["control"] = asdict(self.control)
+        data["result"] = asdict(self.result)
+        for name in ("moves", "wire", "facts"):
+            data[name] = list(zip(*data[name], strict=True))
+        packed: bytes = msgpack.packb(data)
+        return packed
+
+    @classmethod
+    def from_msgpack(cls, packed: bytes) -> "GameRecord":
+        """The record of some bytes.  Raises RefereeError if they are none, or of a newer version."""
+        try:
+            data: dict[str, Any] = msgpack.unpackb(packed)
+            schema = data.pop("schema")
+        except Exception as error:
+            raise RefereeError(f"this is no game record: {error}") from error
+        if schema != RECORD_SCHEMA:
+            raise RefereeError(
+                f"the record has schema {schema}, this program reads schema {RECORD_SCHEMA}: use the "
+                "version of kalarena that wrote it, or a newer one"
+            )
+        try:
+            return cls._from_columns(data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise RefereeError(f"this game record is damaged: {error!r}") from error
+
+    @classmethod
+    def _from_columns(cls, data: dict[str, Any]) -> "GameRecord":
+        first, second = (
+            Player(name, tuple(command), cwd, digest) for name, command, cwd, digest in data["players"]
+        )
+        result = data["result"]
+        score = None if result["score"] is None else (result["score"][0], result["score"][1])
+        return cls(
+            **{
+                **data,
+                "players": (first, second),
+                "control": TimeControl(**data["control"]),
+                "moves": [MoveRecord(*row) for row in _rows(data["moves"])],
+                "wire": [WireLine(*row) for row in _rows(data["wire"])],
+                "facts": [Fact(*row) for row in _rows(data["facts"])],
+                "result": MatchResult(**{**result, "reason": Reason(result["reason"]), "score": score}),
+                "stderr": tuple(data["stderr"]),
+                "exit_status": tuple(data["exit_status"]),
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The view for scripts, `kalarena play --json`; only ever added to."""
+        result = self.result
+        return {
+            "game": self.game,
+            "players": [
+                {"name": p.name, "command": list(p.command), "digest": p.digest} for p in self.players
+            ],
+            "winner": result.winner,
+            "reason": result.reason.value,
+            "fault": result.fault,
+            "detail": result.detail,
+            "score": None if result.score is None else list(result.score),
+            "moves": [
+                {"player": m.player, "move": m.move, "wall_ms": m.wall_us / 1000} for m in self.moves
+            ],
+            "wire": [
+                {"player": w.player, "dir": w.direction, "line": w.line, "t_ms": w.at_us / 1000}
+                for w in self.wire
+            ],
+            "facts": [
+                {"player": f.player, "fact": f.name, "t_ms": f.at_us / 1000, "text": f.text}
+                for f in self.facts
+            ],
+            "final_state": self.final_state,
+            "time_control": asdict(self.control),
+            "stderr": list(self.stderr),
+            "exit_status": list(self.exit_status),
+            "started_at": self.started_at,
+            "duration_ms": self.duration_us / 1000,
+            "host": self.host,
+            "versions": self.versions,
+            "key": self.key,
+            "schema": RECORD_SCHEMA,
+        }
+
+    def mean_move_ms(self, player: int) -> float | None:
+        """Average wall time of a player's moves in milliseconds; None if there are none."""
+        times = [move.wall_us for move in self.moves if move.player == player]
+        return sum(times) / len(times) / 1000 if times else None
+
+
+def _rows(columns: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Columns back to rows; no rows at all leave no columns."""
+    return zip(*columns, strict=True) if columns else iter(())

@@ -1,0 +1,98 @@
+"""What a verdict says to people.  Each is the end of ``NAME (SEAT) lost: ...``, for the student whose
+bot lost: what happened, with the offending text, and what to look for.
+"""
+
+import signal
+
+LONGEST_QUOTE = 80
+"""A quoted line is cut after this many characters; the whole line is in the wire log."""
+
+NOT_READING = (
+    "it does not read its standard input, so that the pipe to it is full; read one line for each line sent"
+)
+CLOSED_INPUT = (
+    "it closed its standard input, or its process ended, so that it could not be told the last move; "
+    "a bot must read until it gets END"
+)
+
+
+def quote(text: str) -> str:
+    """A text in quotes with control characters made visible, cut if it is long."""
+    return repr(text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "...")
+
+
+def _unfinished(text: str) -> str:
+    return (
+        f". It had written {quote(text)} without a line feed, and a reply counts only with its line feed"
+        if text
+        else ""
+    )
+
+
+def refused(line: str, why: str) -> str:
+    """A line that was no legal move."""
+    return f"it sent {quote(line)}: {why}"
+
+
+def late(why: str, unfinished: str) -> str:
+    """No complete reply in time."""
+    return f"out of time: {why}{_unfinished(unfinished)}"
+
+
+def start_limit(limit_s: float) -> str:
+    """START was not taken."""
+    return (
+        f"it did not start: its process ran, but in {limit_s:g} s it neither read its START line from "
+        "standard input nor sent anything"
+    )
+
+
+def not_started(why: str) -> str:
+    """The command could not be run."""
+    return f"it could not be started: {why}"
+
+
+def long_line(head: str) -> str:
+    """A line beyond the maximum."""
+    return (
+        f"it sent a line of more than {len(head)} characters, beginning {quote(head)}; "
+        "print debug text to standard error"
+    )
+
+
+def unasked(count: int, line: str) -> str:
+    """Far too many lines in advance."""
+    return (
+        f"it sent {count} lines that nobody had asked for, the last one {quote(line)}; "
+        "send one move for each line that ends in YOU"
+    )
+
+
+def closed_output(unfinished: str) -> str:
+    """End of output on its turn."""
+    return f"it closed its standard output while its move was awaited{_unfinished(unfinished)}"
+
+
+def exited(status: int, when: str, unfinished: str, last_words: str) -> str:
+    """The process ended."""
+    if status < 0:
+        try:
+            name = signal.Signals(-status).name
+        except ValueError:
+            name = f"signal {-status}"
+        text = f"its process was killed by {name} {when}"
+    else:
+        text = f"its process ended with exit status {status} {when}"
+        if status == 127:  # what a shell answers for a command that is not there (POSIX, 2.8.2)
+            text += " (a shell's way to say: command not found)"
+        elif status == 126:
+            text += " (a shell's way to say: found, but not executable)"
+    text += _unfinished(unfinished)
+    return text + (f". Its last words on standard error: {quote(last_words)}" if last_words else "")
+
+
+def score(names: tuple[str, str], seats: tuple[str, str], winner: int | None, points: tuple[int, int]) -> str:
+    """A game that was played to its end."""
+    if winner is None:
+        return f"draw: {points[0]} to {points[1]}"
+    return f"{names[winner]} ({seats[winner]}) won: {points[winner]} to {points[1 - winner]}"

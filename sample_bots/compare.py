@@ -1,0 +1,85 @@
+"""How strong the sample bots are against one another: ``python -m sample_bots.compare [OPENINGS] [GAME]``.
+
+The games are played inside one process, without a referee: each player is a function.  Most of the
+bots always play the same move in the same position, so each game begins with a few random moves, and
+each such opening is played twice, with the sides exchanged.
+"""
+
+import random
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+from referee.games.base import Outcome, Side
+from referee.games.catalog import DEFAULT_GAME, AnyGame, parse_game
+from sample_bots import greedy
+from sample_bots.conversation import Choose
+from sample_bots.minimax import minimax_mover
+from sample_bots.random_bot import random_mover
+
+OPENING_PLIES = 4
+"""Random moves at the beginning of a game: more than two, so that both sides have moved after a swap."""
+
+
+def play(game: AnyGame, players: tuple[Choose, Choose], state: Any) -> Outcome:
+    """Play a game to its end, from a state on; the players are FIRST and SECOND."""
+    while (outcome := game.outcome(state)) is None:
+        state = game.apply(state, players[game.to_move(state)](game, state))
+    return outcome
+
+
+def random_opening(game: AnyGame, generator: random.Random) -> Any:
+    """A state after a few random moves."""
+    state = game.initial_state()
+    for _ in range(OPENING_PLIES):
+        if moves := game.legal_moves(state):
+            state = game.apply(state, generator.choice(moves))
+    return state
+
+
+def points(
+    game: AnyGame, make_a: Callable[[int], Choose], make_b: Callable[[int], Choose], openings: int
+) -> float:
+    """The points of A against B in two games per opening; a win is 1, a draw 0.5.
+
+    ``make_a`` and ``make_b`` make the players of a game, given a seed.
+    """
+    total = 0.0
+    for seed in range(openings):
+        state = random_opening(game, random.Random(seed))
+        for side_of_a in Side:
+            a, b = make_a(2 * seed + side_of_a), make_b(2 * seed + side_of_a)
+            winner = play(game, (a, b) if side_of_a is Side.FIRST else (b, a), state).winner
+            total += 0.5 if winner is None else float(winner is side_of_a)
+    return total
+
+
+def first_legal(game: AnyGame, state: Any) -> Any:
+    """What first_legal.py plays: the lowest move other than a swap."""
+    return next(move for move in game.legal_moves(state) if move != game.swap)
+
+
+PLAYERS: dict[str, Callable[[int], Choose]] = {
+    "first_legal": lambda seed: first_legal,
+    "random": random_mover,
+    "greedy": lambda seed: greedy.choose,
+    "minimax:2": lambda seed: minimax_mover(2),
+    "minimax:4": lambda seed: minimax_mover(4),
+    "minimax:6": lambda seed: minimax_mover(6),
+}
+"""Name -> seed -> player."""
+
+
+def main(arguments: list[str]) -> int:
+    """Print the points of every pair."""
+    openings = int(arguments[0]) if arguments else 50
+    game = parse_game(arguments[1] if len(arguments) > 1 else DEFAULT_GAME)
+    for weaker, stronger in combinations(PLAYERS, 2):
+        won = points(game, PLAYERS[stronger], PLAYERS[weaker], openings)
+        print(f"{game.name}: {stronger} scores {won:g} of {2 * openings} against {weaker}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""The bot's side of the conversation: lines of the referee in, moves out.
+
+Theory of operation.  The referee tells every move that was played and the board after it.  A bot
+applies these moves to its own state, since a board alone does not show everything that the rules ask
+for (may the seats still be swapped?  which positions were there before?).  The board of each message
+is the check: if it is not the board of our state, we play another game than the referee, and every
+further move would be a guess; the bot says so on standard error and gives up.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from protocol.codec import decode_referee_line, encode
+from protocol.errors import RemoteProtocolError
+from protocol.messages import SWAP_WORD, Change, End, Move, Next, Start, Swap
+from referee.games.base import MoveError, Side
+from referee.games.catalog import DEFAULT_GAME, AnyGame, parse_game
+from referee.games.spec import SpecError
+
+GAME_VARIABLE = "KALARENA_GAME"
+"""The environment variable in which the referee names the game, as a spec text."""
+
+Choose = Callable[[AnyGame, Any], Any]
+"""What makes one bot another: (game, state) -> one of the state's legal moves."""
+
+
+class OutOfStepError(Exception):
+    """The referee's game is not the one that we have followed."""
+
+
+class Conversation:
+    """One game as its bot hears it.  Does no input or output itself."""
+
+    def __init__(self, game: AnyGame, choose: Choose) -> None:
+        self._game = game
+        self._choose = choose
+        self._state = game.initial_state()
+        self._side: Side | None = None
+        self.over = False
+        """Whether the referee has said END."""
+
+    def hear(self, line: str) -> str | None:
+        """Take a line of the referee; return our reply, or None if it is not our turn.
+
+        Raises OutOfStepError, or RemoteProtocolError for a line that no referee sends.
+        """
+        message = decode_referee_line(line)
+        if isinstance(message, End):
+            self.over = True
+            return None
+        if isinstance(message, Start):
+            self._start(message)
+        else:
+            self._follow(message)
+        return self._reply() if self._next() is Next.YOU else None
+
+    def _start(self, message: Start) -> None:
+        seats = self._game.seats(self._state)
+        if message.seat not in seats:
+            raise OutOfStepError(f"no seat {message.seat!r} in {self._game.name}; there are {seats}")
+        self._side = Side(seats.index(message.seat))
+
+    def _follow(self, message: Change) -> None:
+        """Play a move that was told, and compare what is told with it."""
+        game, state = self._game, self._state
+        try:
+            swapped = message.move == SWAP_WORD and game.swap is not None
+            move = game.swap if swapped else game.parse_move(state, message.move)
+            self._state = game.apply(state, move)
+        except MoveError as error:
+            raise OutOfStepError(f"move {message.move} cannot be played here: {error}") from error
+        board, following = game.board_text(self._state), self._next()
+        if (message.board, message.next) != (board, following):
+            raise OutOfStepError(
+                f"after move {message.move} of {game.name} the referee says {message.board};{message.next}, "
+                f"but it should be {board};{following}"
+            )
+
+    def _next(self) -> Next:
+        if self._game.outcome(self._state) is not None:
+            return Next.NOBODY
+        return Next.YOU if self._game.to_move(self._state) is self._side else Next.OPPONENT
+
+    def _reply(self) -> str:
+        move = self._choose(self._game, self._state)
+        if move == self._game.swap:
+            # Only the opponent is told of a swap; any other move comes back to us as a CHANGE.
+            self._state = self._game.apply(self._state, move)
+            return encode(Swap())
+        return encode(Move(self._game.format_move(self._state, move)))
+
+
+def run(choose: Choose) -> int:
+    """Play one game on standard input and output; return the exit status."""
+    try:
+        conversation = Conversation(parse_game(os.environ.get(GAME_VARIABLE, DEFAULT_GAME)), choose)
+        for line in sys.stdin:
+            reply = conversation.hear(line.removesuffix("\n"))
+            if reply is not None:
+                print(reply, flush=True)
+            if conversation.over:
+                break
+    except (OutOfStepError, RemoteProtocolError, SpecError) as error:
+        print(f"giving up: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The referee has ended the game while we were thinking.  What was not written must go
+        # somewhere, else Python complains about it once more when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

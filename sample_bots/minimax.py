@@ -1,0 +1,41 @@
+"""The minimax bot: looks a fixed number of plies ahead, with alpha-beta search.
+
+Usage: ``python -m sample_bots.minimax [DEPTH]``, default 4, at most 20.  A ply is one move, so a turn of
+several sowings counts as several.  The pie rule needs nothing of its own: the opponent's swap is one of
+the replies that the opener's search sees.
+"""
+
+import sys
+from typing import Any
+
+from referee.games.catalog import AnyGame
+from sample_bots.conversation import Choose, run
+from sample_bots.evaluation import evaluation_of
+from sample_bots.options import BadOptionError, parse_depth
+from sample_bots.search import AlphaBeta
+
+DEFAULT_DEPTH = 4
+
+
+def minimax_mover(depth: int) -> Choose:
+    """A player that looks ``depth`` plies ahead; deterministic."""
+
+    def choose(game: AnyGame, state: Any) -> Any:
+        move, _ = AlphaBeta(game, evaluation_of(game)).best(state, depth)
+        return move
+
+    return choose
+
+
+def main(arguments: list[str]) -> int:
+    """Play one game; return the exit status."""
+    try:
+        depth = parse_depth(" ".join(arguments)) if arguments else DEFAULT_DEPTH
+    except BadOptionError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return run(minimax_mover(depth))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
