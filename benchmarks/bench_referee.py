@@ -1,12 +1,12 @@
 """Compares our referee with a C referee of a few lines (referee.c), in one run and with the same bots.
 
 Both play the same game of two bots that answer at once (instant_bot.c), again and again with fresh
-processes, so all time that passes is the referee's, the kernel's and the process starts'.  Neither side
-knows of the other: each is a program that prints numbers (referee.c, our_referee.py); here they are run
-in turn, several times over, and the medians compared.  What the figures mean is said below the table.
+processes, so that all time that passes is the referee's, the kernel's and the process starts'.  Each
+referee is a program of its own that prints numbers (referee.c, our_referee.py); here they are run in turn,
+several times over, and the medians are compared.  NOTES below says what the figures mean.
 
 The exit status is 0 whether or not the targets are reached, 1 if the two referees did not play the same
-game, 2 if there is no C compiler.
+games, 2 if something needed is not there.
 """
 
 import argparse
@@ -18,17 +18,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
 
-PAIRS = ((("",), ("last",)), (("",), ("swap",)), (("last",), ("last", "swap")), (("",), ("",)))
-"""Arguments of the first and the second bot.  The first pair is timed; all must play alike."""
+CAN_PIN = hasattr(os, "sched_setaffinity")
+"""Whether processes can be kept on some of the CPUs: on Linux, not on macOS."""
+
+TIMED_PAIR = ("first", "last")
+PAIRS = (TIMED_PAIR, ("first", "first swap"), ("last", "last swap"), ("last", "first"))
+"""Arguments of the bot that moves first and of the other.  One pair is timed, all must be played alike."""
 
 MAX_WALL_RATIO = 6.0
 MAX_CPU_PER_GAME_MS = 2.5
@@ -36,39 +40,263 @@ MIN_GAMES_PER_S = 100.0
 """The targets of docs/design.md."""
 
 NOTES = """\
-wall per move: from the second bot's first reply until the last END is written, so without process starts.
-  On one CPU it is what the two referees do; on several, the kernel's waking of another CPU comes on top.
-CPU per game: of the referee's process, without that of starting processes, which is measured by itself: C
-  before the first START and after the last END, ours by starting and reaping two bots that end at once.
-games/s: everything counted.  C runs one process for each game at a time, ours the tournaments' local
-  engine with warm workers{tournament}.
+wall per move   From the second bot's first reply until the last END is written: no process starts in it.
+                On one CPU it is the referees' and the pipes' own time; over all CPUs, the kernel's waking
+                of another CPU is added to both, which makes the ratio look better than it is.
+referee CPU     User and system time of the referee's process, over the whole game, without that for
+                starting and reaping the bots' processes, which is the last line.  That is measured in C
+                as all that is not between START and END, and for ours by running the code that starts
+                and reaps a bot with two bots that end at once, in the same process.
+games per s     Everything counted, process starts included.  C: one process for each game at a time.
+                Ours: the tournaments' local engine, its worker processes started and warmed up before.
 """
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one referee costs, in one run of many games."""
+    """What one referee costs, in one run of many games or as medians of many runs."""
 
     wall_per_move_us: float
     cpu_per_move_us: float
     """Of the referee, without process starts."""
     cpu_per_game_ms: float
-    """Of the referee, without process starts."""
+    """The same, per game."""
     start_cpu_per_game_ms: float
-    """Of the referee, for the start and the end of both bots' processes."""
-    game: str
-    """The moves that were played, and the final board."""
+    """Of the referee, to start and reap both bots' processes."""
 
     @classmethod
     def of(cls, numbers: dict[str, Any]) -> "Cost":
+        """From what one of the two programs printed."""
         games, moves = numbers["games"], numbers["moves"]
-        start = numbers["start_cpu_s"] if "start_cpu_s" in numbers else numbers["total_cpu_s"] - numbers["play_cpu_s"]
-        cpu = numbers["total_cpu_s"] - start
+        start_s = numbers.get("start_cpu_s", numbers["total_cpu_s"] - numbers.get("play_cpu_s", 0.0))
+        cpu_s = numbers["total_cpu_s"] - start_s
         return cls(
-            # The second reply opens the window, so two moves of each game are not in it.
+            # The window opens with the second reply, so two moves of each game are not in it.
             wall_per_move_us=numbers["moving_wall_s"] / (moves - 2 * games) * 1e6,
-            cpu_per_move_us=cpu / moves * 1e6,
-            cpu_per_game_ms=cpu / games * 1e3,
-            start_cpu_per_game_ms=start / games * 1e3,
-            game=f"{numbers['game']} -> {numbers['board']}",
+            cpu_per_move_us=cpu_s / moves * 1e6,
+            cpu_per_game_ms=cpu_s / games * 1e3,
+            start_cpu_per_game_ms=start_s / games * 1e3,
         )
+
+
+class DifferentGamesError(Exception):
+    """The two referees did not play the same game."""
+
+
+class MissingError(Exception):
+    """Something that the benchmark needs is not there."""
+
+
+class Arena:
+    """The compiled programs, and the two referees as commands that can be run in turn."""
+
+    def __init__(self, folder: Path) -> None:
+        compiler = shutil.which(os.environ.get("CC", "cc"))
+        if compiler is None:
+            raise MissingError("there is no C compiler: install cc or set CC")
+        self.folder = folder
+        for name in ("referee", "instant_bot"):
+            command = [compiler, "-O2", "-Wall", "-Wextra", str(HERE / f"{name}.c"), "-o", str(folder / name)]
+            if subprocess.run(command, check=False).returncode:
+                raise MissingError(f"{name}.c does not compile")
+        self.referees = {
+            "c": [str(folder / "referee")],
+            "ours": [sys.executable, "-m", "benchmarks.our_referee"],
+        }
+
+    def start(self, who: str, games: int, pair: tuple[str, str], *options: str) -> "subprocess.Popen[str]":
+        """Start a referee on that many games, one after the other."""
+        bot = str(self.folder / "instant_bot")
+        first, second = ([bot, *arguments.split()] for arguments in pair)
+        command = [*self.referees[who], *options, str(games), *first, "--", *second]
+        return subprocess.Popen(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
+
+    def finish(self, process: "subprocess.Popen[str]") -> dict[str, Any]:
+        """Wait for a started referee and return its numbers."""
+        output, _ = process.communicate()
+        if process.returncode:
+            raise MissingError(f"a referee failed: {process.args!r} returned {process.returncode}")
+        numbers: dict[str, Any] = json.loads(output)
+        return numbers
+
+    def play(self, who: str, games: int, pair: tuple[str, str] = TIMED_PAIR) -> dict[str, Any]:
+        return self.finish(self.start(who, games, pair))
+
+    def games_per_s(self, who: str, games: int, at_once: int) -> float:
+        """How many games a second, ``at_once`` being played at any time."""
+        if who == "ours":
+            numbers = self.finish(self.start(who, games, TIMED_PAIR, "--at-once", str(at_once)))
+            return float(numbers["games"] / numbers["total_wall_s"])
+        share = max(1, games // at_once)
+        began = time.perf_counter()
+        for process in [self.start(who, share, TIMED_PAIR) for _ in range(at_once)]:
+            self.finish(process)
+        return share * at_once / (time.perf_counter() - began)
+
+    def check_same_games(self) -> int:
+        """Let both referees play every pair once; return the moves of the timed game."""
+        lengths = {}
+        for pair in PAIRS:
+            played = {who: self.play(who, 1, pair) for who in self.referees}
+            texts = {who: f"{numbers['game']} -> {numbers['board']}" for who, numbers in played.items()}
+            if texts["c"] != texts["ours"]:
+                raise DifferentGamesError(
+                    f"{pair[0]} against {pair[1]}:\n  C    {texts['c']}\n  ours {texts['ours']}"
+                )
+            lengths[pair] = int(played["c"]["moves"])
+        return lengths[TIMED_PAIR]
+
+
+@contextlib.contextmanager
+def on_cpus(cpus: set[int]) -> Iterator[None]:
+    """Processes started in here run on these CPUs only (where the system can do that)."""
+    if not CAN_PIN:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def available_cpus() -> set[int]:
+    return os.sched_getaffinity(0) if CAN_PIN else set(range(os.cpu_count() or 1))
+
+
+def placements() -> dict[str, set[int]]:
+    """Where the referee and its two bots run together."""
+    cpus = available_cpus()
+    if not CAN_PIN or len(cpus) == 1:
+        return {"all": cpus}
+    return {"one": {max(cpus)}, "all": cpus}
+
+
+def medians(costs: list[Cost]) -> Cost:
+    return Cost(**{field.name: median(getattr(cost, field.name) for cost in costs) for field in fields(Cost)})
+
+
+def show_progress(text: str) -> None:
+    """On a terminal only; each text takes the place of the one before."""
+    if sys.stderr.isatty():
+        print(f"\r{text:<40}\r", end="", file=sys.stderr, flush=True)
+
+
+def measure(arena: Arena, games: int, repeat: int) -> dict[str, Any]:
+    """Run everything ``repeat`` times in turn; return medians, as JSON can carry them."""
+    moves = arena.check_same_games()
+    places, cores = placements(), len(available_cpus())
+    costs: dict[tuple[str, str], list[Cost]] = {}
+    speeds: dict[tuple[int, str], list[float]] = {}
+    for number in range(repeat):
+        show_progress(f"repetition {number + 1} of {repeat} ...")
+        for place, cpus in places.items():
+            for who in arena.referees:
+                with on_cpus(cpus):
+                    costs.setdefault((place, who), []).append(Cost.of(arena.play(who, games)))
+        for at_once in sorted({1, cores}):
+            for who in arena.referees:
+                speed = arena.games_per_s(who, games, at_once)
+                speeds.setdefault((at_once, who), []).append(speed)
+    show_progress("")
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "cores": cores,
+        "moves_per_game": moves,
+        "games": games,
+        "repeat": repeat,
+        "cost": {
+            place: {who: vars(medians(costs[place, who])) for who in arena.referees} for place in places
+        },
+        "games_per_s": {
+            str(at_once): {who: median(speeds[at_once, who]) for who in arena.referees}
+            for at_once in sorted({1, cores})
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    c: float
+    ours: float
+    target: str = ""
+    reached: bool | None = None
+
+    def __str__(self) -> str:
+        ratio = self.ours / self.c if self.c else float("nan")
+        verdict = "" if self.reached is None else "  yes" if self.reached else "  NO"
+        text = f"  {self.what:<34}{self.c:>9.2f}{self.ours:>9.2f}{ratio:>8.2f}   {self.target}{verdict}"
+        return text.rstrip()
+
+
+def rows(report: dict[str, Any]) -> Iterator[str | Row]:
+    """The table: headings and lines."""
+    for place, costs in report["cost"].items():
+        yield "Referee and both bots on one CPU" if place == "one" else "Over all CPUs"
+        c, ours = Cost(**costs["c"]), Cost(**costs["ours"])
+        yield Row(
+            "wall per move, us", c.wall_per_move_us, ours.wall_per_move_us,
+            f"ratio <= {MAX_WALL_RATIO:g}", ours.wall_per_move_us <= MAX_WALL_RATIO * c.wall_per_move_us,
+        )  # fmt: skip
+        yield Row("referee CPU per move, us", c.cpu_per_move_us, ours.cpu_per_move_us)
+        yield Row(
+            "referee CPU per game, ms", c.cpu_per_game_ms, ours.cpu_per_game_ms,
+            f"ours <= {MAX_CPU_PER_GAME_MS:g}", ours.cpu_per_game_ms <= MAX_CPU_PER_GAME_MS,
+        )  # fmt: skip
+        yield Row("... and for two process starts, ms", c.start_cpu_per_game_ms, ours.start_cpu_per_game_ms)
+    yield "Throughput over all CPUs"
+    for at_once, speed in report["games_per_s"].items():
+        if int(at_once) == report["cores"]:
+            target, reached = f"ours >= {MIN_GAMES_PER_S:g}", speed["ours"] >= MIN_GAMES_PER_S
+            yield Row(f"games per s, {at_once} at a time", speed["c"], speed["ours"], target, reached)
+        else:
+            yield Row(f"games per s, {at_once} at a time", speed["c"], speed["ours"])
+
+
+def table(report: dict[str, Any]) -> str:
+    lines = [
+        f"{report['system']}, {report['cores']} CPUs, Python {report['python']}; "
+        f"{report['moves_per_game']} moves a game; "
+        f"medians of {report['repeat']} x {report['games']} games",
+        "",
+        f"{'':36}{'C':>9}{'ours':>9}{'ratio':>8}   target",
+        *map(str, rows(report)),
+        "",
+        NOTES.rstrip(),
+    ]
+    return "\n".join(lines)
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Compare our referee with a C referee of a few lines.")
+    parser.add_argument("--games", type=positive, default=200, help="games of each run (default %(default)s)")
+    parser.add_argument("--repeat", type=positive, default=5, help="runs of each kind (default %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    arguments = parser.parse_args()
+    try:
+        with tempfile.TemporaryDirectory(prefix="kalarena-bench-") as folder:
+            report = measure(Arena(Path(folder)), arguments.games, arguments.repeat)
+    except MissingError as error:
+        print(f"bench_referee: {error}", file=sys.stderr)
+        return 2
+    except DifferentGamesError as error:
+        print(f"bench_referee: the two referees played different games: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(report, indent=2) if arguments.json else table(report))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

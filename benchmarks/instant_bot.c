@@ -1,6 +1,6 @@
 /* A bot that answers at once: what a game with it costs is what the referee costs.
  *
- * usage: instant_bot [last] [swap] [exit]
+ * usage: instant_bot [first | last] [swap] [exit]
  *
  * Speaks the Manchester protocol (docs/protocol.md) for Kalah with any number of pits.  Plays its first
  * pit that is not empty, with `last` its last one; swaps only with `swap`; with `exit` it ends before it
@@ -98,7 +98,9 @@ int main(int argc, char **argv)
     char buffer[BUFFER_SIZE];
     size_t held = 0;
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "last") == 0)
+        if (strcmp(argv[i], "first") == 0)
+            play_last = 0;
+        else if (strcmp(argv[i], "last") == 0)
             play_last = 1;
         else if (strcmp(argv[i], "swap") == 0)
             may_swap = 1;

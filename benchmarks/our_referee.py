@@ -1,31 +1,37 @@
 """The same program as referee.c, with our referee: plays games between two bots, prints the same numbers.
 
-usage: python -m benchmarks.our_referee GAMES CONCURRENCY FIRST [ARGUMENT...] -- SECOND [ARGUMENT...]
+usage: python -m benchmarks.our_referee [--at-once N] GAMES FIRST [ARGUMENT...] -- SECOND [ARGUMENT...]
 
-CONCURRENCY 0 plays in this process, one game after the other, and counts its CPU; 1 or more plays through
-the tournaments' local engine, so many games at once in worker processes, and counts only the wall time.
-Prints one JSON object: the keys of referee.c that can be measured from outside of the referee.
+Plays one game after the other in this process and prints one JSON object, with the keys of referee.c
+except for play_cpu_s, which cannot be seen from outside of play_game; start_cpu_s stands in for it.  With
+--at-once it plays through the tournaments' local engine instead, N games at a time in worker processes;
+only the total wall time means something then.
 """
 
 import json
 import os
 import resource
-import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import trio
 
+from referee.bot import Bot
 from referee.clock import TimeControl
 from referee.play import Job, play_game
 from referee.results import GameRecord, Player
+from tournaments.engines.base import Engine
+from tournaments.engines.local import open_local_engine
 
 GAME = "manchester"
 CONTROL = TimeControl(move_s=10.0)
-WARM_UP_GAMES = 3
-"""Imports, caches and worker processes are not what is measured."""
+WARM_UP_GAMES = 8
+"""For each worker: imports and caches are not what is measured."""
+
+Players = tuple[Player, Player]
 
 
 def cpu_s() -> float:
@@ -34,30 +40,105 @@ def cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def make_job(number: int, commands: list[list[str]]) -> Job:
-    cwd = str(Path.cwd())
-    first, second = (Player(Path(command[0]).name, tuple(command), cwd, "") for command in commands)
-    return Job(f"bench-{number}", GAME, (first, second), CONTROL)
+def make_player(command: Sequence[str]) -> Player:
+    return Player(Path(command[0]).name, tuple(command), str(Path.cwd()))
 
 
-def phases_s(record: GameRecord) -> tuple[float, float]:
+def make_jobs(players: Players, games: int) -> list[Job]:
+    return [Job(f"benchmark-{number}", GAME, players, CONTROL) for number in range(games)]
+
+
+def phases_us(record: GameRecord) -> tuple[int, int]:
     """Wall time of "moving" and of "play", as referee.c defines them."""
     sent = [line.at_us for line in record.wire if line.direction == "to"]
     replies = [line.at_us for line in record.wire if line.direction == "from"]
-    return (sent[-1] - replies[1]) / 1e6, (sent[-1] - sent[0]) / 1e6
+    return sent[-1] - replies[1], sent[-1] - sent[0]
 
 
-def start_only(commands: list[list[str]], games: int) -> float:
-    """CPU of this process per game for nothing but the start and the end of the two bots' processes."""
+def start_cpu_s(players: Players, games: int) -> float:
+    """CPU of this process for starting and reaping two bots that end at once, with the referee's own code."""
+    environment = dict(os.environ)
+    idle = [Player(player.name, (player.command[0], "exit"), player.cwd) for player in players]
     before = cpu_s()
     for _ in range(games):
-        for command in commands:
-            subprocess.Popen(
-                [command[0], "exit"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            ).communicate()  # fmt: skip
-    return (cpu_s() - before) / games
+        for bot in [Bot(index, player, environment) for index, player in enumerate(idle)]:
+            bot.close()  # waits for its end
+    return cpu_s() - before
 
 
-async def play_here(commands: list[list[str]], games: int) -> list[GameRecord]:
-    return [await play_game(make_job(number, commands)) for number in range(games)]
+def describe(records: list[GameRecord]) -> dict[str, Any]:
+    """What was played.  Raises ValueError if the games are not one and the same."""
+    games = {(",".join(move.move for move in record.moves), record.final_state) for record in records}
+    if len(games) != 1:
+        raise ValueError(f"the same bots played {len(games)} different games: {sorted(games)}")
+    [(game, board)] = games
+    return {
+        "games": len(records),
+        "moves": sum(len(record.moves) for record in records),
+        "game": game,
+        "board": board,
+    }
+
+
+async def play_here(jobs: list[Job]) -> list[GameRecord]:
+    return [await play_game(job) for job in jobs]
+
+
+def measure(players: Players, games: int) -> dict[str, Any]:
+    """Play in this process."""
+    trio.run(play_here, make_jobs(players, WARM_UP_GAMES))
+    jobs = make_jobs(players, games)
+    cpu, wall = cpu_s(), time.perf_counter()
+    records = trio.run(play_here, jobs)
+    wall, cpu = time.perf_counter() - wall, cpu_s() - cpu
+    moving, play = map(sum, zip(*map(phases_us, records), strict=True))
+    return {
+        **describe(records),
+        "moving_wall_s": moving / 1e6,
+        "play_wall_s": play / 1e6,
+        "total_wall_s": wall,
+        "total_cpu_s": cpu,
+        "start_cpu_s": start_cpu_s(players, games),
+    }
+
+
+async def play_in(engine: Engine, jobs: list[Job]) -> list[GameRecord]:
+    """Play all jobs; the engine says how many at a time."""
+    records: list[GameRecord] = []
+
+    async def play(job: Job) -> None:
+        records.append(await engine.play(job))
+
+    async with trio.open_nursery() as nursery:
+        for job in jobs:
+            nursery.start_soon(play, job)
+    return records
+
+
+async def measure_engine(players: Players, games: int, at_once: int) -> dict[str, Any]:
+    """Play in worker processes, ``at_once`` games at a time."""
+    async with open_local_engine(at_once) as engine:
+        await play_in(engine, make_jobs(players, WARM_UP_GAMES * at_once))
+        jobs = make_jobs(players, games)
+        began = time.perf_counter()
+        records = await play_in(engine, jobs)
+        return {**describe(records), "total_wall_s": time.perf_counter() - began}
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    at_once = 0
+    if arguments[:1] == ["--at-once"]:
+        at_once = int(arguments[1])
+        del arguments[:2]
+    cut = arguments.index("--")
+    games, players = int(arguments[0]), (make_player(arguments[1:cut]), make_player(arguments[cut + 1 :]))
+    if at_once:
+        numbers = trio.run(measure_engine, players, games, at_once)
+    else:
+        numbers = measure(players, games)
+    print(json.dumps(numbers))
+
+
+if __name__ == "__main__":
+    main()

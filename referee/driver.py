@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from referee.bot import Bot, now
 from referee.errors import RefereeError
@@ -29,13 +30,25 @@ KILL_LIMIT_S = 5.0
 Observer = Callable[[WireLine], None]
 """Told each wire line as it happens; must not block."""
 
-OUTPUT, ERRORS, EXIT = "output", "errors", "exit"
+AnyMatch = Match[Any, Any]
+
+OUTPUT, ERRORS, EXIT, LEASH = "output", "errors", "exit", "leash"
 
 
 class Driver:
-    """Runs one match with two started bots, then winds them down."""
+    """Runs one match with two started bots, then winds them down.
 
-    def __init__(self, match: Match, bots: tuple[Bot, Bot], observe: Observer | None = None) -> None:
+    A ``leash`` is a descriptor that becomes readable when nobody wants the game any more; that ends it
+    with a RefereeError.
+    """
+
+    def __init__(
+        self,
+        match: AnyMatch,
+        bots: tuple[Bot, Bot],
+        observe: Observer | None = None,
+        leash: int | None = None,
+    ) -> None:
         self._match = match
         self._bots = bots
         self._observe = observe
@@ -49,6 +62,8 @@ class Driver:
             self._watch.add(bot.errors, (bot.index, ERRORS))
             if bot.exit_descriptor is not None:
                 self._watch.add(bot.exit_descriptor, (bot.index, EXIT))
+        if leash is not None:
+            self._watch.add(leash, (0, LEASH))
 
     async def referee(self, sends: Iterable[Send]) -> None:
         """Play until the match has a result; ``sends`` are what its start asked for."""
@@ -121,8 +136,10 @@ class Driver:
                     self._watch.remove(bot.stdout)
             elif kind == ERRORS:
                 self._read_errors(bot)
-            else:
+            elif kind == EXIT:
                 exits.append(bot)
+            else:
+                raise RefereeError("the program that asked for this game is gone")
         for bot in self._bots:
             if (bot in exits or bot.exit_descriptor is None) and bot.has_ended():
                 told = self._report_exit(bot) or told
@@ -179,8 +196,10 @@ class Driver:
                     self._watch.remove(bot.stdout)
             elif kind == ERRORS:
                 self._read_errors(bot)
-            elif bot.exit_descriptor is not None and bot.has_ended():
+            elif kind == EXIT and bot.exit_descriptor is not None and bot.has_ended():
                 self._watch.remove(bot.exit_descriptor)
+            elif kind == LEASH:
+                return
 
     async def kill(self) -> None:
         """Kill both process groups and wait until the processes are gone.  Raises RefereeError."""

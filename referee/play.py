@@ -5,7 +5,7 @@ import os
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import metadata
 
 import trio
@@ -13,18 +13,16 @@ import trio
 from protocol.lines import MAX_LINE_BYTES
 from referee.bot import Bot, NotRunnableError, now
 from referee.clock import TimeControl
-from referee.driver import Driver, Observer
+from referee.driver import AnyMatch, Driver, Observer
+from referee.errors import RefereeError
 from referee.events import NotStarted
-from referee.games.catalog import AnyGame, parse_game
+from referee.games.catalog import GAME_VARIABLE, AnyGame, parse_game
 from referee.match import Match
 from referee.results import GameRecord, Player
 from referee.stderr import DEFAULT_KEPT_BYTES
 
 END_GRACE_S = 0.5
 """Time for a bot to end by itself after END, as the course's engine gave it; then its group is killed."""
-
-GAME_VARIABLE = "KALARENA_GAME"
-"""Environment variable that tells a bot the game's spec text; the protocol itself does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +48,17 @@ class Job:
     limits: Limits = field(default_factory=Limits)
 
 
-async def play_game(job: Job, observe: Observer | None = None) -> GameRecord:
+async def play_game(
+    job: Job, *, observe: Observer | None = None, leash: int | None = None
+) -> GameRecord:
     """Play a game with real processes.  Raises RefereeError for failures of ours: then no result stands.
 
-    Whatever happens, cancellation included, no process of the two groups is left behind.
+    ``observe`` is told each wire line as it happens; ``leash`` is a descriptor that becomes readable when
+    nobody wants the game any more.  Whatever happens, cancellation included, no process of the two groups is
+    left behind.
     """
     game = parse_game(job.game)
-    match: Match = Match(game, job.control, (job.players[0].name, job.players[1].name))
+    match: AnyMatch = Match(game, job.control, (job.players[0].name, job.players[1].name))
     environment = {**os.environ, GAME_VARIABLE: game.name}
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
@@ -78,7 +80,12 @@ async def play_game(job: Job, observe: Observer | None = None) -> GameRecord:
                 match.handle(NotStarted(index, now(), str(error)))
                 # Nobody was told anything yet, and the other bot need not learn of it.
                 return _record(job, game, match, bots, started_at, began)
-        await _referee(match, (bots[0], bots[1]), sends, job.limits, observe)
+        driver = Driver(match, (bots[0], bots[1]), observe, leash)
+        with contextlib.closing(driver):
+            await driver.referee(sends)
+            await driver.wind_down(job.limits.end_grace_s)
+            with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
+                await driver.kill()
         return _record(job, game, match, bots, started_at, began)
     finally:
         for bot in bots:
@@ -86,17 +93,8 @@ async def play_game(job: Job, observe: Observer | None = None) -> GameRecord:
             bot.close()
 
 
-async def _referee(match: Match, bots: tuple[Bot, Bot], sends: list, limits: Limits, observe: Observer | None) -> None:
-    driver = Driver(match, bots, observe)
-    with contextlib.closing(driver):
-        await driver.referee(sends)
-        await driver.wind_down(limits.end_grace_s)
-        with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
-            await driver.kill()
-
-
 def _record(
-    job: Job, game: AnyGame, match: Match, bots: list[Bot], started_at: str, began: float
+    job: Job, game: AnyGame, match: AnyMatch, bots: list[Bot], started_at: str, began: float
 ) -> GameRecord:
     assert match.result is not None
     texts = {bot.index: bot.stderr.text() for bot in bots}
@@ -129,6 +127,19 @@ def _versions() -> dict[str, str]:
     }
 
 
-def play_packed(job: Job) -> bytes:
-    """Play a game in an event loop of its own; return the packed record.  For worker processes."""
-    return trio.run(play_game, job).to_msgpack()
+def play_packed(job: Job, leash: str | None = None) -> bytes:
+    """Play a game in an event loop of its own; return the packed record.  For worker processes.
+
+    ``leash`` is the path of a named pipe: when the last process that holds it open for writing closes it,
+    or dies, the game is given up (RefereeError).
+    """
+    if leash is None:
+        return trio.run(play_game, job).to_msgpack()
+    try:
+        descriptor = os.open(leash, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        raise RefereeError(f"the program that asked for this game is gone: {error}") from error
+    try:
+        return trio.run(partial(play_game, job, leash=descriptor)).to_msgpack()
+    finally:
+        os.close(descriptor)

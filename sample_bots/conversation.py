@@ -16,11 +16,8 @@ from protocol.codec import decode_referee_line, encode
 from protocol.errors import RemoteProtocolError
 from protocol.messages import SWAP_WORD, Change, End, Move, Next, Start, Swap
 from referee.games.base import MoveError, Side
-from referee.games.catalog import DEFAULT_GAME, AnyGame, parse_game
+from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, AnyGame, parse_game
 from referee.games.spec import SpecError
-
-GAME_VARIABLE = "KALARENA_GAME"
-"""The environment variable in which the referee names the game, as a spec text."""
 
 Choose = Callable[[AnyGame, Any], Any]
 """What makes one bot another: (game, state) -> one of the state's legal moves."""

@@ -1,7 +1,9 @@
 """The greedy bot: the move that looks best at once, without a thought for the reply.
 
 Usage: ``python -m sample_bots.greedy``.  A move is worth the evaluation after it (in Kalah: the store
-difference); among equals one with an extra turn is preferred, then the lowest.
+difference); among equals one with an extra turn is preferred, then the lowest.  A swap is judged like
+any other move, so the bot takes the opponent's seat if the seeds in that store are more than it could
+win for its own.
 """
 
 import sys
@@ -19,16 +21,10 @@ def choose(game: AnyGame, state: Any) -> Any:
     evaluate = evaluation_of(game)
     best_move, best_worth = None, (0, False)
     for move in game.legal_moves(state):
-        if move == game.swap:
-            continue
         child = game.apply(state, move)
         worth = (static_value(game, child, mover, evaluate), game.to_move(child) is mover)
         if best_move is None or worth > best_worth:
             best_move, best_worth = move, worth
-    # A swap leaves the opponent with the choice that we have just made.  So it is good exactly if our
-    # own best move would still leave us behind.
-    if game.swap in game.legal_moves(state) and best_worth < (0, False):
-        return game.swap
     return best_move
 
 

@@ -3,6 +3,9 @@
 Usage: ``python -m sample_bots.minimax [DEPTH]``, default 4, at most 20.  A ply is one move, so a turn of
 several sowings counts as several.  The pie rule needs nothing of its own: the opponent's swap is one of
 the replies that the opener's search sees.
+
+Time per move at manchester, measured in three games against itself (Python 3.11, one core): depth 4
+median 1 ms, longest 2 ms; depth 6 median 3 ms, longest 18 ms; depth 8 median 28 ms, longest 183 ms.
 """
 
 import sys

@@ -341,7 +341,10 @@ def test_k9_the_first_sowing_gives_no_extra_turn() -> None:
 
 
 def test_k9_every_later_sowing_does() -> None:
-    assert start("manchester", "2", "1")[0].to_move(start("manchester", "2", "1")[1]) is Side.SECOND
+    # North's first sowing from pit 1 ends in the store as well, and North is on turn again.
+    game, state = start("manchester", "1", "1")
+    assert game.to_move(state) is Side.SECOND
+    assert game.format_state(state) == "0,8,8,8,8,8,8,1,0,8,8,8,8,8,8,1;North"
 
 
 def test_k9_the_first_move_after_a_swap_does() -> None:

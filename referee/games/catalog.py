@@ -42,6 +42,9 @@ GAMES: dict[str, Entry] = {name: _kalah_entry(preset) for name, preset in kalah_
 DEFAULT_GAME = "manchester"
 """What is played when nobody says: the game of the course whose protocol this is."""
 
+GAME_VARIABLE = "KALARENA_GAME"
+"""Environment variable that tells a bot the game's spec text; the protocol itself does not say it."""
+
 
 @lru_cache(maxsize=64)  # rule books are stateless; a tournament asks for the same one every game
 def parse_game(text: str) -> AnyGame:

@@ -1,0 +1,78 @@
+"""The sample bots' names, options and files."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from sample_bots import first_legal
+from sample_bots.catalog import SAMPLE_BOTS, BadOptionError, sample_bot_command, sample_bot_files
+
+
+def test_catalog_names() -> None:
+    assert list(SAMPLE_BOTS) == ["first_legal", "random", "greedy", "minimax"]
+    readme = (Path(first_legal.__file__).parent / "README.md").read_text()
+    for name, bot in SAMPLE_BOTS.items():
+        assert bot.about
+        assert "\n" not in bot.about
+        assert f"`{name}`" in readme
+
+
+def test_catalog_commands() -> None:
+    for spec, arguments in {
+        "first_legal": [],
+        "random": ["random_bot"],
+        "random:0": ["random_bot", "0"],
+        "random:0017": ["random_bot", "17"],
+        "greedy": ["greedy"],
+        "minimax": ["minimax"],
+        "minimax:1": ["minimax", "1"],
+        "minimax:20": ["minimax", "20"],
+    }.items():
+        argv = sample_bot_command(spec)
+        assert argv is not None
+        script = next(index for index, word in enumerate(argv) if word.endswith(".py"))
+        assert argv[0] == sys.executable
+        assert Path(argv[script]).is_absolute()
+        assert argv[script + 1 :] == arguments
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "first-legal", "Random", "./greedy", "java -jar bot.jar", "bots/x:3", ":3"]
+)
+def test_other_texts_are_no_sample_bots(spec: str) -> None:
+    assert sample_bot_command(spec) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("first_legal:1", "first_legal takes no option"),
+        ("greedy:3", "greedy takes no option"),
+        ("greedy:", "greedy takes no option"),
+        ("random:", "takes a seed"),
+        ("random:-1", "takes a seed"),
+        ("random:x", "takes a seed"),
+        ("random:1:2", "takes a seed"),
+        ("minimax:", "takes a depth"),
+        ("minimax:x", "takes a depth, a whole number from 1 to 20, not 'x'"),
+        ("minimax:0", "takes a depth"),
+        ("minimax:21", "takes a depth"),
+        ("minimax:+4", "takes a depth"),
+        ("minimax: 4", "takes a depth"),
+        ("minimax:\u0664", "takes a depth"),
+    ],
+)
+def test_bad_options(spec: str, complaint: str) -> None:
+    with pytest.raises(BadOptionError) as raised:
+        sample_bot_command(spec)
+    assert complaint in str(raised.value)
+    assert repr(spec) in str(raised.value)
+
+
+def test_files_of_the_sample_bots() -> None:
+    files = sample_bot_files()
+    assert files == sorted(files)
+    names = {path.name for path in files}
+    assert {"first_legal.py", "random_bot.py", "greedy.py", "minimax.py", "search.py", "launch.py"} <= names
+    assert all(path.is_file() and path.suffix == ".py" for path in files)

@@ -1,0 +1,1 @@
+"""The command `kalarena`: one file per subcommand, each loaded only when it is used."""

@@ -1,0 +1,89 @@
+"""The live view of a running tournament: progress, the table so far, and the latest faults."""
+
+import sys
+from collections import deque
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from referee.results import GameRecord, Reason
+from tournaments.schedule import Pairing
+from tournaments.standings import GameSummary
+from tournaments.summary import Summary
+from tournaments.tables import columns
+
+LATEST_FAULTS = 3
+REFRESH_PER_SECOND = 4
+MAX_LINES = 24
+"""Lines of the table that are shown live; the whole table is printed at the end."""
+
+
+class LiveView:
+    """Shows a tournament on a terminal; on anything else, one line for every tenth of the games.
+
+    Everything goes to standard error, so that standard output holds nothing but the result.
+    """
+
+    def __init__(self, summary: Summary, *, shown: bool) -> None:
+        self._summary = summary
+        self._games = list(summary.games)
+        summary.games = self._games
+        self._shown = shown
+        self._console = Console(stderr=True)
+        self._faults: deque[Text] = deque(maxlen=LATEST_FAULTS)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+        )
+        self._task = self._progress.add_task(summary.name, total=summary.total, completed=len(self._games))
+        self._live = Live(
+            get_renderable=self._render,
+            console=self._console,
+            refresh_per_second=REFRESH_PER_SECOND,
+            transient=True,
+        )
+        self._on_terminal = shown and self._console.is_terminal
+
+    def __enter__(self) -> "LiveView":
+        if self._on_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._on_terminal:
+            self._live.stop()
+
+    def add(self, pairing: Pairing, record: GameRecord) -> None:
+        """A game has ended and was kept."""
+        result = record.result
+        self._games.append(GameSummary.of(record, pairing.round))
+        self._progress.update(self._task, completed=len(self._games))
+        if result.reason is not Reason.SCORE:
+            self._faults.append(Text(f"{record.key}  {result.detail}", style="red", overflow="ellipsis", no_wrap=True))
+        if self._shown and not self._on_terminal:
+            self._print_tenth()
+
+    def _print_tenth(self) -> None:
+        done, total = len(self._games), self._summary.total
+        if done * 10 // total != (done - 1) * 10 // total:
+            print(f"{self._summary.name}: {done} of {total} games", file=sys.stderr, flush=True)
+
+    def _render(self) -> Group:
+        table = Table(title=None, expand=False)
+        standings = self._summary.table
+        head, rows = columns(standings, self._summary.ranking)
+        for name in head:
+            table.add_column(name.replace("_", " "), justify="left" if name == "name" else "right")
+        for row in rows[:MAX_LINES]:
+            table.add_row(*map(Text, row))
+        return Group(table, *self._faults, self._progress)

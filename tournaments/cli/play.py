@@ -1,0 +1,126 @@
+"""`kalarena play`."""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+import trio
+
+from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_START_S, TimeControl
+from referee.errors import RefereeError
+from referee.games.catalog import DEFAULT_GAME, parse_game
+from referee.games.spec import SpecError
+from referee.play import Job, play_game
+from referee.results import GameRecord, Player, WireLine
+from tournaments.bots import BotError, resolve_bot
+from tournaments.cli.main import Fault, Usage
+from tournaments.tables import json_text
+
+
+@click.command("play")
+@click.argument("bots", metavar="BOT BOT", nargs=2)
+@click.option("--game", default=DEFAULT_GAME, show_default=True, metavar="SPEC", help="See `kalarena games`.")
+@click.option(
+    "--move-time",
+    type=float,
+    metavar="S",
+    help=f"Seconds for each move.  [default: {DEFAULT_MOVE_S:g} if there is no --game-time]",
+)
+@click.option("--game-time", type=float, metavar="S", help="Seconds for all moves of a bot together.")
+@click.option("--increment", type=float, default=0.0, metavar="S", help="Seconds added to --game-time a move.")
+@click.option(
+    "--margin", type=float, default=DEFAULT_MARGIN_S, show_default=True, metavar="S", help="Forgiven overshoot."
+)
+@click.option(
+    "--start-time",
+    type=float,
+    default=DEFAULT_START_S,
+    show_default=True,
+    metavar="S",
+    help="Seconds for a bot to start; not part of its playing time.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the whole game as one JSON object, nothing else.")
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    metavar="FILE",
+    help="Write the game record (msgpack; JSON if FILE ends in .json).",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show the conversation as it happens, on standard error.")
+def command(
+    bots: tuple[str, str],
+    game: str,
+    move_time: float | None,
+    game_time: float | None,
+    increment: float,
+    margin: float,
+    start_time: float,
+    as_json: bool,
+    record: Path | None,
+    verbose: bool,
+) -> None:
+    """Play one game; the first BOT moves first (South).
+
+    BOT is a sample bot's name (first_legal, random:SEED, greedy, minimax:DEPTH), a path to a bot directory or
+    executable file, or a quoted command line.
+    """
+    try:
+        spec = parse_game(game).name
+        if move_time is None and game_time is None:
+            move_time = DEFAULT_MOVE_S
+        control = TimeControl(move_time, game_time, increment, margin, start_time)
+        players = (resolve_bot(bots[0], Path.cwd()), resolve_bot(bots[1], Path.cwd()))
+    except (SpecError, BotError, ValueError) as error:
+        raise Usage(str(error)) from error
+    if record is not None and not record.absolute().parent.is_dir():
+        raise Usage(f"--record: there is no directory {record.absolute().parent}")
+    observe = partial(_show_line, players) if verbose else None
+    try:
+        played = trio.run(partial(play_game, Job("play", spec, players, control), observe=observe))
+    except RefereeError as error:
+        raise Fault(f"the game could not be refereed, and counts for nobody: {error}") from error
+    if record is not None:
+        _write_record(record, played)
+    if as_json:
+        click.echo(json_text(played.to_json()))
+    else:
+        _show_result(played)
+
+
+def _show_line(players: tuple[Player, Player], line: WireLine) -> None:
+    arrow = "<-" if line.direction == "to" else "->"
+    number = line.player + 1
+    click.echo(
+        f"{line.at_us / 1000:10.1f} ms  {number} {players[line.player].name}  {arrow}  {line.line}", err=True
+    )
+
+
+def _show_result(played: GameRecord) -> None:
+    click.echo(f"{played.game}: {played.players[0].name} (first) against {played.players[1].name}")
+    click.echo(f"{played.result.detail}   [{played.result.reason}]")
+    for index, player in enumerate(played.players):
+        mean = played.mean_move_ms(index)
+        moves = sum(move.player == index for move in played.moves)
+        click.echo(f"  {player.name}: {moves} moves" + (f", {mean:.1f} ms a move" if mean is not None else ""))
+        if played.result.fault is not None and played.result.winner != index and played.stderr[index].strip():
+            click.echo("  the end of its standard error:")
+            for line in played.stderr[index].rstrip().splitlines()[-12:]:
+                click.echo(f"    | {line}")
+
+
+def _write_record(path: Path, played: GameRecord) -> None:
+    content = (
+        (json_text(played.to_json()) + "\n").encode("utf-8", "backslashreplace")
+        if path.suffix == ".json"
+        else played.to_msgpack()
+    )
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)  # noqa: PTH105
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        print(f"Error: the record was not written: {error}", file=sys.stderr)
+        raise Fault(f"{path} could not be written: {error.strerror}") from error

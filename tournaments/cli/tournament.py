@@ -1,0 +1,115 @@
+"""`kalarena tournament run` and `kalarena tournament table`."""
+
+import signal
+from pathlib import Path
+
+import click
+import trio
+
+from tournaments.cli.live import LiveView
+from tournaments.cli.main import Fault, Usage
+from tournaments.config import ConfigError, Tournament, load_tournament
+from tournaments.directory import STORE_FILE, DirectoryError, TournamentDirectory
+from tournaments.engines.local import open_local_engine
+from tournaments.runner import RunReport, new_report, run
+from tournaments.store import Store, StoreError
+from tournaments.summary import Summary
+from tournaments.tables import FORMATS
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
+
+
+@click.group("tournament")
+def command() -> None:
+    """Run tournaments and print their tables."""
+
+
+@command.command("run")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the results go, or are.  [default: results/NAME of FILE]",
+)
+@click.option(
+    "--concurrency", type=click.IntRange(1, 256), metavar="N", help="Games at a time.  [default: one per core]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the final table as one JSON object, nothing else.")
+def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: bool) -> None:
+    """Run the tournament of FILE, or go on with what is in DIR.
+
+    It may be stopped, or killed, at any time: the same command goes on with the games that are missing.
+    """
+    try:
+        tournament = load_tournament(file)
+        directory = TournamentDirectory(out or Path("results") / file.stem)
+        with directory.locked(), Store(directory.store_path) as store:
+            plan = Summary.of(tournament)
+            store.claim(plan.name, plan.config(), tournament.identity())
+            report, interrupted = trio.run(
+                _run, tournament, store, directory, concurrency or tournament.concurrency, not as_json
+            )
+            summary = Summary.load(store)
+            directory.write_reports(summary)
+    except (ConfigError, DirectoryError, StoreError) as error:
+        raise Usage(str(error)) from error
+    _conclude(summary, report, directory, interrupted=interrupted, as_json=as_json)
+
+
+async def _run(
+    tournament: Tournament, store: Store, directory: TournamentDirectory, concurrency: int | None, live: bool
+) -> tuple[RunReport, bool]:
+    """Run it; the second value is whether a signal stopped it."""
+    report = new_report(tournament, store)
+    interrupted = False
+    with LiveView(Summary.load(store), shown=live) as view, trio.CancelScope() as scope:
+
+        async def stop_on_signal(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+            nonlocal interrupted
+            with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                task_status.started()
+                async for _ in signals:
+                    interrupted = True
+                    scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            await nursery.start(stop_on_signal)
+            async with open_local_engine(directory.path, concurrency) as engine:
+                await run(tournament, store, engine, directory.path, report, view.add)
+            nursery.cancel_scope.cancel()
+    return report, interrupted
+
+
+def _conclude(
+    summary: Summary, report: RunReport, directory: TournamentDirectory, *, interrupted: bool, as_json: bool
+) -> None:
+    if as_json:
+        click.echo(summary.render("json"))
+    else:
+        click.echo(summary.render("text"))
+        click.echo(f"\nresults  {directory.store_path}\nreport   {directory.report_path}")
+    for key, why in report.unplayed.items():
+        click.echo(f"game {key} could not be played, and counts for nobody: {why}", err=True)
+    missing = report.total - report.before - report.played
+    if interrupted:
+        click.echo(f"stopped with {missing} of {report.total} games to play; the same command goes on", err=True)
+        raise SystemExit(INTERRUPTED)
+    if report.unplayed:
+        raise Fault(f"{missing} of {report.total} games have no result; the same command tries them again")
+
+
+@command.command("table")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+def table_command(directory: Path, form: str) -> None:
+    """Print the table of the results in DIR."""
+    path = directory / STORE_FILE
+    if not path.is_file():
+        raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
+    try:
+        with Store(path) as store:
+            click.echo(Summary.load(store).render(form), nl=form != "html")
+    except StoreError as error:
+        raise Usage(str(error)) from error

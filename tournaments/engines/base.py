@@ -1,0 +1,27 @@
+"""Where games run."""
+
+from typing import Protocol
+
+from referee.play import Job
+from referee.results import GameRecord
+
+
+class Engine(Protocol):
+    """Plays jobs, several at a time.
+
+    ``play`` raises RefereeError, or EngineError, if the game could not be refereed to a result: then
+    no result stands, and the game may be played again.
+    """
+
+    @property
+    def concurrency(self) -> int:
+        """How many games it plays at a time."""
+        ...
+
+    async def play(self, job: Job) -> GameRecord:
+        """Play one game."""
+        ...
+
+
+class EngineError(Exception):
+    """The place where the game ran was lost."""

@@ -1,0 +1,89 @@
+"""Games in worker processes of this machine, one game to a process at a time.
+
+The tournament's own process never touches a bot's pipe, so that nothing it does can delay a stamp.
+
+Each game hangs on a leash, a named pipe that only this process holds open for writing.  When it is
+closed, because the game was cancelled or because this process was killed, the worker gives the game up
+at once and kills its bots.  (Killing the worker instead would leave the bots alone in the world.)
+"""
+
+import math
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+import trio_parallel
+
+from referee.play import Job, play_packed
+from referee.results import GameRecord
+from tournaments.engines.base import EngineError
+
+LEASH_PATTERN = "leash-*"
+"""The named pipes in the scratch directory."""
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class LocalEngine:
+    """See ``open_local_engine``."""
+
+    def __init__(self, context: trio_parallel.WorkerContext, concurrency: int, scratch: Path) -> None:
+        self._context = context
+        self.concurrency = concurrency
+        self._limiter = trio.CapacityLimiter(concurrency)
+        self._scratch = scratch
+        self._leashes = 0
+
+    async def play(self, job: Job) -> GameRecord:
+        """Play one game in a worker.  Raises RefereeError, EngineError."""
+        self._leashes += 1
+        path = self._scratch / LEASH_PATTERN.replace("*", f"{os.getpid()}-{self._leashes}")
+        os.mkfifo(path, 0o600)
+        # Opening for reading as well keeps the open from waiting for a reader.
+        leash = os.open(path, os.O_RDWR)
+        packed: bytes | Exception = EngineError("unplayed")
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._let_go_when_cancelled, leash)
+                try:
+                    # Not to be cancelled: the worker comes back by itself when the leash is let go.
+                    packed = await self._context.run_sync(
+                        play_packed, job, str(path), limiter=self._limiter
+                    )
+                except Exception as error:
+                    packed = error
+                nursery.cancel_scope.cancel()
+        finally:
+            path.unlink(missing_ok=True)
+        if isinstance(packed, trio_parallel.BrokenWorkerError):
+            raise EngineError(f"the worker process of game {job.key} died") from packed
+        if isinstance(packed, Exception):
+            raise packed
+        return GameRecord.from_msgpack(packed)
+
+    @staticmethod
+    async def _let_go_when_cancelled(leash: int) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            os.close(leash)
+
+
+@asynccontextmanager
+async def open_local_engine(scratch: Path, concurrency: int | None = None) -> AsyncIterator[LocalEngine]:
+    """An engine with this many workers; None is one per core.
+
+    ``scratch`` is a directory that only one engine uses; named pipes that a killed one left in it are
+    removed.
+    """
+    for stale in scratch.glob(LEASH_PATTERN):
+        stale.unlink(missing_ok=True)
+    async with trio_parallel.open_worker_context(idle_timeout=math.inf) as context:
+        yield LocalEngine(context, concurrency or usable_cores(), scratch)

@@ -1,0 +1,139 @@
+"""Tables from results.  Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from referee.results import GameRecord, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class GameSummary:
+    """What a table needs to know of a game."""
+
+    key: str
+    round: int
+    first: str
+    """Name of the bot that moved first."""
+    second: str
+    winner: int | None
+    """0 is ``first``, 1 is ``second``, None is a draw."""
+    reason: Reason
+    fault: str | None
+    detail: str
+    score: tuple[int, int] | None
+    moves: tuple[int, int]
+    """Moves made by first and second."""
+    wall_us: tuple[int, int]
+    """Wall time of these moves together."""
+
+    @classmethod
+    def of(cls, record: GameRecord, round_number: int) -> "GameSummary":
+        """The summary of a record."""
+        result = record.result
+        times = [[move.wall_us for move in record.moves if move.player == player] for player in (0, 1)]
+        return cls(
+            key=record.key,
+            round=round_number,
+            first=record.players[0].name,
+            second=record.players[1].name,
+            winner=result.winner,
+            reason=result.reason,
+            fault=result.fault,
+            detail=result.detail,
+            score=result.score,
+            moves=(len(times[0]), len(times[1])),
+            wall_us=(sum(times[0]), sum(times[1])),
+        )
+
+
+@dataclass
+class Standing:
+    """One bot's line of the table."""
+
+    name: str
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    forfeits: int = 0
+    """Those of the losses that were by a fault, not by score."""
+    moves: int = 0
+    wall_us: int = 0
+    rank: int = 0
+    """Counted from 1; bots that the ranking cannot tell apart share one."""
+    versus: dict[str, "Versus"] = field(default_factory=dict)
+    """Opponent -> record against it, from this bot's side."""
+
+    @property
+    def games(self) -> int:
+        """Games played."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def points(self) -> float:
+        """1 for a win, 0.5 for a draw."""
+        return self.wins + self.draws / 2
+
+    @property
+    def mean_move_ms(self) -> float | None:
+        """Average wall time of a move in milliseconds over all games; None without a move."""
+        return self.wall_us / self.moves / 1000 if self.moves else None
+
+
+@dataclass
+class Versus:
+    """One bot's record against another."""
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+
+    @property
+    def points(self) -> float:
+        """1 for a win, 0.5 for a draw."""
+        return self.wins + self.draws / 2
+
+    @property
+    def games(self) -> int:
+        """Games played."""
+        return self.wins + self.draws + self.losses
+
+
+RANKINGS = ("points", "wins-then-speed")
+
+
+def standings(names: Sequence[str], games: Iterable[GameSummary], ranking: str) -> list[Standing]:
+    """The table, best first.  ``points``: points, then wins.  ``wins-then-speed``: games won, then the
+    lower average time per move (the Manchester course's rule).  Within a shared rank, by name.
+    """
+    table = {name: Standing(name, versus={other: Versus() for other in names if other != name}) for name in names}
+    for game in games:
+        players = (table[game.first], table[game.second])
+        for index, player in enumerate(players):
+            versus = player.versus[players[1 - index].name]
+            if game.winner is None:
+                player.draws += 1
+                versus.draws += 1
+            elif game.winner == index:
+                player.wins += 1
+                versus.wins += 1
+            else:
+                player.losses += 1
+                versus.losses += 1
+                player.forfeits += game.reason is not Reason.SCORE
+            player.moves += game.moves[index]
+            player.wall_us += game.wall_us[index]
+    if ranking == "points":
+        merit = {name: (-player.points, -player.wins) for name, player in table.items()}
+    elif ranking == "wins-then-speed":
+        merit = {name: (-player.wins, _or_slowest(player.mean_move_ms)) for name, player in table.items()}
+    else:
+        raise ValueError(f"no ranking {ranking!r}; there are {', '.join(RANKINGS)}")
+    ordered = sorted(table.values(), key=lambda player: (merit[player.name], player.name))
+    for place, player in enumerate(ordered, 1):
+        same = place > 1 and merit[player.name] == merit[ordered[place - 2].name]
+        player.rank = ordered[place - 2].rank if same else place
+    return ordered
+
+
+def _or_slowest(time_ms: float | None) -> float:
+    return float("inf") if time_ms is None else time_ms

@@ -1,0 +1,230 @@
+"""The store: what was played.  SQLite, one transaction a game.
+
+Everything else (what is due, tables, reports) is computed from what is here.
+"""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+from sqlalchemy.exc import DatabaseError
+
+from referee.results import GameRecord, Reason
+from tournaments.schema import game, tournament
+from tournaments.standings import GameSummary
+
+BUSY_TIMEOUT_MS = 10_000
+"""How long a writer waits for another one before it gives up."""
+
+_SUMMARY_COLUMNS = [column for column in game.columns if column.name != "record"]
+
+
+class StoreError(Exception):
+    """The store cannot be used, or could not take something; the message says what to do."""
+
+
+class Store:
+    """The results of one tournament.  Use as a context manager; raises StoreError."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the store in a file; make it if it is not there, bring it up to date if it is old."""
+        self.path = path
+        self._engine = _engine(path)
+        try:
+            self._migrate()
+        except DatabaseError as error:
+            self._engine.dispose()
+            raise StoreError(f"{path}: {_explain(error)}") from error
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine.dispose()
+
+    def _migrate(self) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        head = ScriptDirectory.from_config(config).get_current_head()
+        with self._engine.connect() as connection:
+            found = MigrationContext.configure(connection).get_current_revision()
+        if found == head:
+            return
+        if found is not None and found not in known:
+            raise StoreError(
+                f"{self.path} was written by a newer version of kalarena (its schema is {found}, the newest "
+                f"known here is {head}): upgrade kalarena to use it"
+            )
+        with self._engine.begin() as connection:  # all steps and their record in one transaction
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def claim(self, name: str, config: dict[str, Any], identity: dict[str, Any]) -> None:
+        """Note which tournament this is; if one is there already it must have the same identity.
+
+        Raises StoreError that names each difference.
+        """
+        row = self._one_tournament()
+        values = {"name": name, "config": json.dumps(config), "identity": json.dumps(identity)}
+        if row is None:
+            self._write(insert(tournament).values(id=1, **values))
+            return
+        there = json.loads(row["identity"])
+        if there != identity:
+            differences = "; ".join(_differences(there, identity))
+            raise StoreError(
+                f"{self.path} holds another tournament ({row['name']!r}): {differences}. "
+                "Choose another directory with --out, or delete this one if its results are not wanted"
+            )
+        if row["config"] != values["config"] or row["name"] != name:
+            self._write(tournament.update().values(name=name, config=values["config"]))
+
+    def config(self) -> dict[str, Any]:
+        """What was noted by ``claim``, with its ``name``.  Raises StoreError if nothing was."""
+        row = self._one_tournament()
+        if row is None:
+            raise StoreError(f"{self.path} holds no tournament yet")
+        config: dict[str, Any] = json.loads(row["config"])
+        return {"name": row["name"], **config}
+
+    def _one_tournament(self) -> Any:
+        with self._reading() as connection:
+            return connection.execute(select(tournament)).mappings().one_or_none()
+
+    def add(self, record: GameRecord, round_number: int) -> bool:
+        """Keep a game; False if it was there already.  All of it is kept, or nothing."""
+        summary = GameSummary.of(record, round_number)
+        statement = insert(game).values(
+            key=summary.key,
+            round=summary.round,
+            first=summary.first,
+            second=summary.second,
+            winner=summary.winner,
+            reason=summary.reason.value,
+            fault=summary.fault,
+            detail=summary.detail,
+            first_score=summary.score[0] if summary.score else None,
+            second_score=summary.score[1] if summary.score else None,
+            first_moves=summary.moves[0],
+            second_moves=summary.moves[1],
+            first_wall_us=summary.wall_us[0],
+            second_wall_us=summary.wall_us[1],
+            record=record.to_msgpack(),
+        )
+        try:
+            with self._engine.begin() as connection:
+                if connection.execute(select(game.c.key).where(game.c.key == record.key)).first() is not None:
+                    return False
+                connection.execute(statement)
+        except DatabaseError as error:
+            raise StoreError(f"{self.path}: game {record.key} could not be kept: {_explain(error)}") from error
+        return True
+
+    def played(self) -> set[str]:
+        """The keys of all games that are kept."""
+        with self._reading() as connection:
+            return set(connection.execute(select(game.c.key)).scalars())
+
+    def games(self) -> list[GameSummary]:
+        """All games, without their records, in the order of their keys."""
+        with self._reading() as connection:
+            rows = connection.execute(select(*_SUMMARY_COLUMNS).order_by(game.c.key)).mappings().all()
+        return [_summary(row) for row in rows]
+
+    def record(self, key: str) -> GameRecord:
+        """One game, whole.  Raises StoreError if it is not there."""
+        with self._reading() as connection:
+            packed = connection.execute(select(game.c.record).where(game.c.key == key)).scalar()
+        if packed is None:
+            raise StoreError(f"{self.path} holds no game {key!r}")
+        return GameRecord.from_msgpack(packed)
+
+    def _reading(self) -> Connection:
+        try:
+            return self._engine.connect()
+        except DatabaseError as error:
+            raise StoreError(f"{self.path}: {_explain(error)}") from error
+
+    def _write(self, statement: Any) -> None:
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(statement)
+        except DatabaseError as error:
+            raise StoreError(f"{self.path}: {_explain(error)}") from error
+
+
+def _summary(row: Any) -> GameSummary:
+    score = None if row["first_score"] is None else (row["first_score"], row["second_score"])
+    return GameSummary(
+        key=row["key"],
+        round=row["round"],
+        first=row["first"],
+        second=row["second"],
+        winner=row["winner"],
+        reason=Reason(row["reason"]),
+        fault=row["fault"],
+        detail=row["detail"],
+        score=score,
+        moves=(row["first_moves"], row["second_moves"]),
+        wall_us=(row["first_wall_us"], row["second_wall_us"]),
+    )
+
+
+def _differences(there: dict[str, Any], here: dict[str, Any]) -> Sequence[str]:
+    found = []
+    for key in sorted({*there, *here} - {"bots"}):
+        if there.get(key) != here.get(key):
+            found.append(f"its {key} is {there.get(key)}, now it is {here.get(key)}")
+    old, new = there.get("bots", {}), here.get("bots", {})
+    if list(old) != list(new) and sorted(old) == sorted(new):
+        found.append("its bots are the same but in another order")
+    found += [f"it has no bot {name!r}" for name in new if name not in old]
+    found += [f"it has a bot {name!r}, which is not here" for name in old if name not in new]
+    found += [
+        f"the files of bot {name!r} have changed since" for name in new if name in old and new[name] != old[name]
+    ]
+    return found
+
+
+def _engine(path: Path) -> Engine:
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: sqlite3.Connection, _record: Any) -> None:
+        # The driver's own idea of transactions loses updates: we begin them ourselves.
+        connection.isolation_level = None
+        # A committed game survives a crash of the process and of the machine.
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _explain(error: DatabaseError) -> str:
+    """What SQLite's error means for the user."""
+    text = str(error.orig)
+    if "full" in text:
+        return "the disk is full; nothing of this game was written: make room and run the same command again"
+    if "not a database" in text or "malformed" in text:
+        return f"this file is no results store ({text})"
+    if "readonly" in text or "unable to open" in text:
+        return f"the file cannot be written here ({text})"
+    return text

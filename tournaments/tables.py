@@ -1,0 +1,206 @@
+"""Standings as text, CSV, JSON and HTML.  Pure: rows in, text out."""
+
+import csv
+import html
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tournaments.standings import GameSummary, Standing, Versus
+
+FORMATS = ("text", "csv", "json", "html")
+
+
+def number(points: float) -> str:
+    """Points without a needless ``.0``."""
+    return f"{points:g}"
+
+
+def columns(table: Sequence[Standing], ranking: str) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the standings.  Times are shown only where they count, since no two runs agree on them."""
+    head = ["rank", "name", "points", "played", "wins", "draws", "losses", "forfeits"]
+    timed = ranking == "wins-then-speed"
+    rows = []
+    for line in table:
+        row = [str(line.rank), line.name, number(line.points)]
+        row += [str(count) for count in (line.games, line.wins, line.draws, line.losses, line.forfeits)]
+        if timed:
+            row.append("" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}")
+        rows.append(row)
+    return head + (["mean_move_ms"] if timed else []), rows
+
+
+def cross(versus: Versus | None) -> str:
+    """A cell of the cross table: points of the row against the column, of how many games."""
+    if versus is None:
+        return "-"
+    return f"{number(versus.points)}/{versus.games}" if versus.games else ""
+
+
+def to_text(title: str, about: str, table: Sequence[Standing], ranking: str) -> str:
+    """Standings and cross table in one, for a terminal: column n is the record against the n-th line."""
+    head, rows = columns(table, ranking)
+    heads = ["#", *(cell.replace("_", " ") for cell in head)] + [str(place) for place in range(1, len(table) + 1)]
+    lines = [heads]
+    for place, (line, row) in enumerate(zip(table, rows, strict=True), 1):
+        cells = [cross(line.versus.get(other.name)) for other in table]
+        lines.append([str(place), *row, *cells])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    name = heads.index("name")
+    text = [
+        "  ".join(
+            cell.ljust(width) if index == name else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([f"{title}: {about}", "", *text])
+
+
+def to_csv(table: Sequence[Standing], ranking: str) -> str:
+    """The standings, then a column of points against each bot."""
+    head, rows = columns(table, ranking)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head + [f"vs {line.name}" for line in table])
+    for line, row in zip(table, rows, strict=True):
+        others = [line.versus.get(other.name) for other in table]
+        writer.writerow([_inert(cell) for cell in row] + [number(v.points) if v else "" for v in others])
+    return out.getvalue()
+
+
+def games_csv(games: Sequence[GameSummary]) -> str:
+    """One line per game."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        "key round first second winner reason fault score_first score_second moves_first moves_second "
+        "mean_move_ms_first mean_move_ms_second detail".split()
+    )
+    for game in games:
+        winner = "draw" if game.winner is None else (game.first, game.second)[game.winner]
+        means = [f"{us / n / 1000:.3f}" if n else "" for us, n in zip(game.wall_us, game.moves, strict=True)]
+        writer.writerow(
+            [game.key, game.round, _inert(game.first), _inert(game.second), _inert(winner), game.reason.value]
+            + [game.fault or "", *(game.score or ("", "")), *game.moves, *means, _inert(game.detail)]
+        )
+    return out.getvalue()
+
+
+def _inert(cell: str) -> str:
+    """A text that no spreadsheet takes for a formula: names and details come from students."""
+    return "'" + cell if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def to_json(table: Sequence[Standing], ranking: str, about: dict[str, Any]) -> dict[str, Any]:
+    """The standings with the cross table; ``about`` comes first."""
+    timed = ranking == "wins-then-speed"
+    return {
+        **about,
+        "ranking": ranking,
+        "standings": [
+            {
+                "rank": line.rank,
+                "name": line.name,
+                "points": line.points,
+                "played": line.games,
+                "wins": line.wins,
+                "draws": line.draws,
+                "losses": line.losses,
+                "forfeits": line.forfeits,
+                **({"mean_move_ms": line.mean_move_ms} if timed else {}),
+                "versus": {
+                    name: {"points": v.points, "wins": v.wins, "draws": v.draws, "losses": v.losses}
+                    for name, v in line.versus.items()
+                },
+            }
+            for line in table
+        ],
+    }
+
+
+def json_text(value: Any) -> str:
+    """JSON as we print it."""
+    return json.dumps(value, indent=1, ensure_ascii=False)
+
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8886; --head: #8882; --fault: #b30000; }
+@media (prefers-color-scheme: dark) { :root { --fault: #ff8a80; } }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
+h1 { margin-bottom: 0; } .about { margin-top: .2rem; opacity: .75; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5rem 0 2rem; }
+th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: right; white-space: nowrap; }
+thead th { background: var(--head); } th.name, td.text { text-align: left; }
+td.self { background: var(--head); } td.detail { white-space: normal; text-align: left; min-width: 20rem; }
+.fault { color: var(--fault); }
+@media print { body { margin: 0; max-width: none; } }
+"""
+
+
+def to_html(title: str, about: str, table: Sequence[Standing], games: Sequence[GameSummary], ranking: str) -> str:
+    """One page that needs nothing else: standings, cross table, faults."""
+    head, rows = columns(table, ranking)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{html.escape(title)}</h1><p class=about>{html.escape(about)}</p>",
+        "<h2>Standings</h2>",
+        _html_table(head, rows, name_column=1),
+        "<h2>Cross table</h2><p>Points of the row against the column / games played.</p>",
+        _cross_table(table),
+        _faults(games),
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]], name_column: int) -> str:
+    out = ["<div class=wide><table><thead><tr>"]
+    out += [f"<th>{html.escape(cell.replace('_', ' '))}</th>" for cell in head]
+    out.append("</tr></thead><tbody>")
+    for row in rows:
+        out.append("<tr>")
+        for index, cell in enumerate(row):
+            tag = '<th class="name" scope="row">{}</th>' if index == name_column else "<td>{}</td>"
+            out.append(tag.format(html.escape(cell)))
+        out.append("</tr>")
+    return "".join(out) + "</tbody></table></div>"
+
+
+def _cross_table(table: Sequence[Standing]) -> str:
+    out = ["<div class=wide><table><thead><tr><th>#</th><th>name</th>"]
+    out += [f'<th title="{html.escape(line.name)}">{place}</th>' for place, line in enumerate(table, 1)]
+    out.append("<th>points</th></tr></thead><tbody>")
+    for place, line in enumerate(table, 1):
+        out.append(f'<tr><td>{place}</td><th class="name" scope="row">{html.escape(line.name)}</th>')
+        for other in table:
+            versus = line.versus.get(other.name)
+            if versus is None:
+                out.append('<td class="self"></td>')
+            else:
+                hint = f"{line.name} against {other.name}: +{versus.wins} ={versus.draws} -{versus.losses}"
+                out.append(f'<td title="{html.escape(hint)}">{cross(versus)}</td>')
+        out.append(f"<td>{number(line.points)}</td></tr>")
+    return "".join(out) + "</tbody></table></div>"
+
+
+def _faults(games: Sequence[GameSummary]) -> str:
+    faults = [game for game in games if game.fault is not None]
+    if not faults:
+        return "<h2>Faults</h2><p>No game was lost by a fault.</p>"
+    out = [
+        "<h2>Faults</h2><div class=wide><table>"
+        "<thead><tr><th>game</th><th>reason</th><th>what happened</th></tr></thead><tbody>"
+    ]
+    for game in faults:
+        link = f'<a href="games/{html.escape(game.key)}/wire.txt">{html.escape(game.key)}</a>'
+        out.append(
+            f'<tr><td class="text">{link}</td><td class="text fault">{game.reason}</td>'
+            f'<td class="detail">{html.escape(game.detail)}</td></tr>'
+        )
+    return "".join(out) + "</tbody></table></div>"
