@@ -14,6 +14,7 @@ import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from protocol.codec import decode_bytes
 from protocol.lines import MAX_LINE_BYTES, LineBuffer
@@ -37,7 +38,15 @@ DRAIN_READS = 256
 """Reads at most in one go when a bot has ended: a grandchild may go on writing for ever."""
 
 # Failing to start a program is the bot's fault only where the program itself is to blame.
-_BOT_ERRNOS = {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EPERM}
+_BOT_ERRNOS = {
+    errno.ENOENT,
+    errno.EACCES,
+    errno.ENOEXEC,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.EPERM,
+}
 
 now = time.monotonic
 """The one clock of stamps and deadlines, in seconds."""
@@ -71,10 +80,7 @@ class Bot:
         self._lines = LineBuffer(max_line_bytes)
         self._overflow_reported = False
         self._process = _spawn(player, environment)
-        assert self._process.stdin and self._process.stdout and self._process.stderr
-        self._stdin = self._process.stdin.fileno()
-        self.stdout = self._process.stdout.fileno()
-        self.errors = self._process.stderr.fileno()
+        self._stdin, self.stdout, self.errors = (stream.fileno() for stream in _streams(self._process))
         for descriptor in (self._stdin, self.stdout, self.errors):
             os.set_blocking(descriptor, False)
         self.exit_descriptor = _open_pidfd(self._process.pid)
@@ -189,12 +195,8 @@ class Bot:
         status = self._process.wait()
         if self.status is None:
             self.status = status
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            assert stream is not None
-            try:
-                stream.close()
-            except BrokenPipeError:
-                continue
+        for stream in _streams(self._process):
+            stream.close()
         if self.exit_descriptor is not None:
             os.close(self.exit_descriptor)
             self.exit_descriptor = None
@@ -203,6 +205,14 @@ class Bot:
 def _bytes_waiting(descriptor: int) -> int:
     """How many bytes are in a pipe, asked without reading."""
     return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder)
+
+
+def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+    """Our ends of the three pipes, which are there because we asked for them."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    return process.stdin, process.stdout, process.stderr
 
 
 def _spawn(player: Player, environment: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -244,7 +254,8 @@ def _why_not_runnable(player: Player, error: OSError) -> str:
         if first_line.startswith(b"#!"):
             return (
                 f"the first line of {program}, {decode_bytes(first_line)!r}, names an interpreter that is "
-                "not there" + (" (the line ends in CR LF: save it with LF)" if first_line.endswith(b"\r") else "")
+                "not there"
+                + (" (the line ends in CR LF: save it with LF)" if first_line.endswith(b"\r") else "")
             )
         return f"{program} needs a loader or an interpreter that is not on this system"
     if error.errno == errno.EACCES and not os.access(program, os.X_OK):

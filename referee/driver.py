@@ -69,9 +69,9 @@ class Driver:
         """Play until the match has a result; ``sends`` are what its start asked for."""
         match = self._match
         self._carry_out(sends)
-        while match.result is None:
+        while not self._is_over():
             self._look_for_start()
-            if match.result is not None:
+            if self._is_over():
                 break
             ready = await self._watch.ready(self._next_wake() - now())
             # Everything read so far comes before a flag falls.
@@ -79,6 +79,9 @@ class Driver:
                 at = now()
                 if match.deadline is not None and at > match.deadline:
                     self._tell(TimePassed(at, (self._bots[0].unfinished, self._bots[1].unfinished)))
+
+    def _is_over(self) -> bool:
+        return self._match.result is not None
 
     def _carry_out(self, sends: Iterable[Send]) -> None:
         match = self._match
@@ -180,7 +183,7 @@ class Driver:
     async def wind_down(self, grace_s: float) -> None:
         """After the END lines: give the bots this long to end by themselves, draining what they say."""
         until = now() + grace_s
-        while not all([bot.has_ended() for bot in self._bots]):
+        while not all(bot.has_ended() for bot in self._bots):
             left = until - now()
             if left <= 0:
                 break

@@ -113,7 +113,8 @@ class Match(Generic[S, M]):
                 return self._too_late(event)
             if isinstance(event, TimePassed):
                 return []
-            return self._HANDLERS[type(event)](self, event)
+            following: list[Send] = self._HANDLERS[type(event)](self, event)
+            return following
         except ProtocolError as error:
             raise RefereeError(f"the judge contradicted the protocol: {error}") from error
 
@@ -176,7 +177,9 @@ class Match(Generic[S, M]):
             else:
                 move = game.parse_move(state, message.move)
                 if move == game.swap:
-                    raise InvalidMoveError("bad-number", f"{message.move!r} is not a move: a swap is written SWAP")
+                    raise InvalidMoveError(
+                        "bad-number", f"{message.move!r} is not a move: a swap is written SWAP"
+                    )
             following = game.apply(state, move)
         except IllegalMoveError as error:
             reason = Reason.PROTOCOL if isinstance(message, Swap) else Reason.ILLEGAL
@@ -285,13 +288,15 @@ class Match(Generic[S, M]):
 
     def _note(self, event: Event) -> None:
         """Keep a fact for the record."""
+        player: int | None = None
+        rest: tuple[object, ...]
         if isinstance(event, TimePassed):
             if self.deadline is None or event.at <= self.deadline:
                 return  # nothing came of it
-            player, rest = None, event[1:]
+            rest = event.unfinished
         else:
             player, rest = event.player, event[2:]
-        text = "; ".join(str(part) for part in rest)
+        text = "; ".join(str(part) for part in rest if part != "")
         self.facts.append(Fact(player, type(event).__name__, self._micros(event.at), text))
 
     _HANDLERS: dict[type[PlayerEvent], Any] = {  # noqa: RUF012 - a constant

@@ -48,9 +48,7 @@ class Job:
     limits: Limits = field(default_factory=Limits)
 
 
-async def play_game(
-    job: Job, *, observe: Observer | None = None, leash: int | None = None
-) -> GameRecord:
+async def play_game(job: Job, *, observe: Observer | None = None, leash: int | None = None) -> GameRecord:
     """Play a game with real processes.  Raises RefereeError for failures of ours: then no result stands.
 
     ``observe`` is told each wire line as it happens; ``leash`` is a descriptor that becomes readable when

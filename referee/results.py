@@ -193,9 +193,7 @@ class GameRecord:
             "fault": result.fault,
             "detail": result.detail,
             "score": None if result.score is None else list(result.score),
-            "moves": [
-                {"player": m.player, "move": m.move, "wall_ms": m.wall_us / 1000} for m in self.moves
-            ],
+            "moves": [{"player": m.player, "move": m.move, "wall_ms": m.wall_us / 1000} for m in self.moves],
             "wire": [
                 {"player": w.player, "dir": w.direction, "line": w.line, "t_ms": w.at_us / 1000}
                 for w in self.wire

@@ -19,7 +19,7 @@ MAX_BOTS = 1000
 MAX_ROUNDS = 10_000
 MAX_CONCURRENCY = 256
 
-_NAME = re.compile(r"[\w(][\w .:+=(),'-]{0,59}")
+_NAME = re.compile(r"\w[\w .:+=(),'-]{0,59}")
 
 
 class ConfigError(ValueError):
@@ -65,7 +65,8 @@ class BotEntry(_Model):
     def _printable(cls, name: str | None) -> str | None:
         if name is not None and not _NAME.fullmatch(name):
             raise ValueError(
-                "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - and begins with a letter or digit"
+                "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - "
+                "and begins with a letter or digit"
             )
         return name
 

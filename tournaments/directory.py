@@ -68,5 +68,6 @@ class TournamentDirectory:
                 temporary.write_text(text, encoding="utf-8")
                 os.replace(temporary, path)  # noqa: PTH105
             except OSError as error:
-                raise DirectoryError(f"{path} cannot be written: {error.strerror}; the results are safe in "
-                                     f"{self.store_path}") from error
+                raise DirectoryError(
+                    f"{path} cannot be written: {error.strerror}; the results are safe in {self.store_path}"
+                ) from error

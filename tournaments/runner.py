@@ -56,7 +56,8 @@ async def run(
 ) -> None:
     """Play everything that has no result yet.  Raises StoreError if a result cannot be kept.
 
-    ``report`` is kept up to date.  When cancelled, games under way are given up; those that were kept stay, and the next run goes on there.
+    ``report`` is kept up to date.  When cancelled, games under way are given up; those that were kept
+    stay, and the next run goes on there.
     """
     schedule = schedule_of(len(tournament.bots), tournament.rounds)
     played = store.played()

@@ -105,7 +105,9 @@ def standings(names: Sequence[str], games: Iterable[GameSummary], ranking: str) 
     """The table, best first.  ``points``: points, then wins.  ``wins-then-speed``: games won, then the
     lower average time per move (the Manchester course's rule).  Within a shared rank, by name.
     """
-    table = {name: Standing(name, versus={other: Versus() for other in names if other != name}) for name in names}
+    table = {
+        name: Standing(name, versus={other: Versus() for other in names if other != name}) for name in names
+    }
     for game in games:
         players = (table[game.first], table[game.second])
         for index, player in enumerate(players):
@@ -122,6 +124,7 @@ def standings(names: Sequence[str], games: Iterable[GameSummary], ranking: str) 
                 player.forfeits += game.reason is not Reason.SCORE
             player.moves += game.moves[index]
             player.wall_us += game.wall_us[index]
+    merit: dict[str, tuple[float, float]]
     if ranking == "points":
         merit = {name: (-player.points, -player.wins) for name, player in table.items()}
     elif ranking == "wins-then-speed":

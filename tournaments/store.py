@@ -57,7 +57,9 @@ class Store:
 
     def _migrate(self) -> None:
         config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+        config.set_main_option(
+            "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
+        )
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         head = ScriptDirectory.from_config(config).get_current_head()
         with self._engine.connect() as connection:
@@ -131,7 +133,9 @@ class Store:
                     return False
                 connection.execute(statement)
         except DatabaseError as error:
-            raise StoreError(f"{self.path}: game {record.key} could not be kept: {_explain(error)}") from error
+            raise StoreError(
+                f"{self.path}: game {record.key} could not be kept: {_explain(error)}"
+            ) from error
         return True
 
     def played(self) -> set[str]:
@@ -185,17 +189,20 @@ def _summary(row: Any) -> GameSummary:
 
 
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> Sequence[str]:
-    found = []
-    for key in sorted({*there, *here} - {"bots"}):
-        if there.get(key) != here.get(key):
-            found.append(f"its {key} is {there.get(key)}, now it is {here.get(key)}")
+    found = [
+        f"its {key} is {there.get(key)}, now it is {here.get(key)}"
+        for key in sorted({*there, *here} - {"bots"})
+        if there.get(key) != here.get(key)
+    ]
     old, new = there.get("bots", {}), here.get("bots", {})
     if list(old) != list(new) and sorted(old) == sorted(new):
         found.append("its bots are the same but in another order")
     found += [f"it has no bot {name!r}" for name in new if name not in old]
     found += [f"it has a bot {name!r}, which is not here" for name in old if name not in new]
     found += [
-        f"the files of bot {name!r} have changed since" for name in new if name in old and new[name] != old[name]
+        f"the files of bot {name!r} have changed since"
+        for name in new
+        if name in old and new[name] != old[name]
     ]
     return found
 

@@ -18,7 +18,7 @@ def number(points: float) -> str:
 
 
 def columns(table: Sequence[Standing], ranking: str) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the standings.  Times are shown only where they count, since no two runs agree on them."""
+    """Head and rows of the standings.  Times are shown only where they count: no two runs agree on them."""
     head = ["rank", "name", "points", "played", "wins", "draws", "losses", "forfeits"]
     timed = ranking == "wins-then-speed"
     rows = []
@@ -41,7 +41,9 @@ def cross(versus: Versus | None) -> str:
 def to_text(title: str, about: str, table: Sequence[Standing], ranking: str) -> str:
     """Standings and cross table in one, for a terminal: column n is the record against the n-th line."""
     head, rows = columns(table, ranking)
-    heads = ["#", *(cell.replace("_", " ") for cell in head)] + [str(place) for place in range(1, len(table) + 1)]
+    heads = ["#", *(cell.replace("_", " ") for cell in head)] + [
+        str(place) for place in range(1, len(table) + 1)
+    ]
     lines = [heads]
     for place, (line, row) in enumerate(zip(table, rows, strict=True), 1):
         cells = [cross(line.versus.get(other.name)) for other in table]
@@ -70,21 +72,23 @@ def to_csv(table: Sequence[Standing], ranking: str) -> str:
     return out.getvalue()
 
 
+GAME_COLUMNS = (
+    *("key", "round", "first", "second", "winner", "reason", "fault", "score_first", "score_second"),
+    *("moves_first", "moves_second", "mean_move_ms_first", "mean_move_ms_second", "detail"),
+)
+
+
 def games_csv(games: Sequence[GameSummary]) -> str:
     """One line per game."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        "key round first second winner reason fault score_first score_second moves_first moves_second "
-        "mean_move_ms_first mean_move_ms_second detail".split()
-    )
+    writer.writerow(GAME_COLUMNS)
     for game in games:
         winner = "draw" if game.winner is None else (game.first, game.second)[game.winner]
         means = [f"{us / n / 1000:.3f}" if n else "" for us, n in zip(game.wall_us, game.moves, strict=True)]
-        writer.writerow(
-            [game.key, game.round, _inert(game.first), _inert(game.second), _inert(winner), game.reason.value]
-            + [game.fault or "", *(game.score or ("", "")), *game.moves, *means, _inert(game.detail)]
-        )
+        cells = [game.key, game.round, _inert(game.first), _inert(game.second), _inert(winner)]
+        cells += [game.reason.value, game.fault or "", *(game.score or ("", ""))]
+        writer.writerow([*cells, *game.moves, *means, _inert(game.detail)])
     return out.getvalue()
 
 
@@ -140,7 +144,9 @@ td.self { background: var(--head); } td.detail { white-space: normal; text-align
 """
 
 
-def to_html(title: str, about: str, table: Sequence[Standing], games: Sequence[GameSummary], ranking: str) -> str:
+def to_html(
+    title: str, about: str, table: Sequence[Standing], games: Sequence[GameSummary], ranking: str
+) -> str:
     """One page that needs nothing else: standings, cross table, faults."""
     head, rows = columns(table, ranking)
     parts = [

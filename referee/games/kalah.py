@@ -258,16 +258,14 @@ class Kalah:
         match = _STATE.fullmatch(text)
         if match is None:
             raise PositionError(
-                f"{_shorten(text)!r} is no position: expected {2 * self.pits + 2} numbers separated by commas, "
+                f"{_shorten(text)!r} is no position: expected {2 * self.pits + 2} numbers with commas, "
                 "then perhaps ;South or ;North, ;opening, ;repeating or ;reply, and ;swapped"
             )
         board = tuple(map(int, match["board"].split(",")))
         if len(board) != 2 * self.pits + 2:
             raise PositionError(f"a board of {self.name} has {2 * self.pits + 2} numbers, not {len(board)}")
         if sum(board) != self.total_seeds:
-            raise PositionError(
-                f"the board holds {sum(board)} seeds, but {self.name} has {self.total_seeds}"
-            )
+            raise PositionError(f"the board holds {sum(board)} seeds, but {self.name} has {self.total_seeds}")
         start = self.initial_state()
         if match["seat"] is None:
             if board == start.board:

@@ -47,7 +47,9 @@ OPTIONS = {
         {rule.value: rule for rule in EndRule},
         "K5: the game ends when either side is empty after a sowing, or when the player on turn has no seeds",
     ),
-    "majority-end": Option("majority_end", _YES_NO, "K6: more than half of all seeds in a store ends the game"),
+    "majority-end": Option(
+        "majority_end", _YES_NO, "K6: more than half of all seeds in a store ends the game"
+    ),
     "empty-capture": Option(
         "empty_capture", _YES_NO, "K4: the last seed alone is captured when the opposite pit is empty"
     ),

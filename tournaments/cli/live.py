@@ -6,7 +6,14 @@ from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -69,7 +76,9 @@ class LiveView:
         self._games.append(GameSummary.of(record, pairing.round))
         self._progress.update(self._task, completed=len(self._games))
         if result.reason is not Reason.SCORE:
-            self._faults.append(Text(f"{record.key}  {result.detail}", style="red", overflow="ellipsis", no_wrap=True))
+            self._faults.append(
+                Text(f"{record.key}  {result.detail}", style="red", overflow="ellipsis", no_wrap=True)
+            )
         if self._shown and not self._on_terminal:
             self._print_tenth()
 

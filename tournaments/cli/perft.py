@@ -16,8 +16,8 @@ from tournaments.cli.main import Usage
 def command(spec: str, depth: int, position: str | None) -> None:
     """Count the move sequences of exactly DEPTH plies in game SPEC.
 
-    One sowing is one ply, and SWAP is a ply.  A STATE is a board as the protocol sends it, taken to be South's
-    move in the middle of a game; put ;North behind it for North's.
+    One sowing is one ply, and SWAP is a ply.  A STATE is a board as the protocol sends it, taken to be
+    South's move in the middle of a game; put ;North behind it for North's.
     """
     try:
         game = parse_game(spec)

@@ -29,9 +29,16 @@ from tournaments.tables import json_text
     help=f"Seconds for each move.  [default: {DEFAULT_MOVE_S:g} if there is no --game-time]",
 )
 @click.option("--game-time", type=float, metavar="S", help="Seconds for all moves of a bot together.")
-@click.option("--increment", type=float, default=0.0, metavar="S", help="Seconds added to --game-time a move.")
 @click.option(
-    "--margin", type=float, default=DEFAULT_MARGIN_S, show_default=True, metavar="S", help="Forgiven overshoot."
+    "--increment", type=float, default=0.0, metavar="S", help="Seconds added to --game-time a move."
+)
+@click.option(
+    "--margin",
+    type=float,
+    default=DEFAULT_MARGIN_S,
+    show_default=True,
+    metavar="S",
+    help="Forgiven overshoot.",
 )
 @click.option(
     "--start-time",
@@ -41,7 +48,9 @@ from tournaments.tables import json_text
     metavar="S",
     help="Seconds for a bot to start; not part of its playing time.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the whole game as one JSON object, nothing else.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the whole game as one JSON object, nothing else."
+)
 @click.option(
     "--record",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
@@ -103,7 +112,9 @@ def _show_result(played: GameRecord) -> None:
     for index, player in enumerate(played.players):
         mean = played.mean_move_ms(index)
         moves = sum(move.player == index for move in played.moves)
-        click.echo(f"  {player.name}: {moves} moves" + (f", {mean:.1f} ms a move" if mean is not None else ""))
+        click.echo(
+            f"  {player.name}: {moves} moves" + (f", {mean:.1f} ms a move" if mean is not None else "")
+        )
         if played.result.fault is not None and played.result.winner != index and played.stderr[index].strip():
             click.echo("  the end of its standard error:")
             for line in played.stderr[index].rstrip().splitlines()[-12:]:

@@ -34,9 +34,14 @@ def command() -> None:
     help="Where the results go, or are.  [default: results/NAME of FILE]",
 )
 @click.option(
-    "--concurrency", type=click.IntRange(1, 256), metavar="N", help="Games at a time.  [default: one per core]"
+    "--concurrency",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Games at a time.  [default: one per core]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the final table as one JSON object, nothing else.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the final table as one JSON object, nothing else."
+)
 def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: bool) -> None:
     """Run the tournament of FILE, or go on with what is in DIR.
 
@@ -94,7 +99,9 @@ def _conclude(
         click.echo(f"game {key} could not be played, and counts for nobody: {why}", err=True)
     missing = report.total - report.before - report.played
     if interrupted:
-        click.echo(f"stopped with {missing} of {report.total} games to play; the same command goes on", err=True)
+        click.echo(
+            f"stopped with {missing} of {report.total} games to play; the same command goes on", err=True
+        )
         raise SystemExit(INTERRUPTED)
     if report.unplayed:
         raise Fault(f"{missing} of {report.total} games have no result; the same command tries them again")

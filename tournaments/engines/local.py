@@ -43,20 +43,14 @@ class LocalEngine:
 
     async def play(self, job: Job) -> GameRecord:
         """Play one game in a worker.  Raises RefereeError, EngineError."""
-        self._leashes += 1
-        path = self._scratch / LEASH_PATTERN.replace("*", f"{os.getpid()}-{self._leashes}")
-        os.mkfifo(path, 0o600)
-        # Opening for reading as well keeps the open from waiting for a reader.
-        leash = os.open(path, os.O_RDWR)
+        path, leash = self._new_leash()
         packed: bytes | Exception = EngineError("unplayed")
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._let_go_when_cancelled, leash)
                 try:
                     # Not to be cancelled: the worker comes back by itself when the leash is let go.
-                    packed = await self._context.run_sync(
-                        play_packed, job, str(path), limiter=self._limiter
-                    )
+                    packed = await self._context.run_sync(play_packed, job, str(path), limiter=self._limiter)
                 except Exception as error:
                     packed = error
                 nursery.cancel_scope.cancel()
@@ -68,12 +62,28 @@ class LocalEngine:
             raise packed
         return GameRecord.from_msgpack(packed)
 
+    def _new_leash(self) -> tuple[Path, int]:
+        """A named pipe and our end of it."""
+        self._leashes += 1
+        path = self._scratch / LEASH_PATTERN.replace("*", f"{os.getpid()}-{self._leashes}")
+        try:
+            os.mkfifo(path, 0o600)
+            # Opening for reading as well keeps the open from waiting for a reader.
+            return path, os.open(path, os.O_RDWR)
+        except OSError as error:
+            raise EngineError(f"{path}: a named pipe could not be made: {error.strerror}") from error
+
     @staticmethod
     async def _let_go_when_cancelled(leash: int) -> None:
         try:
             await trio.sleep_forever()
         finally:
             os.close(leash)
+
+
+def _remove_stale_leashes(scratch: Path) -> None:
+    for stale in scratch.glob(LEASH_PATTERN):
+        stale.unlink(missing_ok=True)
 
 
 @asynccontextmanager
@@ -83,7 +93,6 @@ async def open_local_engine(scratch: Path, concurrency: int | None = None) -> As
     ``scratch`` is a directory that only one engine uses; named pipes that a killed one left in it are
     removed.
     """
-    for stale in scratch.glob(LEASH_PATTERN):
-        stale.unlink(missing_ok=True)
+    _remove_stale_leashes(scratch)
     async with trio_parallel.open_worker_context(idle_timeout=math.inf) as context:
         yield LocalEngine(context, concurrency or usable_cores(), scratch)
