@@ -12,10 +12,11 @@ import json
 import os
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import trio
 
@@ -48,11 +49,26 @@ def make_jobs(players: Players, games: int) -> list[Job]:
     return [Job(f"benchmark-{number}", GAME, players, CONTROL) for number in range(games)]
 
 
-def phases_us(record: GameRecord) -> tuple[int, int]:
-    """Wall time of "moving" and of "play", as referee.c defines them."""
-    sent = [line.at_us for line in record.wire if line.direction == "to"]
-    replies = [line.at_us for line in record.wire if line.direction == "from"]
-    return sent[-1] - replies[1], sent[-1] - sent[0]
+class Played(NamedTuple):
+    """What is kept of a game: whole records would make the garbage collector dearer with each game."""
+
+    moving_us: int
+    """Wall time of "moving", as referee.c defines it."""
+    play_us: int
+    """Wall time of "play", as referee.c defines it."""
+    moves: int
+    game: str
+    """The moves, separated by commas."""
+    board: str
+
+    @classmethod
+    def of(cls, record: GameRecord) -> "Played":
+        sent = [line.at_us for line in record.wire if line.direction == "to"]
+        replies = [line.at_us for line in record.wire if line.direction == "from"]
+        game = ",".join(move.move for move in record.moves)
+        return cls(
+            sent[-1] - replies[1], sent[-1] - sent[0], len(record.moves), sys.intern(game), record.final_state
+        )
 
 
 def start_cpu_s(players: Players, games: int) -> float:
@@ -66,22 +82,17 @@ def start_cpu_s(players: Players, games: int) -> float:
     return cpu_s() - before
 
 
-def describe(records: list[GameRecord]) -> dict[str, Any]:
+def describe(played: list[Played]) -> dict[str, Any]:
     """What was played.  Raises ValueError if the games are not one and the same."""
-    games = {(",".join(move.move for move in record.moves), record.final_state) for record in records}
+    games = {(one.game, one.board) for one in played}
     if len(games) != 1:
         raise ValueError(f"the same bots played {len(games)} different games: {sorted(games)}")
     [(game, board)] = games
-    return {
-        "games": len(records),
-        "moves": sum(len(record.moves) for record in records),
-        "game": game,
-        "board": board,
-    }
+    return {"games": len(played), "moves": sum(one.moves for one in played), "game": game, "board": board}
 
 
-async def play_here(jobs: list[Job]) -> list[GameRecord]:
-    return [await play_game(job) for job in jobs]
+async def play_here(jobs: list[Job]) -> list[Played]:
+    return [Played.of(await play_game(job)) for job in jobs]
 
 
 def measure(players: Players, games: int) -> dict[str, Any]:
@@ -89,40 +100,41 @@ def measure(players: Players, games: int) -> dict[str, Any]:
     trio.run(play_here, make_jobs(players, WARM_UP_GAMES))
     jobs = make_jobs(players, games)
     cpu, wall = cpu_s(), time.perf_counter()
-    records = trio.run(play_here, jobs)
+    played = trio.run(play_here, jobs)
     wall, cpu = time.perf_counter() - wall, cpu_s() - cpu
-    moving, play = map(sum, zip(*map(phases_us, records), strict=True))
     return {
-        **describe(records),
-        "moving_wall_s": moving / 1e6,
-        "play_wall_s": play / 1e6,
+        **describe(played),
+        "moving_wall_s": sum(one.moving_us for one in played) / 1e6,
+        "play_wall_s": sum(one.play_us for one in played) / 1e6,
         "total_wall_s": wall,
         "total_cpu_s": cpu,
         "start_cpu_s": start_cpu_s(players, games),
     }
 
 
-async def play_in(engine: Engine, jobs: list[Job]) -> list[GameRecord]:
+async def play_in(engine: Engine, jobs: list[Job]) -> list[Played]:
     """Play all jobs; the engine says how many at a time."""
-    records: list[GameRecord] = []
+    played: list[Played] = []
 
     async def play(job: Job) -> None:
-        records.append(await engine.play(job))
+        played.append(Played.of(await engine.play(job)))
 
     async with trio.open_nursery() as nursery:
         for job in jobs:
             nursery.start_soon(play, job)
-    return records
+    return played
 
 
 async def measure_engine(players: Players, games: int, at_once: int) -> dict[str, Any]:
     """Play in worker processes, ``at_once`` games at a time."""
-    async with open_local_engine(at_once) as engine:
-        await play_in(engine, make_jobs(players, WARM_UP_GAMES * at_once))
-        jobs = make_jobs(players, games)
-        began = time.perf_counter()
-        records = await play_in(engine, jobs)
-        return {**describe(records), "total_wall_s": time.perf_counter() - began}
+    jobs = make_jobs(players, games)
+    with tempfile.TemporaryDirectory(prefix="kalarena-bench-") as scratch:
+        async with open_local_engine(Path(scratch), at_once) as engine:
+            await play_in(engine, make_jobs(players, WARM_UP_GAMES * at_once))
+            began = time.perf_counter()
+            played = await play_in(engine, jobs)
+            wall = time.perf_counter() - began
+    return {**describe(played), "total_wall_s": wall}
 
 
 def main() -> None:

@@ -8,6 +8,11 @@ own shows between a bot's write and our stamp, and still far below what a person
 DEFAULT_START_S = 30.0
 """Start limit: a cold Java or JIT start on a loaded machine takes seconds, so this is generous; it
 is not part of any bot's playing time."""
+DEFAULT_SETUP_S = 0.75
+"""Not charged on the very first turn of a game: a bot sets itself up after START (late imports, tables,
+just-in-time compilation), and the second player does so for free while the first one is on turn.  The
+course's engine charged nothing for it either: its recorded bot that takes 0.7 s a reply made five moves
+as South within 3 s, and four as North."""
 DEFAULT_MOVE_S = 10.0
 """Limit per move if no limit at all was asked for, so that every game ends."""
 
@@ -26,6 +31,8 @@ class TimeControl:
     """An overshoot of at most this much is forgiven."""
     start_s: float = DEFAULT_START_S
     """Limit for the time from the start of the process until the bot has taken its START line."""
+    setup_s: float = DEFAULT_SETUP_S
+    """Time of the very first turn of the game that is not charged."""
 
     def __post_init__(self) -> None:
         if self.move_s is None and self.game_s is None:
@@ -34,7 +41,7 @@ class TimeControl:
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise ValueError(f"{name} must be more than 0 seconds, not {value:g}")
-        for name in ("increment_s", "margin_s"):
+        for name in ("increment_s", "margin_s", "setup_s"):
             value = getattr(self, name)
             if not 0 <= value < float("inf"):
                 raise ValueError(f"{name} must not be below 0 seconds, but is {value:g}")
@@ -86,13 +93,14 @@ class Clock:
         # What the margin forgave is not carried over as a debt.
         return Clock(self.control, max(0.0, self.left_s - elapsed_s) + self.control.increment_s)
 
-    def why_late(self, elapsed_s: float) -> str:
-        """Which limit a move of this length broke, for people."""
+    def why_late(self, elapsed_s: float, free_s: float = 0.0) -> str:
+        """Which limit a move of this length broke, for people; ``free_s`` of it were not charged."""
         control = self.control
+        passed = f"{elapsed_s:.3f} s passed" + (f", of which {free_s:g} s were free" if free_s else "")
         if self.left_s is not None and (control.move_s is None or self.left_s < control.move_s):
             return (
                 f"the game limit is {control.game_s:g} s"
                 + (f" plus {control.increment_s:g} s a move" if control.increment_s else "")
-                + f", {self.left_s:.3f} s of it were left for this move, and {elapsed_s:.3f} s passed"
+                + f", {self.left_s:.3f} s of it were left for this move, and {passed}"
             )
-        return f"the limit is {control.move_s:g} s a move, and {elapsed_s:.3f} s passed"
+        return f"the limit is {control.move_s:g} s a move, and {passed}"

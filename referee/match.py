@@ -83,6 +83,8 @@ class Match(Generic[S, M]):
         """The player whose clock runs; None while starting and after the end."""
         self._began = 0.0
         self._turn_began = 0.0
+        self._free_s = control.setup_s
+        """Time of the present turn that is not charged: only the first turn has some."""
         self._clocks = [Clock.fresh(control), Clock.fresh(control)]
         self._sessions = (Session(moves_first=True), Session(moves_first=False))
         self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
@@ -148,7 +150,7 @@ class Match(Generic[S, M]):
         """The player's clock runs from now."""
         self.on_turn = player
         self._turn_began = at
-        self.deadline = at + self._clocks[player].limit_s
+        self.deadline = at + self._free_s + self._clocks[player].limit_s
         if self._early[player]:
             event = self._early[player].popleft()
             return self._reply(player, max(at, event.at), event.line)
@@ -188,7 +190,8 @@ class Match(Generic[S, M]):
             return self._lose(player, Reason.PROTOCOL, error.fault, sentences.refused(line, error.message))
 
         elapsed = at - self._turn_began
-        self._clocks[player] = self._clocks[player].after(elapsed)
+        self._clocks[player] = self._clocks[player].after(max(0.0, elapsed - self._free_s))
+        self._free_s = 0.0
         text = game.format_move(state, move)
         self.moves.append(MoveRecord(player, text, round(elapsed * 1e6)))
         self.state = following
@@ -234,7 +237,7 @@ class Match(Generic[S, M]):
         player = self.on_turn
         assert player is not None  # a deadline is set only while starting or on turn
         elapsed = event.at - self._turn_began
-        why = self._clocks[player].why_late(elapsed)
+        why = self._clocks[player].why_late(elapsed, self._free_s)
         return self._lose(player, Reason.TIMEOUT, "late", sentences.late(why, unfinished[player]))
 
     def _too_long(self, event: LineTooLong) -> list[Send]:

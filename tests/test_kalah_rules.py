@@ -259,6 +259,13 @@ def test_k6_a_capture_can_make_the_majority() -> None:
     assert outcome_of("kalah(3,3)+majority-end", text, "1") == Outcome(Side.FIRST, (10, 1))
 
 
+def test_k6_a_majority_in_the_first_turn_ends_the_game_before_the_swap() -> None:
+    # K5 and K6 know no exception for K8.  South 2 ends in the store, South 1 captures: 3 of 4 seeds.
+    game, state = start("kalah(2,1)+pie+majority-end", "2", "1")
+    assert game.format_state(state) == "0,1,0,0,0,3;North"
+    assert game.outcome(state) == Outcome(Side.FIRST, (3, 0))
+
+
 # --- K7 result --------------------------------------------------------------------------------------
 
 

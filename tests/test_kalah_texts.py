@@ -204,8 +204,9 @@ def test_positions_that_cannot_be(spec: str, text: str, reason: str) -> None:
 
 
 def test_a_wrong_number_of_seeds_is_told() -> None:
-    with pytest.raises(PositionError, match=r"9 seeds.*kalah\(2,2\) has 8"):
-        parse_game("kalah(2,2)").parse_state("2,2,0,2,2,1")
+    for text, seeds in [("2,2,0,2,2,1", 9), ("2,2,0,2,1,0", 7), ("0,0,0,0,0,0", 0)]:
+        with pytest.raises(PositionError, match=rf"{seeds} seeds.*kalah\(2,2\) has 8"):
+            parse_game("kalah(2,2)").parse_state(text)
 
 
 def test_a_wrong_number_of_holes_is_told() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_START_S, TimeControl
+from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_SETUP_S, DEFAULT_START_S, TimeControl
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.spec import SpecError, did_you_mean
 from referee.results import Player
@@ -47,11 +47,12 @@ class TimeTable(_Model):
     increment_s: float = 0.0
     margin_s: float = DEFAULT_MARGIN_S
     start_s: float = DEFAULT_START_S
+    setup_s: float = DEFAULT_SETUP_S
 
     def control(self) -> TimeControl:
         """The time control; without any limit, the default per move.  Raises ValueError."""
         move_s = DEFAULT_MOVE_S if self.move_s is None and self.game_s is None else self.move_s
-        return TimeControl(move_s, self.game_s, self.increment_s, self.margin_s, self.start_s)
+        return TimeControl(move_s, self.game_s, self.increment_s, self.margin_s, self.start_s, self.setup_s)
 
 
 class BotEntry(_Model):

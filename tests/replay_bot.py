@@ -1,0 +1,42 @@
+"""A bot that does again what a recorded bot did: replay_bot.py FILE INDEX SEAT.
+
+It reads where the recorded bot was sent a line, and writes where it wrote; a line that is another one than the
+recorded bot's goes to standard error.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+
+def main() -> None:
+    file, index, seat = sys.argv[1:]
+    game = json.loads(Path(file).read_text(encoding="utf-8").splitlines()[int(index)])
+    if "stderr" in game["tag"] and "scripted" in game[seat]:
+        os.write(2, b"debug " * 10_000)
+    for event in game["events"]:
+        if event.get("to") == seat:
+            line = sys.stdin.readline()
+            if line != event["line"] + "\n":
+                print(f"expected {event['line']!r}, was sent {line!r}", file=sys.stderr)
+        elif event.get("from") == seat:
+            if "0.7s-per-move" in game["tag"] and "slow" in game[seat]:
+                time.sleep(0.7)
+            end = "" if event.get("unterminated") else "\n"
+            sys.stdout.write(event["line"] + end)
+            sys.stdout.flush()
+        elif event.get("agent") == seat and event["event"].startswith("EXIT:"):
+            os._exit(int(event["event"].removeprefix("EXIT:")))
+        elif event.get("agent") == seat and event["event"] == "<EOF" and "closeout" in game["tag"]:
+            sys.stdout.flush()
+            os.close(1)
+    # Whatever the recorded bot did after that was done to it: wait until it is done to us.
+    sys.stdin.read()
+    time.sleep(60)
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(newline="\n")  # type: ignore[union-attr]
+    main()
