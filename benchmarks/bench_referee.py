@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -43,9 +44,10 @@ MIN_GAMES_PER_S = 100.0
 """The targets of docs/design.md."""
 
 NOTES = """\
-wall per move   From the second bot's first reply until the last END is written: no process starts in it.
-                On one CPU it is the referees' and the pipes' own time; over all CPUs, the kernel's waking
-                of another CPU is added to both, which makes the ratio look better than it is.
+wall per move   From the second bot's first reply until the last END is written, so without process starts.
+                On one CPU it is the time of the referees, the bots and the pipes alone.  Over all CPUs the
+                kernel may have to wake another CPU for each line, which is added to both and makes the
+                ratio look better.  Of each run the median game counts.
 referee CPU     User and system time of the referee's process, over the whole game, without that for
                 starting and reaping the bots' processes, which is the last line.  That is measured in C
                 as all that is not between START and END, and for ours by running the code that starts
@@ -72,15 +74,16 @@ class Cost:
     @classmethod
     def of(cls, numbers: dict[str, Any]) -> "Cost":
         """From what one of the two programs printed."""
-        games, moves = numbers["games"], numbers["moves"]
-        start_s = numbers.get("start_cpu_s", numbers["total_cpu_s"] - numbers.get("play_cpu_s", 0.0))
-        cpu_s = numbers["total_cpu_s"] - start_s
+        moves = numbers["moves"]
+        total_s = numbers["total_cpu_s"]
+        start_s = numbers["start_cpu_s"] if "start_cpu_s" in numbers else total_s - numbers["play_cpu_s"]
+        cpu_s = total_s - start_s
         return cls(
-            # The window opens with the second reply, so two moves of each game are not in it.
-            wall_per_move_us=numbers["moving_wall_s"] / (moves - 2 * games) * 1e6,
+            # The window opens with the second reply, so two moves are not in it.
+            wall_per_move_us=numbers["moving_wall_s"] / (moves - 2) * 1e6,
             cpu_per_move_us=cpu_s / moves * 1e6,
-            cpu_per_game_ms=cpu_s / games * 1e3,
-            start_cpu_per_game_ms=start_s / games * 1e3,
+            cpu_per_game_ms=cpu_s * 1e3,
+            start_cpu_per_game_ms=start_s * 1e3,
         )
 
 
@@ -96,12 +99,20 @@ class Arena:
     """The compiled programs, and the two referees as commands that can be run in turn."""
 
     def __init__(self, folder: Path) -> None:
-        compiler = shutil.which(os.environ.get("CC", "cc"))
-        if compiler is None:
-            raise MissingError("there is no C compiler: install cc or set CC")
+        compiler = shlex.split(os.environ.get("CC", "cc")) or ["cc"]
+        if shutil.which(compiler[0]) is None:
+            raise MissingError(f"there is no C compiler {compiler[0]!r}: install one, or say which in CC")
         self.folder = folder
         for name in ("referee", "instant_bot"):
-            command = [compiler, "-O2", "-Wall", "-Wextra", str(HERE / f"{name}.c"), "-o", str(folder / name)]
+            command = [
+                *compiler,
+                "-O2",
+                "-Wall",
+                "-Wextra",
+                str(HERE / f"{name}.c"),
+                "-o",
+                str(folder / name),
+            ]
             if subprocess.run(command, check=False).returncode:
                 raise MissingError(f"{name}.c does not compile")
         self.referees = {
@@ -140,9 +151,10 @@ class Arena:
 
     def run_tournament(self, rounds: int, at_once: int) -> float:
         """Seconds that `kalarena tournament run` takes for two games a round, in a new directory."""
-        bot = self.folder / "instant_bot"
+        bot = shlex.quote(str(self.folder / "instant_bot"))
+        # A JSON string is a TOML string, too.
         entries = ", ".join(
-            f'{{bot = "{bot} {arguments}", name = "{arguments}"}}' for arguments in TIMED_PAIR
+            f'{{bot = {json.dumps(f"{bot} {word}")}, name = "{word}"}}' for word in TIMED_PAIR
         )
         file, out = self.folder / "speed.toml", self.folder / "results"
         file.write_text(f"rounds = {rounds}\nbots = [{entries}]\n", encoding="utf-8")
@@ -167,7 +179,8 @@ class Arena:
     def tournament_games_per_s(self, games: int, at_once: int) -> float:
         """From a long and a short tournament, so that starting the program and its workers drops out."""
         short, long = at_once, at_once + max(1, games // 2)
-        return 2 * (long - short) / (self.run_tournament(long, at_once) - self.run_tournament(short, at_once))
+        took = self.run_tournament(long, at_once) - self.run_tournament(short, at_once)
+        return 2 * (long - short) / max(took, 1e-3)  # a few games alone may drown in noise
 
     def check_same_games(self) -> int:
         """Let both referees play every pair once; return the moves of the timed game."""

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import trio
@@ -52,10 +53,8 @@ def make_jobs(players: Players, games: int) -> list[Job]:
 class Played(NamedTuple):
     """What is kept of a game: whole records would make the garbage collector dearer with each game."""
 
-    moving_us: int
-    """Wall time of "moving", as referee.c defines it."""
-    play_us: int
-    """Wall time of "play", as referee.c defines it."""
+    moving_s: float
+    """From the second bot's first reply until the last END is written."""
     moves: int
     game: str
     """The moves, separated by commas."""
@@ -66,9 +65,7 @@ class Played(NamedTuple):
         sent = [line.at_us for line in record.wire if line.direction == "to"]
         replies = [line.at_us for line in record.wire if line.direction == "from"]
         game = ",".join(move.move for move in record.moves)
-        return cls(
-            sent[-1] - replies[1], sent[-1] - sent[0], len(record.moves), sys.intern(game), record.final_state
-        )
+        return cls((sent[-1] - replies[1]) / 1e6, len(record.moves), sys.intern(game), record.final_state)
 
 
 def start_cpu_s(players: Players, games: int) -> float:
@@ -88,7 +85,7 @@ def describe(played: list[Played]) -> dict[str, Any]:
     if len(games) != 1:
         raise ValueError(f"the same bots played {len(games)} different games: {sorted(games)}")
     [(game, board)] = games
-    return {"games": len(played), "moves": sum(one.moves for one in played), "game": game, "board": board}
+    return {"games": len(played), "moves": played[0].moves, "game": game, "board": board}
 
 
 async def play_here(jobs: list[Job]) -> list[Played]:
@@ -101,14 +98,13 @@ def measure(players: Players, games: int) -> dict[str, Any]:
     jobs = make_jobs(players, games)
     cpu, wall = cpu_s(), time.perf_counter()
     played = trio.run(play_here, jobs)
-    wall, cpu = time.perf_counter() - wall, cpu_s() - cpu
+    cpu, wall = cpu_s() - cpu, time.perf_counter() - wall
     return {
         **describe(played),
-        "moving_wall_s": sum(one.moving_us for one in played) / 1e6,
-        "play_wall_s": sum(one.play_us for one in played) / 1e6,
+        "moving_wall_s": median(one.moving_s for one in played),
+        "total_cpu_s": cpu / games,
+        "start_cpu_s": start_cpu_s(players, games) / games,
         "total_wall_s": wall,
-        "total_cpu_s": cpu,
-        "start_cpu_s": start_cpu_s(players, games),
     }
 
 

@@ -5,10 +5,11 @@
  * Plays GAMES games of manchester(7,7) (docs/rules.md: end=either, pie, the first move does not repeat)
  * in the Manchester protocol (docs/protocol.md), one after the other, with fresh processes for each: two
  * pipes a bot, blocking reads and writes, no clock, no record, no verdict on anything but legality.
- * Prints one JSON object.  "moving" is from the second bot's first reply, when both bots are known to run,
- * until the last END is written; "play" is from before the first START is written, so it contains most of
- * the bots' own start; both are sums over the games.  "total" is everything, processes' start and end
- * included.  CPU is the referee's own (RUSAGE_SELF).
+ * Prints one JSON object.  All numbers are of one game, except for the number of games and their
+ * "total_wall_s".  "moving_wall_s" is from the second bot's first reply, when both bots are known to run,
+ * until the last END is written, the median of all games; CPU is the referee's own (RUSAGE_SELF), the
+ * mean of all games: "play" is from before the first START is written, "total" contains processes' start
+ * and end.
  */
 #define _GNU_SOURCE /* pipe2 */
 #include <fcntl.h>
@@ -62,10 +63,16 @@ static Stamp now(void)
                    seconds(usage.ru_utime) + seconds(usage.ru_stime)};
 }
 
-static void add(Stamp *sum, Stamp from, Stamp to)
+static int ascending(const void *one, const void *other)
 {
-    sum->wall += to.wall - from.wall;
-    sum->cpu += to.cpu - from.cpu;
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return (values[count / 2] + values[(count - 1) / 2]) / 2;
 }
 
 static void spawn(Bot *bot, char **command)
@@ -220,16 +227,18 @@ int main(int argc, char **argv)
     }
     argv[cut] = NULL;
     Game game, before;
-    Stamp whole = {0, 0}, moving = {0, 0}, begin = now();
-    long moves = 0;
+    double *moving_s = calloc((size_t)games, sizeof *moving_s), play_cpu_s = 0;
+    if (!moving_s)
+        fail("no memory");
+    Stamp begin = now();
     for (int i = 0; i < games; i++) {
         Bot first, second, *bots[2] = {&first, &second};
         spawn(&first, argv + 2);
         spawn(&second, argv + cut + 1);
         Stamp start = now();
         Stamp running = play(bots, &game), end = now();
-        add(&whole, start, end);
-        add(&moving, running, end);
+        moving_s[i] = end.wall - running.wall;
+        play_cpu_s += end.cpu - start.cpu;
         for (int j = 0; j < 2; j++) {
             close(bots[j]->to);
             close(bots[j]->from);
@@ -238,15 +247,14 @@ int main(int argc, char **argv)
         if (i && strcmp(game.text, before.text) != 0)
             fail("the same bots played different games");
         before = game;
-        moves += game.moves;
     }
     Stamp end = now();
     char text[MAX_LINE];
     board(&game, text);
-    printf("{\"games\": %d, \"moves\": %ld, \"game\": \"%s\", \"board\": \"%s\", ", games, moves, game.text,
+    printf("{\"games\": %d, \"moves\": %d, \"game\": \"%s\", \"board\": \"%s\", ", games, game.moves, game.text,
            text);
-    printf("\"moving_wall_s\": %.9f, \"moving_cpu_s\": %.6f, \"play_wall_s\": %.9f, \"play_cpu_s\": %.6f, "
-           "\"total_wall_s\": %.9f, \"total_cpu_s\": %.6f}\n",
-           moving.wall, moving.cpu, whole.wall, whole.cpu, end.wall - begin.wall, end.cpu - begin.cpu);
+    printf("\"moving_wall_s\": %.9f, \"play_cpu_s\": %.6f, \"total_cpu_s\": %.6f, \"total_wall_s\": %.6f}\n",
+           median(moving_s, games), play_cpu_s / games, (end.cpu - begin.cpu) / games, end.wall - begin.wall);
+    free(moving_s);
     return 0;
 }

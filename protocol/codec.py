@@ -80,7 +80,8 @@ def _explain(line: str) -> RemoteProtocolError:
     compact = "".join(line.split())
     if compact != line and (compact == SWAP_WORD or compact.startswith(_MOVE + ";")):
         return RemoteProtocolError("spaces", f"the line holds spaces; {_EXPECTED} with no space in it")
-    if line.upper() != line and (line.upper() == SWAP_WORD or line.upper().startswith(_MOVE)):
+    upper = line.upper()
+    if upper != line and (upper == SWAP_WORD or (upper.startswith(_MOVE) and not line.startswith(_MOVE))):
         return RemoteProtocolError("lower-case", f"the protocol is in capital letters; {_EXPECTED}")
     if line in (_MOVE, _MOVE + ";"):
         return RemoteProtocolError("no-move", f"the move is missing; {_EXPECTED}")

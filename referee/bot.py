@@ -37,6 +37,9 @@ READ_BYTES = 4096
 DRAIN_READS = 256
 """Reads at most in one go when a bot has ended: a grandchild may go on writing for ever."""
 
+GROUP_GONE_S = 0.2
+"""How long ``close`` waits for the rest of a killed group; a kill takes effect within milliseconds."""
+
 # Failing to start a program is the bot's fault only where the program itself is to blame.
 _BOT_ERRNOS = {
     errno.ENOENT,
@@ -77,6 +80,8 @@ class Bot:
         """The exit status once known; negative is a signal's number."""
         self.output_ended_at: float | None = None
         """When standard output ended; None while it is open."""
+        self.ended_at: float | None = None
+        """When the end of the process was noticed; None while it lives."""
         self._lines = LineBuffer(max_line_bytes)
         self._overflow_reported = False
         self._process = _spawn(player, environment)
@@ -154,6 +159,8 @@ class Bot:
         """Whether the process has ended; its number stays taken until ``close``."""
         if self.status is None:
             self.status = _exit_status(self._process)
+            if self.status is not None:
+                self.ended_at = now()
         return self.status is not None
 
     def drain(self) -> Iterator[Event]:
@@ -175,7 +182,8 @@ class Bot:
     def exited_event(self) -> BotExited:
         """The event of the process's end; only after ``has_ended``."""
         assert self.status is not None
-        return BotExited(self.index, now(), self.status, self.unfinished, self.stderr.last_line())
+        assert self.ended_at is not None
+        return BotExited(self.index, self.ended_at, self.status, self.unfinished, self.stderr.last_line())
 
     def output_closed_event(self) -> OutputClosed:
         """The event of an end of output that no end of the process followed."""
@@ -190,11 +198,25 @@ class Bot:
             # No group any more, or (macOS) only processes that have ended but are not yet reaped.
             return
 
+    def _wait_for_group(self) -> None:
+        """Wait until the kill has reached the rest of the group: a moment at most, and hardly ever any.
+
+        Processes that have ended but that nobody reaps (no proper init) would be waited for in vain.
+        """
+        until = now() + GROUP_GONE_S
+        while now() < until:
+            try:
+                os.killpg(self._process.pid, 0)
+            except (ProcessLookupError, PermissionError):
+                return
+            time.sleep(0.001)
+
     def close(self) -> None:
         """After ``kill``: reap the process and close all descriptors."""
         status = self._process.wait()
         if self.status is None:
             self.status = status
+        self._wait_for_group()
         for stream in _streams(self._process):
             stream.close()
         if self.exit_descriptor is not None:

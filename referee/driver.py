@@ -21,6 +21,10 @@ END_OF_OUTPUT_GRACE_S = 0.25
 """After the end of a bot's output, this long is waited for the end of its process, so that the verdict
 can name the exit status."""
 
+EXIT_SETTLE_S = 0.01
+"""The end of the bot on turn is judged this much later: if both bots end within it, the one that was not on
+turn is taken to have gone first, since going is what the other one may do when it is told of nothing new."""
+
 EXIT_POLL_S = 0.02
 """Where a process's end wakes nobody (no pidfd), it is looked for this often."""
 
@@ -118,7 +122,9 @@ class Driver:
         for bot in self._bots:
             if bot.output_ended_at is not None and not self._end_reported[bot.index]:
                 wake = min(wake, bot.output_ended_at + END_OF_OUTPUT_GRACE_S)
-            if bot.exit_descriptor is None:
+            if bot.ended_at is not None:
+                wake = min(wake, bot.ended_at + EXIT_SETTLE_S)
+            elif bot.exit_descriptor is None:
                 wake = min(wake, now() + EXIT_POLL_S)
         return wake
 
@@ -143,8 +149,10 @@ class Driver:
                 exits.append(bot)
             else:
                 raise RefereeError("the program that asked for this game is gone")
-        for bot in self._bots:
-            if (bot in exits or bot.exit_descriptor is None) and bot.has_ended():
+        for bot in self._other_first():
+            if bot in exits and bot.has_ended() and bot.exit_descriptor is not None:
+                self._watch.remove(bot.exit_descriptor)
+            if self._must_report_exit(bot):
                 told = self._report_exit(bot) or told
             elif self._must_report_end(bot):
                 self._end_reported[bot.index] = told = True
@@ -166,13 +174,28 @@ class Driver:
             and now() >= ended_at + END_OF_OUTPUT_GRACE_S
         )
 
+    def _other_first(self) -> tuple[Bot, Bot]:
+        """The bots, the one on turn last."""
+        return self._bots if self._match.on_turn == 1 else self._bots[::-1]
+
+    def _must_report_exit(self, bot: Bot) -> bool:
+        if bot.exit_descriptor is None:
+            bot.has_ended()
+        if bot.ended_at is None or self._exit_reported[bot.index]:
+            return False
+        at = now()
+        deadline = self._match.deadline
+        return (
+            bot.index != self._match.on_turn
+            or at >= bot.ended_at + EXIT_SETTLE_S
+            or (deadline is not None and at > deadline)  # before the flag falls
+        )
+
     def _report_exit(self, bot: Bot) -> bool:
         """A process ended: first the lines that it left, then its end."""
         if self._exit_reported[bot.index]:
             return False
         self._exit_reported[bot.index] = True
-        if bot.exit_descriptor is not None:
-            self._watch.remove(bot.exit_descriptor)
         for event in bot.drain():
             self._tell(event)
             if self._match.result is not None:

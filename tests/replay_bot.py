@@ -1,7 +1,7 @@
 """A bot that does again what a recorded bot did: replay_bot.py FILE INDEX SEAT.
 
-It reads where the recorded bot was sent a line, and writes where it wrote; a line that is another one than the
-recorded bot's goes to standard error.
+It reads where the recorded bot was sent a line, and writes where it wrote.  When it is sent something
+else than the recorded bot, it says so on standard error, and does not end by itself any more.
 """
 
 import json
@@ -16,10 +16,12 @@ def main() -> None:
     game = json.loads(Path(file).read_text(encoding="utf-8").splitlines()[int(index)])
     if "stderr" in game["tag"] and "scripted" in game[seat]:
         os.write(2, b"debug " * 10_000)
+    in_step = True
     for event in game["events"]:
         if event.get("to") == seat:
             line = sys.stdin.readline()
             if line != event["line"] + "\n":
+                in_step = False
                 print(f"expected {event['line']!r}, was sent {line!r}", file=sys.stderr)
         elif event.get("from") == seat:
             if "0.7s-per-move" in game["tag"] and "slow" in game[seat]:
@@ -27,7 +29,7 @@ def main() -> None:
             end = "" if event.get("unterminated") else "\n"
             sys.stdout.write(event["line"] + end)
             sys.stdout.flush()
-        elif event.get("agent") == seat and event["event"].startswith("EXIT:"):
+        elif event.get("agent") == seat and event["event"].startswith("EXIT:") and in_step:
             os._exit(int(event["event"].removeprefix("EXIT:")))
         elif event.get("agent") == seat and event["event"] == "<EOF" and "closeout" in game["tag"]:
             sys.stdout.flush()

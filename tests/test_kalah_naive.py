@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
-from naive_kalah import SWAP, NaiveKalah, Player, Rules, Seat
 
 from referee.games.base import Game, Side
 from referee.games.catalog import parse_game
+from tests.naive_kalah import SWAP, NaiveKalah, Player, Rules, Seat
 
 SIDES: dict[Player, Side] = {"Sally": Side.FIRST, "Noddy": Side.SECOND}
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from naive_kalah import NaiveKalah, Rules, naive_perft
 
 from referee.games.catalog import parse_game
 from referee.games.perft import perft
+from tests.naive_kalah import NaiveKalah, Rules, naive_perft
 
 _TABLE = tomllib.loads((Path(__file__).parent / "data" / "kalah_perft.toml").read_text(encoding="utf-8"))
 VARIANTS: list[dict[str, Any]] = _TABLE["variant"]

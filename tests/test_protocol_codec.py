@@ -13,8 +13,9 @@ from protocol.codec import decode_bot_line, decode_bytes, decode_referee_line, e
 from protocol.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
 from protocol.messages import BotMessage, Change, End, Move, Next, RefereeMessage, Start, Swap
 
-# What a field of a message may hold: printable ASCII without the space and the separator.
-FIELD_CHARACTERS = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != ";")
+# What a field of a message may hold: printable ASCII without the space and the separator.  No move has a
+# backslash, which is how bytes that are not UTF-8 are written.
+FIELD_CHARACTERS = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in ";\\")
 fields = st.text(st.sampled_from(FIELD_CHARACTERS), min_size=1, max_size=12)
 bot_messages: st.SearchStrategy[BotMessage] = st.builds(Move, fields) | st.just(Swap())
 referee_messages: st.SearchStrategy[RefereeMessage] = (

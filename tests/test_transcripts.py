@@ -140,11 +140,12 @@ def test_judge_says_what_the_engine_said(transcript: Transcript) -> None:
 
 @pytest.mark.parametrize("transcript", ALL, ids=lambda transcript: transcript.name)
 async def test_real_processes_are_told_what_the_engine_told_them(transcript: Transcript) -> None:
+    games = DIRECTORY / f"{transcript.file}.jsonl"
+    command = (sys.executable, "-S", "-E", str(REPLAY_BOT), str(games), str(transcript.index))
     players = [
         Player(
             f"{transcript.data[seat]}",
-            (sys.executable, "-S", "-E", str(REPLAY_BOT))
-            + (str(DIRECTORY / f"{transcript.file}.jsonl"), str(transcript.index), seat),
+            (*command, seat),
             str(DIRECTORY),
         )
         for seat in SEATS

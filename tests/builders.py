@@ -1,0 +1,121 @@
+"""Small real things that several test files need: records, players, tournament files, runs of `kalarena`."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from referee.clock import TimeControl
+from referee.results import Fact, GameRecord, MatchResult, MoveRecord, Player, Reason, WireLine
+from tournaments.standings import GameSummary
+
+KALARENA = Path(sys.executable).with_name("kalarena")
+"""The console command, beside the interpreter that runs the tests."""
+
+RUN_LIMIT_S = 60.0
+"""No subprocess of a test lives longer; most need less than one second."""
+
+CONTROL = TimeControl(move_s=2.0)
+
+
+def make_player(name: str, digest: str = "d1") -> Player:
+    """A player that is never started."""
+    return Player(name, ("/opt/python", f"/home/{name}/bot.py"), f"/home/{name}", digest)
+
+
+def make_record(key: str = "r001-1v2", first: str = "one", second: str = "two", **changes: Any) -> GameRecord:
+    """A short game that ``first`` won; ``changes`` replace fields of the record."""
+    values: dict[str, Any] = {
+        "key": key,
+        "game": "kalah(1,1)",
+        "players": (make_player(first), make_player(second)),
+        "control": CONTROL,
+        "moves": [MoveRecord(0, "1", 1500), MoveRecord(1, "1", 2500)],
+        "wire": [
+            WireLine(1, "to", "START;North", 10),
+            WireLine(0, "to", "START;South", 20),
+            WireLine(0, "from", "MOVE;1", 1520),
+        ],
+        "facts": [Fact(0, "Taken", 30, ""), Fact(None, "TimePassed", 40, "x")],
+        "final_state": "0,1,0,1",
+        "result": MatchResult(0, Reason.SCORE, f"{first} (South) won: 2 to 0", (2, 0)),
+        "stderr": (f"private words of {first}\n", f"private words of {second}\n"),
+        "exit_status": (0, -9),
+        "started_at": "2026-01-02T03:04:05.678+00:00",
+        "duration_us": 250_000,
+        "host": "the-lecturers-machine",
+        "versions": {"kalarena": "0.1.0"},
+    }
+    return GameRecord(**(values | changes))
+
+
+def lost_by(reason: Reason, loser: int, detail: str = "it lost", fault: str = "fault") -> MatchResult:
+    """The verdict on a game that ended by a fault."""
+    return MatchResult(1 - loser, reason, detail, None, fault)
+
+
+def make_summary(
+    first: str,
+    second: str,
+    winner: int | None,
+    *,
+    reason: Reason = Reason.SCORE,
+    moves: tuple[int, int] = (2, 2),
+    wall_us: tuple[int, int] = (2000, 2000),
+    key: str = "r001-1v2",
+    detail: str = "what happened",
+) -> GameSummary:
+    """A game as tables see it."""
+    return GameSummary(
+        key=key,
+        round=1,
+        first=first,
+        second=second,
+        winner=winner,
+        reason=reason,
+        fault=None if reason is Reason.SCORE else "fault",
+        detail=detail,
+        score=(3, 1) if reason is Reason.SCORE else None,
+        moves=moves,
+        wall_us=wall_us,
+    )
+
+
+def write_tournament(folder: Path, text: str, name: str = "cup.toml") -> Path:
+    """A tournament file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def run_command(
+    arguments: Sequence[str | os.PathLike[str]], cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end."""
+    return subprocess.run(
+        arguments,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=RUN_LIMIT_S,
+        check=False,
+    )
+
+
+def kalarena(
+    cwd: Path, *arguments: str | os.PathLike[str], **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the console command to its end."""
+    return run_command([KALARENA, *arguments], cwd, **environment)
+
+
+def one_object(text: str) -> dict[str, Any]:
+    """The one JSON object that a text is; fails if there is anything beside it."""
+    value = json.loads(text)
+    assert isinstance(value, dict)
+    return value

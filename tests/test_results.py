@@ -1,0 +1,242 @@
+"""The game record: bytes and back, and the view for scripts."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from referee.clock import TimeControl
+from referee.errors import RefereeError
+from referee.results import (
+    RECORD_SCHEMA,
+    Fact,
+    GameRecord,
+    MatchResult,
+    MoveRecord,
+    Player,
+    Reason,
+    WireLine,
+)
+from tests.builders import lost_by, make_record
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    ["", "\\xff\\x00", 'MOVE;"3"', "Größe\u2028\U0001f3b2", "\r\n\t\x00\x1b[31m"]
+)
+MICROS = st.integers(0, 2**48)
+SIDES = st.integers(0, 1)
+PLAYERS = st.builds(Player, TEXTS, st.lists(TEXTS, min_size=1, max_size=3).map(tuple), TEXTS, TEXTS)
+CONTROLS = st.builds(
+    TimeControl,
+    st.none() | st.floats(0.001, 1e6),
+    st.floats(0.001, 1e6),
+    st.floats(0, 1e3),
+    st.floats(0, 1e3),
+    st.floats(0.001, 1e3),
+)
+SCORES = st.tuples(st.integers(0, 500), st.integers(0, 500))
+RESULTS = st.builds(
+    MatchResult,
+    st.none() | SIDES,
+    st.sampled_from(Reason),
+    TEXTS,
+    st.none() | SCORES,
+    st.none() | TEXTS,
+)
+STATUSES = st.none() | st.integers(-64, 255)
+RECORDS = st.builds(
+    GameRecord,
+    key=TEXTS,
+    game=TEXTS,
+    players=st.tuples(PLAYERS, PLAYERS),
+    control=CONTROLS,
+    moves=st.lists(st.builds(MoveRecord, SIDES, TEXTS, MICROS), max_size=4),
+    wire=st.lists(st.builds(WireLine, SIDES, st.sampled_from(["to", "from"]), TEXTS, MICROS), max_size=4),
+    facts=st.lists(st.builds(Fact, st.none() | SIDES, TEXTS, MICROS, TEXTS), max_size=3),
+    final_state=TEXTS,
+    result=RESULTS,
+    stderr=st.tuples(TEXTS, TEXTS),
+    exit_status=st.tuples(STATUSES, STATUSES),
+    started_at=TEXTS,
+    duration_us=MICROS,
+    host=TEXTS,
+    versions=st.dictionaries(TEXTS, TEXTS, max_size=2),
+)
+
+
+@given(RECORDS)
+def test_bytes_and_back(record: GameRecord) -> None:
+    back = GameRecord.from_msgpack(record.to_msgpack())
+    assert back == record
+    assert back.to_msgpack() == record.to_msgpack()
+    # Equality does not tell a list from a tuple of its rows, nor a word from a reason.
+    assert all(type(move) is MoveRecord for move in back.moves)
+    assert all(type(line) is WireLine for line in back.wire)
+    assert all(type(fact) is Fact for fact in back.facts)
+    assert type(back.result.reason) is Reason
+    assert type(back.control) is TimeControl
+
+
+def test_a_game_without_a_move() -> None:
+    record = make_record(moves=[], wire=[], facts=[], result=lost_by(Reason.START, 1))
+    back = GameRecord.from_msgpack(record.to_msgpack())
+    assert (back.moves, back.wire, back.facts) == ([], [], [])
+    assert back.mean_move_ms(0) is None
+    assert back.to_json()["moves"] == []
+
+
+def test_mean_time_of_a_move() -> None:
+    record = make_record(moves=[MoveRecord(0, "1", 1000), MoveRecord(1, "1", 7000), MoveRecord(0, "1", 2000)])
+    assert record.mean_move_ms(0) == 1.5
+    assert record.mean_move_ms(1) == 7.0
+
+
+@pytest.mark.parametrize("schema", [RECORD_SCHEMA + 1, 0, -1, "1", None, 99.5])
+def test_another_schema_is_refused(schema: object) -> None:
+    data = msgpack.unpackb(make_record().to_msgpack())
+    packed = msgpack.packb({**data, "schema": schema})
+    with pytest.raises(RefereeError, match=f"has schema {schema}, this program reads schema {RECORD_SCHEMA}"):
+        GameRecord.from_msgpack(packed)
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"",
+        b"\xc1",
+        b"no record",
+        msgpack.packb([1, 2]),
+        msgpack.packb(None),
+        msgpack.packb({"game": "kalah"}),
+        make_record().to_msgpack()[:-1],
+        make_record().to_msgpack() + b"\x00",
+    ],
+)
+def test_what_is_no_record(packed: bytes) -> None:
+    with pytest.raises(RefereeError, match="no game record"):
+        GameRecord.from_msgpack(packed)
+
+
+DAMAGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a field is missing": lambda data: data.pop("moves"),
+    "a field too many": lambda data: data.update(colour="red"),
+    "one player": lambda data: data.update(players=data["players"][:1]),
+    "no players": lambda data: data.update(players=None),
+    "no such reason": lambda data: data["result"].update(reason="bored"),
+    "half a score": lambda data: data["result"].update(score=[3]),
+    "no score at all": lambda data: data["result"].update(score=[]),
+    "score of another kind": lambda data: data["result"].update(score=7),
+    "uneven columns": lambda data: data["moves"][0].append(1),
+    "a column too few": lambda data: data["wire"].pop(),
+    "columns of another kind": lambda data: data.update(wire=5),
+    "time control without a limit": lambda data: data["control"].update(move_s=None),
+    "time control of words": lambda data: data["control"].update(move_s="long"),
+    "result of another kind": lambda data: data.update(result="won"),
+    "stderr of another kind": lambda data: data.update(stderr=None),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_records(damage: Callable[[dict[str, Any]], object]) -> None:
+    data = msgpack.unpackb(make_record().to_msgpack())
+    damage(data)
+    with pytest.raises(RefereeError, match="damaged"):
+        GameRecord.from_msgpack(msgpack.packb(data))
+
+
+@given(st.data())
+def test_flipped_bytes_are_an_error_or_a_record(data: st.DataObject) -> None:
+    packed = bytearray(make_record().to_msgpack())
+    for _ in range(data.draw(st.integers(1, 3))):
+        packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        found = GameRecord.from_msgpack(bytes(packed))
+    except RefereeError:
+        return
+    assert isinstance(found, GameRecord)
+
+
+# The command line's contract for `kalarena play --json`: scripts depend on these.
+CONTRACT = {
+    "game": str,
+    "players": list,
+    "winner": int,
+    "reason": str,
+    "detail": str,
+    "score": list,
+    "moves": list,
+    "wire": list,
+    "final_state": str,
+}
+# What has been added since; nothing is ever taken away.
+ADDED = {
+    *("fault", "facts", "time_control", "stderr", "exit_status", "started_at"),
+    *("duration_ms", "host", "versions", "key", "schema"),
+}
+
+
+def test_json_view_has_the_keys_and_shapes_of_the_contract() -> None:
+    view = make_record().to_json()
+    assert set(view) == set(CONTRACT) | ADDED
+    assert next(iter(view)) == "game"
+    for key, kind in CONTRACT.items():
+        assert type(view[key]) is kind, key
+    assert view["winner"] == 0
+    assert view["reason"] == "score"
+    assert view["score"] == [2, 0]
+    assert view["moves"] == [
+        {"player": 0, "move": "1", "wall_ms": 1.5},
+        {"player": 1, "move": "1", "wall_ms": 2.5},
+    ]
+    assert view["wire"][2] == {"player": 0, "dir": "from", "line": "MOVE;1", "t_ms": 1.52}
+    assert view["final_state"] == "0,1,0,1"
+    assert [player["name"] for player in view["players"]] == ["one", "two"]
+    assert view["players"][0]["command"] == ["/opt/python", "/home/one/bot.py"]
+
+
+def test_json_view_of_a_draw_and_of_a_fault() -> None:
+    draw = make_record(result=MatchResult(None, Reason.SCORE, "draw: 3 to 3", (3, 3))).to_json()
+    assert draw["winner"] is None
+    assert draw["score"] == [3, 3]
+    lost = make_record(result=lost_by(Reason.TIMEOUT, 0, fault="late")).to_json()
+    assert (lost["winner"], lost["reason"], lost["fault"], lost["score"]) == (1, "timeout", "late", None)
+
+
+def test_reasons_of_the_contract() -> None:
+    assert {"score", "illegal-move", "protocol", "timeout", "exit", "flood", "start"} <= set(Reason)
+
+
+@given(RECORDS)
+def test_json_view_is_json_of_plain_values(record: GameRecord) -> None:
+    view = record.to_json()
+    assert json.loads(json.dumps(view)) == view
+
+
+def test_size_of_a_typical_record() -> None:
+    """A long game: 60 moves, each told to two bots with a board of 16 numbers of up to two digits."""
+    board = ",".join(str(number) for number in range(5, 21))
+    moves = [MoveRecord(turn % 2, "3", 123_456 + turn) for turn in range(60)]
+    wire = [
+        WireLine(turn % 2, direction, line, 1_000_000 + turn)
+        for turn in range(60)
+        for direction, line in [
+            ("from", "MOVE;3"),
+            ("to", f"CHANGE;3;{board};OPP"),
+            ("to", f"CHANGE;3;{board};YOU"),
+        ]
+    ]
+    record = make_record(moves=moves, wire=wire)
+    empty = replace(record, moves=[], wire=[])
+    columns = len(record.to_msgpack()) - len(empty.to_msgpack())
+    text = sum(len(line.line) for line in wire) + sum(len(move.move) for move in moves)
+    # Beside the text itself: at most 10 bytes a wire line and 8 a move, for player, direction and time.
+    assert columns <= text + 10 * len(wire) + 8 * len(moves)
+    as_mappings = len(
+        msgpack.packb([{"player": m.player, "move": m.move, "wall_us": m.wall_us} for m in moves])
+    )
+    as_columns = len(msgpack.packb(list(zip(*moves, strict=True))))
+    assert as_columns * 3 < as_mappings
