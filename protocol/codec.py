@@ -16,8 +16,15 @@ _EXPECTED = "expected 'MOVE;<move>' or 'SWAP'"
 
 
 def decode_bytes(raw: bytes) -> str:
-    """Turn a line's bytes into text that can be logged: bytes that are not UTF-8 become ``\\xNN``."""
-    return raw.decode(ENCODING, "backslashreplace")
+    """Turn a line's bytes into text that can be logged.
+
+    A line that is not UTF-8 is read as Latin-1, which has a character for every byte, none of them ASCII
+    unless the byte is.
+    """
+    try:
+        return raw.decode(ENCODING)
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
 
 
 def encode(message: RefereeMessage | BotMessage) -> str:

@@ -83,7 +83,7 @@ class WireLine(NamedTuple):
     direction: str
     """``to`` the bot or ``from`` it."""
     line: str
-    """Without the line feed; bytes that are not UTF-8 are written as ``\\xNN``."""
+    """Without the line feed; read as UTF-8, or as Latin-1 if it is not that."""
     at_us: int
     """Microseconds since the start of the game; sent, or read, completely."""
 

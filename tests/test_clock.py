@@ -133,7 +133,7 @@ def test_a_clock_never_changes() -> None:
             TimeControl(None, 60.0, 1.0),
             0.0,
             62.0,
-            "the game limit is 60 s plus 1 s a move, 60.000 s of it were left for this move, "
+            "the game limit is 60 s plus 1 s a move, 61.000 s of it were left for this move, "
             "and 62.000 s passed",
         ),
         (TimeControl(2.0, 60.0), 50.0, 2.5, "the limit is 2 s a move, and 2.500 s passed"),

@@ -39,7 +39,7 @@ FAULTS = {
     "nul": (Reason.PROTOCOL, "nul-byte", "NUL"),
     "overflow": (Reason.PROTOCOL, "number-too-large", "far beyond"),
     "fullwidth-digit": (Reason.PROTOCOL, "not-ascii", "not ASCII"),
-    "latin-1": (Reason.PROTOCOL, "bad-number", "\\\\xe9"),
+    "latin-1": (Reason.PROTOCOL, "not-ascii", "'MOVE;é'"),
     "long-line": (Reason.FLOOD, "long-line", "more than 1024 characters"),
     "endless-line": (Reason.FLOOD, "long-line", "more than 1024 characters"),
     "hang": (Reason.TIMEOUT, "late", "out of time: the limit is 0.6 s a move"),

@@ -210,7 +210,7 @@ def test_any_bytes_become_text_that_can_be_written(raw: bytes) -> None:
 
 
 def test_bytes_that_are_not_utf8_stay_readable() -> None:
-    assert decode_bytes(b"MOVE;3\xff\xfe") == "MOVE;3\\xff\\xfe"
+    assert decode_bytes(b"MOVE;3\xff\xfe") == "MOVE;3\u00ff\u00fe"  # as Latin-1
 
 
 @pytest.mark.parametrize(

@@ -233,8 +233,8 @@ def test_size_of_a_typical_record() -> None:
     empty = replace(record, moves=[], wire=[])
     columns = len(record.to_msgpack()) - len(empty.to_msgpack())
     text = sum(len(line.line) for line in wire) + sum(len(move.move) for move in moves)
-    # Beside the text itself: at most 10 bytes a wire line and 8 a move, for player, direction and time.
-    assert columns <= text + 10 * len(wire) + 8 * len(moves)
+    # Beside the text itself: at most 13 bytes a wire line and 8 a move, for player, direction, time, lengths.
+    assert columns <= text + 13 * len(wire) + 8 * len(moves)
     as_mappings = len(
         msgpack.packb([{"player": m.player, "move": m.move, "wall_us": m.wall_us} for m in moves])
     )

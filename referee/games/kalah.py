@@ -18,6 +18,9 @@ MAX_SEEDS = 100
 SWAP = 0
 """The pie rule's move; every other move is a pit's number, 1 to p."""
 
+MAX_STATE_LENGTH = 1000
+"""A longer text is no position: the largest board has 62 numbers of at most 4 digits."""
+
 MAX_NUMBER = 2**31 - 1
 """The course's engine reads a pit's number as a 32-bit integer; a larger one is a malformed line."""
 
@@ -160,9 +163,7 @@ class Kalah:
             if at == other_store:
                 at += 1
             if at >= size:
-                at -= size
-                if at == other_store:
-                    at += 1
+                at = 0  # South's store is the last cell: behind it, or past it, is North's pit 1
             cells[at] += 1
             seeds -= 1
 
@@ -222,7 +223,7 @@ class Kalah:
         if text == "SWAP":
             return SWAP
         if not _NUMBER.fullmatch(text):
-            raise InvalidMoveError("bad-number", f"{text!r} is not the number of a pit")
+            raise InvalidMoveError("bad-number", f"{_shorten(text)!r} is not the number of a pit")
         # A text far too long for a 32-bit number is refused before it is converted.
         digits = text.lstrip("+-").lstrip("0")
         number = int(digits or "0") if len(digits) <= len(str(MAX_NUMBER)) else MAX_NUMBER + 1
@@ -255,7 +256,7 @@ class Kalah:
         A bare board is taken as: South to move, in the middle of a game (no swap is offered); the bare
         board of the start position is the start position.
         """
-        match = _STATE.fullmatch(text)
+        match = _STATE.fullmatch(text) if len(text) <= MAX_STATE_LENGTH else None
         if match is None:
             raise PositionError(
                 f"{_shorten(text)!r} is no position: expected {2 * self.pits + 2} numbers with commas, "

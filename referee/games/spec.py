@@ -45,8 +45,13 @@ def parse_spec(text: str) -> Spec:
         if key in options:
             raise SpecError(f"{text!r}: option {key!r} is given twice")
         options[key] = value if separator else None
-    board = tuple(int(number[:9]) for number in match["board"].split(",")) if match["board"] else None
+    board = tuple(map(_number, match["board"].split(","))) if match["board"] else None
     return Spec(text, match["name"], board, options)
+
+
+def _number(digits: str) -> int:
+    """The number; one beyond any board stays beyond it, however many digits it has."""
+    return int(digits.lstrip("0")[:9] or "0")
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

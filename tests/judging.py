@@ -1,0 +1,64 @@
+"""A judge under test: feeds it events at made-up times, answers its sends, keeps what it said."""
+
+from typing import Any
+
+from referee.clock import TimeControl
+from referee.events import Event, InputClosed, LineReceived, Send, Sent, Taken, TimePassed
+from referee.games.catalog import parse_game
+from referee.match import Match
+from referee.results import MatchResult
+
+CONTROL = TimeControl(move_s=1.0, margin_s=0.25, start_s=10.0, setup_s=0.5)
+"""All binary fractions, so that deadlines come out exact."""
+
+
+class Judged:
+    """A match in which sending takes no time, and START is taken at once unless a player is asleep."""
+
+    def __init__(
+        self,
+        control: TimeControl = CONTROL,
+        game: str = "manchester",
+        *,
+        asleep: tuple[int, ...] = (),
+        gone: tuple[int, ...] = (),
+    ) -> None:
+        self.match: Match[Any, Any] = Match(parse_game(game), control, ("Ada", "Bob"))
+        self.said: tuple[list[str], list[str]] = ([], [])
+        self.order: list[Send] = []
+        self.asleep = asleep
+        self.gone = gone
+        self.at = 0.0
+        self._carry_out(self.match.start(0.0))
+
+    def tell(self, event: Event) -> None:
+        self.at = event.at
+        self._carry_out(self.match.handle(event))
+
+    def line(self, player: int, text: str, at: float | None = None) -> None:
+        self.tell(LineReceived(player, self.at if at is None else at, text))
+
+    def play(self, *lines: str) -> None:
+        """Lines of whoever is on turn."""
+        for text in lines:
+            assert self.match.on_turn is not None, self.match.result
+            self.line(self.match.on_turn, text)
+
+    def wait_until(self, at: float, unfinished: tuple[str, str] = ("", "")) -> None:
+        self.tell(TimePassed(at, unfinished))
+
+    @property
+    def result(self) -> MatchResult:
+        assert self.match.result is not None
+        return self.match.result
+
+    def _carry_out(self, sends: list[Send]) -> None:
+        for send in sends:
+            if send.player in self.gone:
+                self._carry_out(self.match.handle(InputClosed(send.player, self.at)))
+                continue
+            self.order.append(send)
+            self.said[send.player].append(send.line)
+            self._carry_out(self.match.handle(Sent(send.player, self.at, send.line)))
+            if send.line.startswith("START") and send.player not in self.asleep:
+                self._carry_out(self.match.handle(Taken(send.player, self.at)))

@@ -1,0 +1,335 @@
+"""Tournament files: what they mean, and every way to get them wrong."""
+
+from pathlib import Path
+
+import pytest
+
+import tournaments
+from referee.clock import TimeControl
+from tests.builders import write_tournament
+from tournaments.config import MAX_BOTS, ConfigError, Ranking, Tournament, load_tournament
+
+EXAMPLES = sorted((Path(tournaments.__file__).parent / "examples").glob("*.toml"))
+TWO_BOTS = 'bots = ["first_legal", "greedy"]\n'
+
+
+def load(folder: Path, text: str) -> Tournament:
+    return load_tournament(write_tournament(folder, text))
+
+
+def complaints(folder: Path, text: str) -> list[str]:
+    """The lines of the error, without the path that each begins with."""
+    path = write_tournament(folder, text)
+    with pytest.raises(ConfigError) as raised:
+        load_tournament(path)
+    lines = str(raised.value).split("\n")
+    assert all(line.startswith(f"{path}: ") for line in lines), lines
+    return [line.removeprefix(f"{path}: ") for line in lines]
+
+
+def test_there_is_an_example() -> None:
+    assert "demo.toml" in [path.name for path in EXAMPLES]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_load(path: Path) -> None:
+    tournament = load_tournament(path)
+    assert len(tournament.bots) >= 2
+    assert len(set(tournament.names)) == len(tournament.names)
+
+
+def test_demo_is_what_the_issue_asks_for() -> None:
+    demo = load_tournament(EXAMPLES[[path.name for path in EXAMPLES].index("demo.toml")])
+    assert len(demo.bots) >= 4
+    assert demo.game == "manchester"
+
+
+def test_defaults(tmp_path: Path) -> None:
+    tournament = load(tmp_path, TWO_BOTS)
+    assert tournament.name == "cup"
+    assert tournament.game == "manchester"
+    assert tournament.rounds == 1
+    assert tournament.ranking is Ranking.POINTS
+    assert tournament.concurrency is None
+    assert tournament.control == TimeControl(move_s=10.0)
+    assert tournament.names == ["first_legal", "greedy"]
+
+
+def test_every_key(tmp_path: Path) -> None:
+    tournament = load(
+        tmp_path,
+        """
+        name = "Grand Prix"
+        game = "bga(6,6)+pie"
+        rounds = 3
+        ranking = "wins-then-speed"
+        concurrency = 2
+        bots = ["greedy", { bot = "random:1", name = "R2-D2 (old)" }, { bot = "random:2" }]
+        [time]
+        move_s = 1
+        game_s = 60
+        increment_s = 0.5
+        margin_s = 0.1
+        start_s = 5
+        """,
+    )
+    assert tournament.name == "Grand Prix"
+    assert tournament.game == "bga(6,6)+pie"
+    assert tournament.rounds == 3
+    assert tournament.ranking is Ranking.WINS_THEN_SPEED
+    assert tournament.concurrency == 2
+    assert tournament.names == ["greedy", "R2-D2 (old)", "random:2"]
+    assert tournament.control == TimeControl(1, 60, 0.5, 0.1, 5)
+
+
+def test_a_limit_per_game_alone_sets_none_per_move(tmp_path: Path) -> None:
+    tournament = load(tmp_path, TWO_BOTS + "[time]\ngame_s = 60")
+    assert tournament.control == TimeControl(None, 60)
+
+
+def test_the_game_is_kept_in_its_canonical_form(tmp_path: Path) -> None:
+    assert load(tmp_path, TWO_BOTS + 'game = " manchester(7,7) +pie"').game == "manchester"
+
+
+def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
+    (tmp_path / "cup" / "mine").mkdir(parents=True)
+    script = tmp_path / "cup" / "mine" / "bot.py"
+    script.write_text("input()")
+    tournament = load(tmp_path / "cup", 'bots = ["mine", "greedy"]')
+    assert tournament.bots[0].command[-1] == str(script)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        # unknown keys, at each level
+        (TWO_BOTS + "round = 2", "round: unknown key; did you mean 'rounds'?"),
+        (TWO_BOTS + "[time]\nmoves_s = 2", "time.moves_s: unknown key; did you mean 'move_s'?"),
+        (
+            'bots = ["greedy", {bot = "greedy", nmae = "g"}]',
+            "bots[2].nmae: unknown key; did you mean 'name'?",
+        ),
+        (
+            TWO_BOTS + "zzz = 2",
+            "zzz: unknown key; there are name, game, rounds, ranking, concurrency, time, bots",
+        ),
+        # missing
+        ("", "bots: is missing"),
+        ('bots = ["greedy", {name = "g"}]', "bots[2].bot: is missing"),
+        ("bots = []", "bots: needs at least 2 bots"),
+        ('bots = ["greedy"]', "bots: needs at least 2 bots"),
+        # out of range
+        (TWO_BOTS + "rounds = 0", "rounds: must be greater than or equal to 1, not 0"),
+        (TWO_BOTS + "rounds = 10001", "rounds: must be less than or equal to 10000, not 10001"),
+        (TWO_BOTS + "concurrency = 0", "concurrency: must be greater than or equal to 1, not 0"),
+        (TWO_BOTS + "concurrency = 257", "concurrency: must be less than or equal to 256, not 257"),
+        (TWO_BOTS + 'ranking = "elo"', "ranking: must be one of points, wins-then-speed, not 'elo'"),
+        # time controls that make no sense
+        (TWO_BOTS + "[time]\nmove_s = 0", "time: move_s must be more than 0 seconds, not 0"),
+        (TWO_BOTS + "[time]\nmargin_s = -1", "time: margin_s must not be below 0 seconds, but is -1"),
+        (TWO_BOTS + "[time]\nincrement_s = 1", "time: an increment needs a limit per game to be added to"),
+        (TWO_BOTS + "[time]\nmove_s = nan", "time: move_s must be more than 0 seconds, not nan"),
+        # games
+        (
+            TWO_BOTS + 'game = "kalha"',
+            "game: no game 'kalha'; did you mean 'kalah'?; there are manchester, bga, kalah "
+            "(`kalarena games` lists their options)",
+        ),
+    ],
+)
+def test_one_thing_wrong(tmp_path: Path, text: str, complaint: str) -> None:
+    assert complaints(tmp_path, text) == [complaint]
+
+
+WRONG = {"text": '"x"', "number": "5", "fraction": "2.5", "truth": "true", "list": "[1]", "table": "{a = 1}"}
+TAKES = {
+    "name": {"text"},
+    "game": {"text"},
+    "rounds": {"number"},
+    "ranking": set(),
+    "concurrency": {"number"},
+    "bots": set(),
+    "time": set(),
+    "time.move_s": {"number", "fraction"},
+    "time.game_s": {"number", "fraction"},
+    "time.increment_s": {"number", "fraction"},
+    "time.margin_s": {"number", "fraction"},
+    "time.start_s": {"number", "fraction"},
+    "bot": {"text"},
+    "bot.name": {"text"},
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"), [(key, kind) for key, good in TAKES.items() for kind in WRONG if kind not in good]
+)
+def test_a_value_of_the_wrong_type(tmp_path: Path, key: str, kind: str) -> None:
+    value = WRONG[kind]
+    bots = '"greedy", "first_legal"'
+    if key == "bot":
+        bots = f'"greedy", {{bot = {value}}}'
+    elif key == "bot.name":
+        bots = f'"greedy", {{bot = "greedy", name = {value}}}'
+    text = f"bots = [{bots}]\n"
+    if key == "bots":
+        text = f"bots = {value}"
+    elif not key.startswith("bot"):
+        text += f"{key} = {value}"
+    where = {"bot": "bots[2].bot", "bot.name": "bots[2].name"}.get(key, key)
+    found = complaints(tmp_path, text)
+    assert all(
+        line.startswith((f"{where}: ", f"{where}.a: ", f"{where}[1]: ")) or key == "bots" for line in found
+    )
+    assert all("must be " in line or "unknown key" in line or "at least" in line for line in found), found
+    assert not any("Input should" in line or "pydantic" in line for line in found), found
+
+
+@pytest.mark.parametrize("entry", ["5", "true", "[]", "2.5"])
+def test_a_bot_of_the_wrong_type(tmp_path: Path, entry: str) -> None:
+    (found,) = complaints(tmp_path, f'bots = ["greedy", {entry}]')
+    assert found.startswith("bots[2]: must be ")
+
+
+def test_more_bots_than_there_may_be(tmp_path: Path) -> None:
+    (found,) = complaints(tmp_path, "bots = [" + '"x",' * (MAX_BOTS + 1) + "]")
+    assert found.startswith("bots: ")
+    assert str(MAX_BOTS) in found
+    assert len(found) < 200  # not the whole list
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            " ",
+            "-a",
+            "a/b",
+            "../x",
+            "a\\\\b",
+            "<script>",
+            "=1+1",
+            "a\\nb",
+            "a\\u0000",
+            "a\\u001bb",
+            "a\\u202eb",
+        ),
+        "x" * 61,
+    ],
+)
+def test_names_that_are_refused(tmp_path: Path, name: str) -> None:
+    (found,) = complaints(tmp_path, f'bots = ["greedy", {{bot = "greedy", name = "{name}"}}]')
+    assert found.startswith("bots[2].name: a name is 1 to 60 letters")
+
+
+@pytest.mark.parametrize("name", ["a", "x" * 60, "Größe 2.0 (neu)", "minimax:5", "O'Neill, Jr.", "7", "黒石"])
+def test_names_that_are_taken(tmp_path: Path, name: str) -> None:
+    assert load(tmp_path, f'bots = ["greedy", {{bot = "greedy", name = "{name}"}}]').names[1] == name
+
+
+@pytest.mark.parametrize(
+    "bots",
+    [
+        '"greedy", "greedy"',
+        '{bot = "greedy", name = "one"}, {bot = "first_legal", name = "one"}',
+        '{bot = "greedy", name = "a b"}, {bot = "first_legal", name = "a_b"}',  # the same files
+    ],
+)
+def test_names_that_are_too_like_each_other(tmp_path: Path, bots: str) -> None:
+    (found,) = complaints(tmp_path, f"bots = [{bots}]")
+    assert found.startswith("bots[2]: the name ")
+    assert "too like" in found
+
+
+def test_bots_that_are_not_there(tmp_path: Path) -> None:
+    found = complaints(tmp_path, 'bots = ["gredy", "nowhere/bot.py", "minimax:99"]')
+    assert [line.partition(":")[0] for line in found] == ["bots[1]", "bots[2]", "bots[3]"]
+    assert "did you mean 'greedy'?" in found[0]
+    assert "nowhere/bot.py" in found[1]
+    assert str(tmp_path) in found[1]
+    assert "minimax takes a depth" in found[2]
+
+
+def test_a_bot_that_is_not_executable(tmp_path: Path) -> None:
+    program = tmp_path / "bot.sh"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o644)
+    (found,) = complaints(tmp_path, 'bots = ["greedy", "bot.sh"]')
+    assert found == f"bots[2]: {program} is not executable: chmod +x {program}"
+
+
+@pytest.mark.parametrize(
+    "bot", ["a\\u0000b", "~nosuchuser-here/bot", "y" * 300, "no-program -c '" + "z" * 5000 + "'"]
+)
+def test_texts_that_the_system_does_not_like(tmp_path: Path, bot: str) -> None:
+    """A file name may hold no NUL and at most 255 bytes; a missing program is an error like any other."""
+    (found,) = complaints(tmp_path, f'bots = ["greedy", "{bot}"]')
+    assert found.startswith("bots[2]: ")
+
+
+def test_all_errors_at_once(tmp_path: Path) -> None:
+    found = complaints(
+        tmp_path,
+        """
+        rounds = "many"
+        colour = "red"
+        game = "chess"
+        bots = ["greedy", "nobody-has-this-bot"]
+        [time]
+        move_s = -1
+        mvoe_s = 2
+        """,
+    )
+    keys = sorted(line.partition(":")[0] for line in found)
+    assert keys == ["bots[2]", "colour", "game", "rounds", "time", "time.mvoe_s"]
+
+
+def test_all_errors_of_one_kind_at_once(tmp_path: Path) -> None:
+    found = complaints(tmp_path, 'rounds = 0\nrnds = 1\nbots = ["a", {bto = "b"}]\n[time]\nmoves = 1')
+    assert sorted(line.partition(":")[0] for line in found) == [
+        *("bots[2].bot", "bots[2].bto", "rnds", "rounds", "time.moves")
+    ]
+    found = complaints(tmp_path, 'game = "x"\nbots = ["no-1", "no-2"]\n[time]\nmove_s = 0')
+    assert [line.partition(":")[0] for line in found] == ["game", "time", "bots[1]", "bots[2]"]
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    for path, why in [
+        (tmp_path / "nothing.toml", "cannot be read: No such file or directory"),
+        (tmp_path, "cannot be read: Is a directory"),
+    ]:
+        with pytest.raises(ConfigError) as raised:
+            load_tournament(path)
+        assert str(raised.value) == f"{path}: {why}"
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "latin.toml"
+    path.write_bytes('name = "Größe"'.encode("latin-1"))
+    with pytest.raises(ConfigError, match="it is not UTF-8 text"):
+        load_tournament(path)
+
+
+def test_not_toml(tmp_path: Path) -> None:
+    (found,) = complaints(tmp_path, "bots: [greedy]\n")
+    assert found.startswith("this is not TOML: ")
+    assert "line 1" in found
+
+
+def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
+    """Some editors on Windows put one at the beginning."""
+    assert load(tmp_path, "\ufeff" + TWO_BOTS).names == ["first_legal", "greedy"]
+
+
+def test_identity_notices_what_changes_results_and_nothing_else(tmp_path: Path) -> None:
+    one = load(tmp_path, TWO_BOTS).identity()
+    for harmless in ("rounds = 7", "concurrency = 3", 'ranking = "wins-then-speed"', 'name = "other"'):
+        assert load(tmp_path, harmless + "\n" + TWO_BOTS).identity() == one, harmless
+    for other in (
+        TWO_BOTS + 'game = "bga"',
+        TWO_BOTS + "[time]\nmove_s = 3",
+        TWO_BOTS + "[time]\nmargin_s = 0.06",
+        'bots = ["first_legal", "minimax"]',
+        'bots = ["first_legal", "greedy", "random"]',
+    ):
+        assert load(tmp_path, other).identity() != one, other
