@@ -156,7 +156,7 @@ class GameRecord:
             )
         try:
             return cls._from_columns(data)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError) as error:
             raise RefereeError(f"this game record is damaged: {error!r}") from error
 
     @classmethod

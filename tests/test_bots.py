@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -245,15 +244,14 @@ def digest(text: str, base: Path) -> str:
 def test_digest_of_a_directory_follows_its_files(tmp_path: Path) -> None:
     script = make_file(tmp_path / "bot" / "bot.py", "one")
     seen = [digest("bot", tmp_path)]
-    changes: list[Callable[[], object]] = [
-        lambda: script.write_text("two"),
-        lambda: make_file(tmp_path / "bot" / "data" / "book.bin", "x"),
-        lambda: (tmp_path / "bot" / "data" / "book.bin").rename(tmp_path / "bot" / "data" / "book2.bin"),
-        lambda: make_file(tmp_path / "bot" / "empty", ""),
-    ]
-    for change in changes:
-        change()
-        seen.append(digest("bot", tmp_path))
+    script.write_text("two")
+    seen.append(digest("bot", tmp_path))
+    book = make_file(tmp_path / "bot" / "data" / "book.bin", "x")
+    seen.append(digest("bot", tmp_path))
+    book.rename(book.with_name("book2.bin"))
+    seen.append(digest("bot", tmp_path))
+    make_file(tmp_path / "bot" / "empty", "")
+    seen.append(digest("bot", tmp_path))
     assert len(set(seen)) == len(seen)
     script.write_text("two")
     assert digest("bot", tmp_path) == seen[-1]

@@ -125,10 +125,10 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         (TWO_BOTS + "concurrency = 257", "concurrency: must be less than or equal to 256, not 257"),
         (TWO_BOTS + 'ranking = "elo"', "ranking: must be one of points, wins-then-speed, not 'elo'"),
         # time controls that make no sense
-        (TWO_BOTS + "[time]\nmove_s = 0", "time: move_s must be more than 0 seconds, not 0"),
-        (TWO_BOTS + "[time]\nmargin_s = -1", "time: margin_s must not be below 0 seconds, but is -1"),
+        (TWO_BOTS + "[time]\nmove_s = 0", "time.move_s: must be greater than 0, not 0"),
+        (TWO_BOTS + "[time]\nmargin_s = -1", "time.margin_s: must be greater than or equal to 0, not -1"),
         (TWO_BOTS + "[time]\nincrement_s = 1", "time: an increment needs a limit per game to be added to"),
-        (TWO_BOTS + "[time]\nmove_s = nan", "time: move_s must be more than 0 seconds, not nan"),
+        (TWO_BOTS + "[time]\nmove_s = nan", "time.move_s: must be a finite number, not nan"),
         # games
         (
             TWO_BOTS + 'game = "kalha"',
@@ -281,16 +281,16 @@ def test_all_errors_at_once(tmp_path: Path) -> None:
         """,
     )
     keys = sorted(line.partition(":")[0] for line in found)
-    assert keys == ["bots[2]", "colour", "game", "rounds", "time", "time.mvoe_s"]
+    assert keys == ["bots[2]", "colour", "game", "rounds", "time.move_s", "time.mvoe_s"]
 
 
 def test_all_errors_of_one_kind_at_once(tmp_path: Path) -> None:
     found = complaints(tmp_path, 'rounds = 0\nrnds = 1\nbots = ["a", {bto = "b"}]\n[time]\nmoves = 1')
     assert sorted(line.partition(":")[0] for line in found) == [
-        *("bots[2].bot", "bots[2].bto", "rnds", "rounds", "time.moves")
+        *("bots[1]", "bots[2].bot", "bots[2].bto", "rnds", "rounds", "time.moves")
     ]
     found = complaints(tmp_path, 'game = "x"\nbots = ["no-1", "no-2"]\n[time]\nmove_s = 0')
-    assert [line.partition(":")[0] for line in found] == ["game", "time", "bots[1]", "bots[2]"]
+    assert [line.partition(":")[0] for line in found] == ["game", "time.move_s", "bots[1]", "bots[2]"]
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

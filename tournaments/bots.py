@@ -11,6 +11,9 @@ from referee.games.spec import did_you_mean
 from referee.results import Player
 from sample_bots.catalog import SAMPLE_BOTS, BadOptionError, sample_bot_command, sample_bot_files
 
+MAX_FILES = 10_000
+"""Documented bound on the files of a bot's directory; its digest reads them all."""
+
 SKIPPED_DIRECTORIES = {"__pycache__", ".git", ".venv", "node_modules"}
 """Not part of what a bot is, and not in its digest."""
 
@@ -26,19 +29,30 @@ def resolve_bot(text: str, base: Path, name: str | None = None) -> Player:
     """
     if not text.strip():
         raise BotError("an empty text names no bot")
+    if "\0" in text:
+        raise BotError(f"{text!r} names no bot: it holds a NUL character")
     try:
         command = sample_bot_command(text)
     except BadOptionError as error:
         raise BotError(str(error)) from error
     if command is not None:
         return Player(name or text, tuple(command), str(base.resolve()), _digest(sample_bot_files(), None))
-    path = (base / Path(text).expanduser()).resolve()
-    if path.is_dir():
+    path = _existing_path(base, text)
+    if path is not None and path.is_dir():
         file = _entry_point(path)
         return Player(name or path.name, _file_command(file), str(path), _directory_digest(path))
-    if path.exists():
+    if path is not None:
         return Player(name or path.stem, _file_command(path), str(path.parent), _digest([path], path.parent))
     return _command_line(text, base, name)
+
+
+def _existing_path(base: Path, text: str) -> Path | None:
+    """The path that a text names, if there is anything; None too if it cannot be a path."""
+    try:
+        path = (base / Path(text).expanduser()).resolve()
+        return path if path.exists() else None
+    except (OSError, RuntimeError):  # too long for a path; a home directory of nobody; a loop of links
+        return None
 
 
 def _entry_point(directory: Path) -> Path:
@@ -46,7 +60,7 @@ def _entry_point(directory: Path) -> Path:
     script = directory / "bot.py"
     if script.is_file():
         return script
-    files = sorted(path for path in directory.iterdir() if path.is_file() and not path.name.startswith("."))
+    files = sorted(path for path in directory.iterdir() if _is_file(path) and not path.name.startswith("."))
     for kind, found in (
         ("jar files", [path for path in files if path.suffix == ".jar"]),
         ("executable files", [path for path in files if os.access(path, os.X_OK)]),
@@ -83,32 +97,48 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
         raise BotError(f"{text!r} is no command line: {error}") from error
     program = words[0]
     if os.sep in program:
-        path = Path(os.path.abspath(base / Path(program).expanduser()))  # noqa: PTH100 - keeps links as they are
-        found = str(path) if path.is_file() else None
-        if found and not os.access(path, os.X_OK):
-            raise BotError(f"{path} is not executable: chmod +x {path}")
+        # Not resolved: a program may look at the name that it was called by.
+        existing = _existing_path(base, program) and Path(program).expanduser()
+        found = os.path.abspath(base / existing) if existing else None  # noqa: PTH100
+        if found and (not _is_file(Path(found)) or not os.access(found, os.X_OK)):
+            raise BotError(f"{found} is not executable: chmod +x {found}")
     else:
-        found = shutil.which(program)
+        on_path = shutil.which(program)
+        found = on_path and os.path.abspath(on_path)  # noqa: PTH100 - PATH may hold relative folders
     if found is None:
-        what = f"no such program: {program!r}" if len(words) > 1 else f"no such bot: {text!r}"
+        what = f"no such program: {_shorten(program)}" if len(words) > 1 else f"no such bot: {_shorten(text)}"
         hint = did_you_mean(program.partition(":")[0], SAMPLE_BOTS) if len(words) == 1 else ""
         raise BotError(
             f"{what}{hint} (looked for a sample bot [{', '.join(SAMPLE_BOTS)}], "
             f"a path from {base.resolve()}, and a program on PATH)"
         )
-    files = [path for word in words[1:] if (path := base / word).is_file()]
+    files = [path for word in words[1:] if (path := _existing_path(base, word)) and _is_file(path)]
     if os.sep in program:
         files.append(Path(found))
     own_name = files[0].stem if files else Path(program).name
     return Player(name or own_name, (found, *words[1:]), str(base.resolve()), _digest(files, None))
 
 
+def _shorten(text: str, limit: int = 80) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "...")
+
+
 def _directory_digest(directory: Path) -> str:
     files = []
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(set(folders) - SKIPPED_DIRECTORIES)
-        files += [Path(folder, name) for name in sorted(names)]
+        # Pipes, sockets and links to nowhere (editors leave such) are no part of a bot.
+        files += [Path(folder, name) for name in sorted(names) if _is_file(Path(folder, name))]
+        if len(files) > MAX_FILES:
+            raise BotError(f"{directory} holds more than {MAX_FILES} files: is it the directory of a bot?")
     return _digest(files, directory)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _digest(files: list[Path], root: Path | None) -> str:

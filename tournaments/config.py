@@ -6,13 +6,22 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_SETUP_S, DEFAULT_START_S, TimeControl
 from referee.games.catalog import DEFAULT_GAME, parse_game
-from referee.games.spec import SpecError, did_you_mean
+from referee.games.spec import did_you_mean
 from referee.results import Player
-from tournaments.bots import BotError, resolve_bot
+from tournaments.bots import resolve_bot
 
 MAX_BOTS = 1000
 """Documented bound: a round robin of more is half a million games a round."""
@@ -42,17 +51,22 @@ class _Model(BaseModel):
 class TimeTable(_Model):
     """``[time]``, in seconds; see referee/clock.py."""
 
-    move_s: float | None = None
-    game_s: float | None = None
-    increment_s: float = 0.0
-    margin_s: float = DEFAULT_MARGIN_S
-    start_s: float = DEFAULT_START_S
-    setup_s: float = DEFAULT_SETUP_S
+    move_s: float | None = Field(None, gt=0, allow_inf_nan=False)
+    game_s: float | None = Field(None, gt=0, allow_inf_nan=False)
+    increment_s: float = Field(0.0, ge=0, allow_inf_nan=False)
+    margin_s: float = Field(DEFAULT_MARGIN_S, ge=0, allow_inf_nan=False)
+    start_s: float = Field(DEFAULT_START_S, gt=0, allow_inf_nan=False)
+    setup_s: float = Field(DEFAULT_SETUP_S, ge=0, allow_inf_nan=False)
 
     def control(self) -> TimeControl:
-        """The time control; without any limit, the default per move.  Raises ValueError."""
+        """The time control; without any limit, the default per move."""
         move_s = DEFAULT_MOVE_S if self.move_s is None and self.game_s is None else self.move_s
         return TimeControl(move_s, self.game_s, self.increment_s, self.margin_s, self.start_s, self.setup_s)
+
+    @model_validator(mode="after")
+    def _sensible(self) -> "TimeTable":
+        self.control()  # raises ValueError
+        return self
 
 
 class BotEntry(_Model):
@@ -60,6 +74,13 @@ class BotEntry(_Model):
 
     bot: str
     name: str | None = None
+
+    @field_validator("bot")
+    @classmethod
+    def _startable(cls, bot: str, info: ValidationInfo) -> str:
+        base: Path = info.context or Path()
+        resolve_bot(bot, base)  # raises BotError, a ValueError
+        return bot
 
     @field_validator("name")
     @classmethod
@@ -84,13 +105,18 @@ def _ranking(value: Any) -> Any:
 class TournamentFile(_Model):
     """The whole file."""
 
-    name: str | None = None
+    name: str | None = Field(None, min_length=1, max_length=200)
     game: str = DEFAULT_GAME
     rounds: int = Field(1, ge=1, le=MAX_ROUNDS)
     ranking: Annotated[Ranking, BeforeValidator(_ranking)] = Ranking.POINTS
     concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY)
     time: TimeTable = TimeTable()
     bots: list[Annotated[BotEntry, BeforeValidator(_bot_entry)]] = Field(min_length=2, max_length=MAX_BOTS)
+
+    @field_validator("game")
+    @classmethod
+    def _known(cls, game: str) -> str:
+        return parse_game(game).name  # raises SpecError, a ValueError
 
 
 class Tournament(BaseModel):
@@ -133,7 +159,7 @@ def slug(name: str) -> str:
 def load_tournament(path: Path) -> Tournament:
     """Read a tournament file.  Raises ConfigError with everything that is wrong with it, a line each."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors on Windows put a byte order mark first
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigError(f"{path}: cannot be read: {reason}") from error
@@ -142,7 +168,7 @@ def load_tournament(path: Path) -> Tournament:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: this is not TOML: {error}") from error
     try:
-        file = TournamentFile.model_validate(data)
+        file = TournamentFile.model_validate(data, context=path.parent)
     except ValidationError as error:
         raise ConfigError(_lines(path, [_render(item) for item in error.errors()])) from error
     return _build(path, file)
@@ -150,23 +176,9 @@ def load_tournament(path: Path) -> Tournament:
 
 def _build(path: Path, file: TournamentFile) -> Tournament:
     problems = []
-    game = file.game
-    try:
-        game = parse_game(file.game).name
-    except SpecError as error:
-        problems.append(f"game: {error}")
-    try:
-        control = file.time.control()
-    except ValueError as error:
-        control = TimeControl(move_s=DEFAULT_MOVE_S)
-        problems.append(f"time: {error}")
     bots: list[Player] = []
     for number, entry in enumerate(file.bots, 1):
-        try:
-            bot = resolve_bot(entry.bot, path.parent, entry.name)
-        except BotError as error:
-            problems.append(f"bots[{number}]: {error}")
-            continue
+        bot = resolve_bot(entry.bot, path.parent, entry.name)
         clash = next((other.name for other in bots if slug(other.name) == slug(bot.name)), None)
         if clash is not None:
             problems.append(
@@ -178,10 +190,10 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
         raise ConfigError(_lines(path, problems))
     return Tournament(
         name=file.name or path.stem,
-        game=game,
+        game=file.game,
         rounds=file.rounds,
         ranking=file.ranking,
-        control=control,
+        control=file.time.control(),
         bots=tuple(bots),
         concurrency=file.concurrency,
     )
@@ -206,6 +218,8 @@ def _render(item: Any) -> str:
     where = ""
     for part in location:
         where += f"[{part + 1}]" if isinstance(part, int) else ("." if where else "") + str(part)
+    context = item.get("ctx", {})
+    given = _shown(item["input"])
     match item["type"]:
         case "extra_forbidden":
             known = _known_keys(location)
@@ -214,12 +228,22 @@ def _render(item: Any) -> str:
         case "missing":
             return f"{where}: is missing"
         case "enum" | "is_instance_of":
-            return f"{where}: must be one of {', '.join(Ranking)}, not {item['input']!r}"
+            return f"{where}: must be one of {', '.join(Ranking)}, not {given}"
         case "value_error":
-            return f"{where}: {item['ctx']['error']}"
+            return f"{where.removesuffix('.bot')}: {context['error']}"
         case "too_short":
-            return f"{where}: needs at least {item['ctx']['min_length']} bots"
+            return f"{where}: needs at least {context['min_length']} bots"
+        case "too_long":
+            return f"{where}: at most {context['max_length']} bots, not {context['actual_length']}"
+        case "string_too_short" | "string_too_long":
+            return f"{where}: must be a text of 1 to 200 characters"
         case "model_type" | "dict_type":
-            return f"{where}: must be a table of keys, not {item['input']!r}"
+            return f"{where}: must be a table of keys, not {given}"
     message = item["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    return f"{where}: must be {message}, not {item['input']!r}"
+    return f"{where}: must be {message}, not {given}"
+
+
+def _shown(value: Any, limit: int = 60) -> str:
+    """A value of the file, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "..."

@@ -76,7 +76,8 @@ async def run(
         progress = trio.Event()
 
     async with trio.open_nursery() as nursery:
-        while True:
+        over = False
+        while not over:
             waiting = [
                 pairing
                 for pairing in schedule.due(played)
@@ -86,9 +87,9 @@ async def run(
             for pairing in waiting[: 2 * engine.concurrency - len(under_way)]:
                 under_way.add(pairing.key)
                 nursery.start_soon(play_one, pairing)
-            if not under_way:
-                return
-            await progress.wait()
+            over = not under_way
+            if not over:
+                await progress.wait()
 
 
 async def _play(

@@ -1,0 +1,56 @@
+# Kalarena's front door.  Everything is installed into a virtual environment beside this file.
+#   make demo    play a small tournament of the sample bots
+#   make test    install what the tests need and run them
+#   make lint    formatting, style, types
+#   make bench   compare the referee with one in C, in the same run
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+DEMO_OUT := results/demo
+
+.PHONY: help demo install test lint format bench clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Kalarena needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+
+$(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing Kalarena into $(VENV) ..."
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing Kalarena and what its tests need into $(VENV) ..."
+	@$(PIP) install -c constraints.txt -e '.[test,lint]'
+	@touch $@ $(VENV)/installed
+
+install: $(VENV)/installed
+
+demo: $(VENV)/installed
+	@rm -rf $(DEMO_OUT)
+	@$(BIN)/kalarena tournament run tournaments/examples/demo.toml --out $(DEMO_OUT)
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/flake8 protocol referee sample_bots tournaments tests benchmarks
+	$(BIN)/mypy
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed
+	$(BIN)/python benchmarks/bench_referee.py
+
+clean:
+	rm -rf $(VENV) results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

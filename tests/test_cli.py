@@ -1,0 +1,315 @@
+"""The command line: `kalarena games`, `perft` and `play`.  Scripts depend on what is tested here."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from referee.results import GameRecord
+from sample_bots.catalog import SAMPLE_BOTS
+from tests.builders import kalarena, one_object
+from tournaments.cli.main import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parent.parent
+SMALL = "kalah(3,2)"
+
+BOTS = {
+    "illegal": "input(); input(); print('MOVE;9')",
+    "silent": "input(); input(); input(); input()",
+    "words": "input(); print('h\\u00e4ll\\u00f6 \\x1b[31m', flush=True); input(); input()",
+    "crash": "import sys; input(); sys.exit('my last words')",
+}
+"""Programs that misbehave as player 0."""
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def invoke(*arguments: str) -> Result:
+    """The command, in this process."""
+    result = CliRunner().invoke(main, arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def misbehaving(name: str) -> str:
+    path = Path(f"{name}.py")
+    path.write_text(BOTS[name], encoding="utf-8")
+    return str(path)
+
+
+# All commands
+
+
+def test_help_names_every_command_and_loads_none() -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for name, (_, about) in COMMANDS.items():
+        assert re.search(rf"^  {name} +{about[:20]}", result.stdout, re.MULTILINE)
+    code = "import sys, tournaments.cli.main as m; m.main(['-h'], standalone_mode=False); print(*sys.modules)"
+    done = CliRunner()  # a fresh interpreter says what was loaded
+    del done
+    from tests.builders import run_command
+
+    loaded = run_command([sys.executable, "-c", code], Path.cwd()).stdout.split()
+    assert "click" in loaded
+    assert not {"sqlalchemy", "trio", "rich", "pydantic", "alembic"} & set(loaded)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    result = invoke(name, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Usage: ")
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    assert command.help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_documented(name: str) -> None:
+    assert f"kalarena {name}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    docs = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    assert f"kalarena {name}" in docs
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"kalarena \d+\.\d+\.\d+\S*\n", invoke("--version").stdout)
+
+
+BAD_USAGE = {
+    "no such command": ("fly",),
+    "no such option": ("play", "greedy", "greedy", "--fast"),
+    "play: one bot": ("play", "greedy"),
+    "play: three bots": ("play", "greedy", "greedy", "greedy"),
+    "play: no such bot": ("play", "greedy", "gredy"),
+    "play: no such path": ("play", "greedy", "bots/none.py"),
+    "play: an empty bot": ("play", "greedy", ""),
+    "play: a bot that is no text of a command": ("play", "greedy", "it's"),
+    "play: a home that is not": ("play", "greedy", "~no-such-user-here/bot"),
+    "play: longer than a file's name": ("play", "greedy", "y" * 300),
+    "play: bad option of a bot": ("play", "greedy", "minimax:deep"),
+    "play: no such game": ("play", "greedy", "greedy", "--game", "chess"),
+    "play: no such option of a game": ("play", "greedy", "greedy", "--game", "manchester+fast"),
+    "play: board that cannot be": ("play", "greedy", "greedy", "--game", "kalah(0,4)"),
+    "play: time of words": ("play", "greedy", "greedy", "--move-time", "long"),
+    "play: no time": ("play", "greedy", "greedy", "--move-time", "0"),
+    "play: time that never ends": ("play", "greedy", "greedy", "--game-time", "inf"),
+    "play: time that is no number": ("play", "greedy", "greedy", "--move-time", "nan"),
+    "play: negative margin": ("play", "greedy", "greedy", "--margin", "-1"),
+    "play: negative start": ("play", "greedy", "greedy", "--start-time", "-1"),
+    "play: increment to nothing": ("play", "greedy", "greedy", "--increment", "1"),
+    "play: record in no folder": ("play", "greedy", "greedy", "--record", "none/x.rec"),
+    "play: record is a folder": ("play", "greedy", "greedy", "--record", "."),
+    "perft: no depth": ("perft", "manchester"),
+    "perft: negative depth": ("perft", "manchester", "--depth", "-1"),
+    "perft: no such game": ("perft", "chess", "--depth", "1"),
+    "perft: no position": ("perft", "manchester", "--depth", "1", "--position", "1,2,3"),
+    "perft: empty position": ("perft", "manchester", "--depth", "1", "--position", ""),
+    "games: something": ("games", "manchester"),
+    "tournament: nothing": ("tournament", "run"),
+    "tournament: no such file": ("tournament", "run", "none.toml"),
+    "tournament: a folder": ("tournament", "run", "."),
+    "tournament: no such verb": ("tournament", "walk"),
+    "tournament: no workers": ("tournament", "run", "none.toml", "--concurrency", "0"),
+    "table: no such folder": ("tournament", "table", "none"),
+    "table: a folder without results": ("tournament", "table", "."),
+    "table: no such format": ("tournament", "table", ".", "--format", "pdf"),
+}
+
+
+@pytest.mark.parametrize("arguments", BAD_USAGE.values(), ids=BAD_USAGE)
+def test_bad_usage(arguments: tuple[str, ...]) -> None:
+    """Exit status 2 and one message on standard error; nothing on standard output, nothing left behind."""
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.count("Error: ") == 1
+    assert "Traceback" not in result.stderr
+    assert list(Path.cwd().iterdir()) == []
+
+
+# games and perft
+
+
+def test_games_lists_everything() -> None:
+    done = kalarena(Path.cwd(), "games")
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in (
+        "manchester",
+        "bga",
+        "kalah",
+        "+pie",
+        "+end",
+        "+empty-capture",
+        "+majority-end",
+        "the default",
+    ):
+        assert word in done.stdout
+
+
+def test_perft() -> None:
+    done = kalarena(Path.cwd(), "perft", "manchester", "--depth", "3")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "364\n", "")
+    assert invoke("perft", "kalah(6,4)+pie", "--depth", "2").stdout == "40\n"
+    assert invoke("perft", "kalah(6,4)", "--depth", "0").stdout == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("position", "depth", "count"),
+    [
+        # The worked example of the rules, a board of six pits: after North's 6, South may play 1, 2, 3, 5, 6.
+        ("5,1,4,0,3,0,26,2,2,3,0,2,4,20", "1", "5"),
+        # North to move before that: all but its empty pit 4.
+        ("5,1,4,0,3,2,25,1,2,3,0,2,4,20;North", "1", "5"),
+        # Depth 2 by hand: South's 5 goes pit 6, store and moves again (2 1 2 3 0 0 5: 4 moves); after each of
+        # South's 1, 2, 3, 6 North's turn: 5, 4, 5 and 6 pits of North's are not empty.
+        ("5,1,4,0,3,0,26,2,2,3,0,2,4,20", "2", None),
+    ],
+)
+def test_perft_from_a_position(position: str, depth: str, count: str | None) -> None:
+    result = invoke("perft", "kalah(6,4)", "--depth", depth, "--position", position)
+    assert result.exit_code == 0, result.stderr
+    if count is not None:
+        assert result.stdout == f"{count}\n"
+
+
+# play
+
+
+def test_play_json_contract() -> None:
+    done = kalarena(Path.cwd(), "play", "first_legal", "greedy", "--game", SMALL, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    game = one_object(done.stdout)
+    assert game["game"] == SMALL
+    assert [player["name"] for player in game["players"]] == ["first_legal", "greedy"]
+    assert all(Path(player["command"][0]).is_absolute() for player in game["players"])
+    assert game["reason"] == "score"
+    first, second = game["score"]
+    assert first + second == 2 * 3 * 2
+    assert game["winner"] == (None if first == second else int(second > first))
+    assert {frozenset(move) for move in game["moves"]} == {frozenset({"player", "move", "wall_ms"})}
+    assert {frozenset(line) for line in game["wire"]} == {frozenset({"player", "dir", "line", "t_ms"})}
+    assert game["moves"][0]["player"] == 0
+    said = [(line["player"], line["line"]) for line in game["wire"] if line["dir"] == "from"]
+    assert said == [(move["player"], f"MOVE;{move['move']}") for move in game["moves"]]
+    assert len(game["final_state"].split(",")) == 2 * 3 + 2
+
+
+def test_play_players_keep_their_numbers_after_a_swap() -> None:
+    Path("opener.py").write_text("input(); print('MOVE;6')\nfor _ in range(9): input()\n")
+    Path("swapper.py").write_text("for _ in '12': input()\nprint('SWAP')\nfor _ in range(9): input()\n")
+    result = invoke("play", "opener.py", "swapper.py", "--move-time", "0.2", "--margin", "0", "--json")
+    game = one_object(result.stdout)
+    assert [(move["player"], move["move"]) for move in game["moves"]] == [(0, "6"), (1, "SWAP")]
+    # The opener does not answer any more, and is still player 0.
+    assert (game["winner"], game["reason"], game["score"]) == (1, "timeout", None)
+
+
+@pytest.mark.parametrize(
+    ("bot", "reason", "word"),
+    [
+        ("illegal", "illegal-move", "MOVE;9"),
+        ("silent", "timeout", "0.2 s"),
+        ("words", "protocol", "h\u00e4ll\u00f6"),
+        ("crash", "exit", "my last words"),
+    ],
+)
+def test_play_a_fault_is_a_result(bot: str, reason: str, word: str) -> None:
+    result = invoke("play", misbehaving(bot), "greedy", "--move-time", "0.2", "--json")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    game = one_object(result.stdout)
+    assert (game["winner"], game["reason"], game["score"]) == (1, reason, None)
+    assert game["detail"].startswith(f"{bot} (South) lost: ")
+    assert word in game["detail"]
+
+
+def test_play_for_people() -> None:
+    result = invoke("play", misbehaving("crash"), "greedy", "--game", SMALL)
+    assert result.exit_code == 0
+    assert f"{SMALL}: crash (first) against greedy" in result.stdout
+    assert "crash (South) lost: " in result.stdout
+    assert "[exit]" in result.stdout
+    assert "    | my last words" in result.stdout
+
+
+@pytest.mark.parametrize("name", SAMPLE_BOTS)
+def test_play_every_sample_bot_by_name(name: str) -> None:
+    assert one_object(invoke("play", name, "greedy", "--game", SMALL, "--json").stdout)["reason"] == "score"
+
+
+def test_play_verbose_goes_to_standard_error() -> None:
+    arguments = ("play", "greedy", "first_legal", "--game", SMALL, "--json")
+    done = kalarena(Path.cwd(), *arguments, "-v")
+    assert done.returncode == 0
+    game = one_object(done.stdout)
+    shown = done.stderr.splitlines()
+    assert [line.rpartition("  ")[2] for line in shown] == [line["line"] for line in game["wire"]]
+    arrows = {"to": "<-", "from": "->"}
+    for text, line in zip(shown, game["wire"], strict=True):
+        name = ("greedy", "first_legal")[line["player"]]
+        assert re.search(rf" {line['player'] + 1} {name}  {arrows[line['dir']]}  ", text)
+
+
+def test_play_shows_no_control_characters_of_a_bot() -> None:
+    """A bot's line may hold escapes that a terminal would obey."""
+    done = kalarena(Path.cwd(), "play", misbehaving("words"), "greedy", "-v", FORCE_COLOR="1")
+    assert "\x1b" not in done.stdout + done.stderr
+    from referee.results import WireLine
+    from tournaments.cli import play
+
+    player = GameRecord.__annotations__  # the shape is the referee's; only the text matters here
+    assert player
+    del play, WireLine
+
+
+def test_play_record() -> None:
+    done = kalarena(
+        Path.cwd(), "play", "greedy", "first_legal", "--game", SMALL, "--record", "x.rec", "--json"
+    )
+    assert done.returncode == 0
+    record = GameRecord.from_msgpack(Path("x.rec").read_bytes())
+    assert record.to_json() == one_object(done.stdout)
+
+
+def test_play_record_as_json() -> None:
+    Path("x.json").write_text("an older one")
+    result = invoke("play", "greedy", "first_legal", "--game", SMALL, "--record", "x.json", "--json")
+    assert json.loads(Path("x.json").read_text(encoding="utf-8")) == one_object(result.stdout)
+    assert [path.name for path in Path.cwd().iterdir()] == ["x.json"]
+
+
+def test_play_record_that_cannot_be_written_loses_no_result() -> None:
+    """Exit status 1, a failure of ours; the game that was played is shown all the same."""
+    name = "x" * 254
+    result = invoke("play", "greedy", "first_legal", "--game", SMALL, "--record", name, "--json")
+    assert result.exit_code == 1
+    assert result.stderr.count("Error: ") == 1
+    assert one_object(result.stdout)["reason"] == "score"
+
+
+def test_play_record_to_a_device_does_not_replace_it() -> None:
+    """``--record /dev/stdout``, or a named pipe: written to, not replaced by a file."""
+    Path("target").write_text("")
+    Path("link.json").symlink_to("target")
+    assert invoke("play", "greedy", "first_legal", "--game", SMALL, "--record", "link.json").exit_code == 0
+    assert Path("link.json").is_symlink()
+    assert json.loads(Path("target").read_text(encoding="utf-8"))["game"] == SMALL
+
+
+def test_play_with_bots_by_path_and_by_command_line() -> None:
+    folder = Path("my bot")
+    folder.mkdir()
+    (folder / "bot.py").write_text((ROOT / "sample_bots" / "first_legal.py").read_text(encoding="utf-8"))
+    command = f"{sys.executable} -S 'my bot/bot.py'"
+    game = one_object(invoke("play", "my bot", command, "--game", SMALL, "--json").stdout)
+    assert [player["name"] for player in game["players"]] == ["my bot", "bot"]
+    assert game["reason"] == "score"

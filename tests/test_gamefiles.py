@@ -1,0 +1,136 @@
+"""The files of a game: what everybody may see, and what only one student may."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from referee import sentences
+from referee.results import GameRecord, Reason, WireLine
+from tests.builders import lost_by, make_player, make_record
+from tournaments.gamefiles import GAMES, public_view, wire_text, write_game_files
+
+
+def written(directory: Path, record: GameRecord) -> dict[str, str]:
+    """The game's files: name -> text."""
+    write_game_files(directory, record)
+    folder = directory / GAMES / record.key
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+
+
+def test_files_of_a_game(tmp_path: Path) -> None:
+    files = written(tmp_path, make_record())
+    assert sorted(files) == ["game.json", "stderr-one.txt", "stderr-two.txt", "wire.txt"]
+    assert files["stderr-one.txt"] == "private words of one\n"
+    assert files["stderr-two.txt"] == "private words of two\n"
+
+
+def test_game_json_is_the_record_without_what_is_private(tmp_path: Path) -> None:
+    record = make_record()
+    view = json.loads(written(tmp_path, record)["game.json"])
+    whole = record.to_json()
+    assert set(whole) - set(view) == {"stderr", "host", "facts"}
+    assert {key: view[key] for key in view if key != "players"} == {
+        key: whole[key] for key in view if key != "players"
+    }
+    assert view["players"] == [{"name": "one", "digest": "d1"}, {"name": "two", "digest": "d1"}]
+
+
+def test_nothing_private_is_in_the_public_files(tmp_path: Path) -> None:
+    """Neither a bot's standard error, nor where it lies, nor the name of our machine."""
+    record = make_record()
+    files = written(tmp_path, record)
+    for name in ("game.json", "wire.txt"):
+        for secret in ("private words", "/home/", "/opt/python", "the-lecturers-machine"):
+            assert secret not in files[name], (name, secret)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        sentences.exited(1, "on its turn", "", "KeyError: 'private words of one'"),
+        sentences.not_started("there is no file /home/one/bot.py"),
+    ],
+)
+def test_verdicts_do_not_tell_the_opponent_what_is_private(tmp_path: Path, sentence: str) -> None:
+    """The last words on standard error and the path of a program are for the one who wrote them."""
+    files = written(tmp_path, make_record(result=lost_by(Reason.EXIT, 0, f"one (South) lost: {sentence}")))
+    for name in ("game.json", "wire.txt", "stderr-two.txt"):
+        assert "private words of one" not in files[name]
+        assert "/home/one" not in files[name]
+
+
+def test_wire_text_by_hand() -> None:
+    assert wire_text(make_record(first="a", second="long")) == (
+        "kalah(1,1): a and long (r001-1v2, 2026-01-02T03:04:05.678+00:00); <- to the bot, -> from it\n"
+        "\n"
+        "       0.010 ms  long  <-  START;North\n"
+        "       0.020 ms  a     <-  START;South\n"
+        "       1.520 ms  a     ->  MOVE;1\n"
+        "\n"
+        "score: a (South) won: 2 to 0\n"
+    )
+
+
+def test_lines_of_bots_cannot_forge_the_wire_log() -> None:
+    """A line may hold a carriage return or a terminal's escape: the log shows them, it does not obey."""
+    lines = ["MOVE;1\r", "\x1b[2Jx", "a\u2028b", "a\x0bb\x0cc\x85d", "\x00", "\u202egnol"]
+    record = make_record(wire=[WireLine(0, "from", line, 1) for line in lines])
+    text = wire_text(record)
+    # head, blank, the lines, blank, verdict
+    assert len(text.splitlines()) == 2 + len(lines) + 2
+    assert "\x1b" not in text
+    assert "\x00" not in text
+
+
+def test_names_become_file_names(tmp_path: Path) -> None:
+    record = make_record(first="R2-D2 (old)", second="Größe/../x")
+    assert {"stderr-R2_D2__old_.txt", "stderr-Größe_.._x.txt"} <= set(written(tmp_path, record))
+    assert [path.name for path in tmp_path.iterdir()] == [GAMES]
+
+
+def test_names_as_long_as_a_folders_name_may_be(tmp_path: Path) -> None:
+    """A bot in a folder is named by the folder."""
+    files = written(tmp_path, make_record(first="n" * 250))
+    assert len(files) == 4
+
+
+def test_texts_that_are_not_unicode(tmp_path: Path) -> None:
+    """Half a surrogate pair has no UTF-8; a path on disk may hold bytes that become one."""
+    record = make_record(
+        final_state="\udcff", players=(make_player("\udcff"), make_player("two")), stderr=("\udcff", "")
+    )
+    assert "\\udcff" in written(tmp_path, record)["wire.txt"]
+
+
+def test_files_are_made_again_and_nothing_is_left_half(tmp_path: Path) -> None:
+    folder = tmp_path / GAMES / "r001-1v2"
+    folder.mkdir(parents=True)
+    (folder / "game.json.part").write_text("half a fi")
+    (folder / "game.json").write_text("old")
+    first = written(tmp_path, make_record())
+    assert written(tmp_path, make_record()) == first
+    assert not [name for name in first if name.endswith(".part")]
+    assert json.loads(first["game.json"])["key"] == "r001-1v2"
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = written(tmp_path, make_record())
+
+    def full(path: Path, text: str, **_: str) -> int:
+        with path.open("w") as file:
+            file.write(text[:3])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_game_files(tmp_path, make_record(final_state="another"))
+    monkeypatch.undo()
+    folder = tmp_path / GAMES / "r001-1v2"
+    assert {name: (folder / name).read_text(encoding="utf-8") for name in before} == before
+
+
+def test_public_view_changes_nothing() -> None:
+    record = make_record()
+    public_view(record)
+    assert record == make_record()

@@ -1,0 +1,202 @@
+"""Who may import whom.  The table is the rule, docs/design.md says why.
+
+Imports inside functions count like all others.  A module without a line here, its own or its package's,
+fails the test: decide where it belongs before it grows.
+"""
+
+import ast
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("protocol", "referee", "sample_bots", "tournaments")
+
+IMPURE = {
+    *("asyncio", "datetime", "logging", "multiprocessing", "os", "pathlib", "random", "secrets"),
+    *("selectors", "shutil", "socket", "subprocess", "tempfile", "threading", "time"),
+}
+"""Parts of the standard library that look at the world: clocks, files, processes, chance."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one module, or all modules of one package, may import."""
+
+    who: str
+    may: tuple[str, ...] = ()
+    """Modules, and packages with all that is in them, beside those of the standard library."""
+    pure: bool = False
+    """Nothing of IMPURE."""
+    stdlib: bool = True
+
+
+# fmt: off
+RULE_BOOK = ("protocol", "referee.games")
+JUDGE = (*RULE_BOOK, "referee.clock", "referee.errors", "referee.events", "referee.match", "referee.results",
+         "referee.sentences", "referee.stderr")
+PROCESSES = (*JUDGE, "trio", "referee.bot", "referee.driver", "referee.play", "referee.watch")
+PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.play", "referee.results")
+
+RULES = (
+    # The protocol and the rules of games know nothing of each other, nor of anything else.
+    Rule("protocol",                ("protocol",), pure=True),
+    Rule("referee",                 (), stdlib=False),
+    Rule("referee.games",           ("referee.games",), pure=True),
+
+    # The judge: events in, effects out.
+    Rule("referee.clock",           JUDGE, pure=True),
+    Rule("referee.errors",          JUDGE, pure=True),
+    Rule("referee.events",          JUDGE, pure=True),
+    Rule("referee.match",           JUDGE, pure=True),
+    Rule("referee.results",         (*JUDGE, "msgpack"), pure=True),
+    Rule("referee.sentences",       JUDGE, pure=True),
+    Rule("referee.stderr",          JUDGE, pure=True),
+
+    # The world outside: processes, pipes, the clock on the wall.
+    Rule("referee.bot",             PROCESSES),
+    Rule("referee.driver",          PROCESSES),
+    Rule("referee.play",            PROCESSES),
+    Rule("referee.watch",           PROCESSES),
+
+    # The bot a student starts from imports nothing of ours; the others may use the rules, not the referee.
+    Rule("sample_bots",             (*RULE_BOOK, "sample_bots")),
+    Rule("sample_bots.first_legal", ()),
+
+    # Schedules and tables: pure functions of results.
+    Rule("tournaments",             (), stdlib=False),
+    Rule("tournaments.schedule",    ("referee.results",), pure=True),
+    Rule("tournaments.standings",   ("referee.results",), pure=True),
+    Rule("tournaments.tables",      ("referee.results", "tournaments.standings"), pure=True),
+
+    # The store, and what is made from it alone.
+    Rule("tournaments.schema",      ("sqlalchemy",)),
+    Rule("tournaments.migrations",  ("alembic", "sqlalchemy", "tournaments.schema")),
+    Rule("tournaments.store",       ("alembic", "sqlalchemy", "referee.results", "tournaments.schema",
+                                     "tournaments.standings")),
+    Rule("tournaments.summary",     ("tournaments.config", "tournaments.schedule", "tournaments.standings",
+                                     "tournaments.store", "tournaments.tables")),
+    Rule("tournaments.gamefiles",   ("referee.results", "tournaments.config")),
+    Rule("tournaments.directory",   ("tournaments.summary", "tournaments.tables")),
+
+    # What a tournament file says.
+    Rule("tournaments.bots",        ("referee.games", "referee.results", "sample_bots.catalog")),
+    Rule("tournaments.config",      ("pydantic", "referee.clock", "referee.games", "referee.results",
+                                     "tournaments.bots")),
+
+    # Running it: an engine plays jobs and knows no tournament; the runner knows engines by their interface.
+    Rule("tournaments.engines",     ("trio", "trio_parallel", *PLAYING, "tournaments.engines")),
+    Rule("tournaments.runner",      ("trio", *PLAYING, "tournaments.config", "tournaments.engines.base",
+                                     "tournaments.gamefiles", "tournaments.schedule", "tournaments.store")),
+
+    # The command line may use everything but the referee's insides.
+    Rule("tournaments.cli",         ("click", "rich", "trio", *PLAYING, "tournaments")),
+)
+# fmt: on
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))}
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def rule_of(module: str) -> Rule:
+    """The nearest line of the table.  A line on referee or tournaments is for the package itself only."""
+    fitting = [
+        rule
+        for rule in RULES
+        if module == rule.who or (within(module, rule.who) and rule.who not in ("referee", "tournaments"))
+    ]
+    assert fitting, f"{module} has no line in the table of {Path(__file__).name}"
+    return max(fitting, key=lambda rule: len(rule.who))
+
+
+def imports_of(source: str) -> set[str]:
+    """All modules that a source text imports, wherever in it; a name taken from a package counts as its
+    module if it is one.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports are not used here"
+            assert node.module is not None
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in FILES else node.module for name in whole}
+    return found
+
+
+def offences(rule: Rule, imports: set[str]) -> list[str]:
+    """Those of the imports that a rule does not allow."""
+    wrong = []
+    for name in sorted(imports):
+        if any(within(name, allowed) for allowed in rule.may):
+            continue
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names and rule.stdlib and not (rule.pure and top in IMPURE):
+            continue
+        wrong.append(name)
+    return wrong
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports(module: str) -> None:
+    rule = rule_of(module)
+    wrong = offences(rule, imports_of(FILES[module].read_text(encoding="utf-8")))
+    assert not wrong, f"{module} may not import {', '.join(wrong)}: see the line {rule.who!r} of the table"
+
+
+def test_every_line_of_the_table_is_needed() -> None:
+    assert [rule.who for rule in RULES if rule.who not in FILES] == []
+    assert len({rule.who for rule in RULES}) == len(RULES)
+
+
+def test_nothing_imports_the_tests() -> None:
+    ours = {"tests", *(path.stem for path in (ROOT / "tests").glob("*.py"))} - {"__init__"}
+    for path in [*FILES.values(), *(ROOT / "benchmarks").glob("*.py")]:
+        tops = {name.partition(".")[0] for name in imports_of(path.read_text(encoding="utf-8"))}
+        assert not tops & ours, path
+
+
+def test_importing_the_rules_costs_nothing_else() -> None:
+    """Every bot that uses the rules imports referee/__init__.py: it stays empty."""
+    assert (ROOT / "referee" / "__init__.py").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("who", "source", "wrong"),
+    [
+        ("referee.match", "import time", ["time"]),
+        ("referee.match", "def f():\n    from os.path import join", ["os.path"]),
+        ("referee.match", "if 0:\n    import trio as t", ["trio"]),
+        ("referee.match", "from referee import bot, clock", ["referee.bot"]),
+        ("referee.match", "from referee.bot import now", ["referee.bot"]),
+        ("referee.games.kalah", "import protocol.codec", ["protocol.codec"]),
+        ("sample_bots.first_legal", "import referee.games.kalah, sys", ["referee.games.kalah"]),
+        ("sample_bots.greedy", "from referee.results import Player", ["referee.results"]),
+        ("tournaments.standings", "import random; import sqlalchemy", ["random", "sqlalchemy"]),
+        ("tournaments.runner", "from tournaments.engines import local", ["tournaments.engines.local"]),
+        ("tournaments.cli.play", "from referee.driver import Driver", ["referee.driver"]),
+        ("referee", "import sys", ["sys"]),
+        ("tournaments.cli.play", "import trio, click, os, tournaments.store", []),
+    ],
+)
+def test_the_test_itself(who: str, source: str, wrong: list[str]) -> None:
+    assert offences(rule_of(who), imports_of(source)) == wrong
+
+
+def test_a_new_module_needs_a_line() -> None:
+    for module in ("referee.sandbox", "tournaments.ratings"):
+        if module not in {rule.who for rule in RULES}:
+            with pytest.raises(AssertionError, match="has no line in the table"):
+                rule_of(module)

@@ -1,0 +1,170 @@
+"""The store when the world ends: full disks, SIGKILL, several processes on a fresh file."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders import KALARENA, RUN_LIMIT_S, make_record, run_command, write_tournament
+from tournaments.store import Store
+
+ROOT = Path(__file__).resolve().parent.parent
+
+ADD_GAMES = """
+import sys
+from pathlib import Path
+from tests.builders import make_record
+from tournaments.store import Store
+path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+with Store(path) as store:
+    for number in range(count):
+        store.add(make_record(f"{name}{number:05d}"), 1)
+        print(f"{name}{number:05d}", flush=True)
+"""
+"""Adds games to a store; says so after each."""
+
+
+def add_games(path: Path, name: str, count: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", ADD_GAMES, path, name, str(count)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def assert_whole(path: Path) -> set[str]:
+    """Every game in the store is whole; their keys."""
+    with Store(path) as store:
+        keys = store.played()
+        for key in keys:
+            assert store.record(key) == make_record(key)
+        assert {game.key for game in store.games()} == keys
+    return keys
+
+
+def test_processes_on_a_fresh_store_lose_nothing(tmp_path: Path) -> None:
+    """They make the same tables at the same time, then add games at the same time."""
+    path = tmp_path / "results.db"
+    processes = [add_games(path, name, 25) for name in "abc"]
+    for process in processes:
+        _, errors = process.communicate(timeout=RUN_LIMIT_S)
+        assert errors == ""
+        assert process.returncode == 0
+    assert len(assert_whole(path)) == 75
+
+
+@pytest.mark.parametrize("reports", [1, 20])
+def test_sigkill_while_adding(tmp_path: Path, reports: int) -> None:
+    path = tmp_path / "results.db"
+    process = add_games(path, "k", 100_000)
+    assert process.stdout is not None
+    told = [process.stdout.readline().strip() for _ in range(reports)]
+    process.kill()
+    rest, _ = process.communicate(timeout=RUN_LIMIT_S)
+    told += rest.split()
+    keys = assert_whole(path)
+    assert set(told) <= keys  # nothing that was reported is lost
+    assert len(keys) <= len(told) + 1
+    with Store(path) as store:  # and it goes on
+        assert store.add(make_record("after"), 1)
+
+
+WITH_LITTLE_ROOM = """
+import resource, sys
+from pathlib import Path
+from tests.builders import make_record
+from tournaments.store import Store, StoreError
+path = Path(sys.argv[1])
+with Store(path) as store:
+    store.add(make_record("before"), 1)
+    room = max(file.stat().st_size for file in path.parent.iterdir()) + 20_000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+    kept = 0
+    try:
+        for number in range(1000):
+            store.add(make_record(f"w{number:04d}"), 1)
+            kept += 1
+    except StoreError as error:
+        print(kept, error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert len(store.played()) == 1 + kept, store.played()
+    assert store.add(make_record(f"w{kept:04d}"), 1)
+"""
+"""Files may grow by 20 kB only, then as they like again."""
+
+
+def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
+    """As with a quota."""
+    path = tmp_path / "results.db"
+    done = run_command([sys.executable, "-c", WITH_LITTLE_ROOM, path], ROOT)
+    assert done.stderr == ""
+    assert done.returncode == 0
+    kept, _, message = done.stdout.strip().partition(" ")
+    assert message.startswith(f"{path}: game w{int(kept):04d} could not be kept: ")
+    assert "\n" not in message
+    assert len(assert_whole(path)) == int(kept) + 2
+
+
+FULL_DISK = """
+set -e
+mount -t tmpfs -o size="$1" none "$2"
+cd "$2"
+set +e
+"$3" tournament run "$4" --out out --concurrency 2 >first.out 2>first.err
+echo "first $?"
+cat first.err
+"$5" -c "$6"
+mount -o remount,size=64m none "$2"
+"$3" tournament run "$4" --out out --concurrency 2 >second.out 2>second.err
+echo "second $?"
+cat second.err
+"$3" tournament table out --format csv
+"""
+
+
+CHECK = """
+import sqlite3
+print("check", *sqlite3.connect("out/results.db").execute("PRAGMA integrity_check").fetchone())
+"""
+
+TWO_ALIKE = """
+game = "kalah(6,4)"
+rounds = 8
+bots = ["first_legal", { bot = "first_legal", name = "second" }]
+"""
+
+
+def private_mounts() -> list[str] | None:
+    """The command that gives a process mounts of its own, if we may."""
+    if shutil.which("unshare") is None:
+        return None
+    for command in (["unshare", "-m"], ["unshare", "-r", "-m"]):
+        probe = [*command, "sh", "-c", "mount -t tmpfs none /mnt"]
+        if subprocess.run(probe, capture_output=True, timeout=RUN_LIMIT_S, check=False).returncode == 0:
+            return command
+    return None
+
+
+@pytest.mark.parametrize("size", ["160k", "320k"])
+def test_a_full_disk(tmp_path: Path, size: str) -> None:
+    """A tournament on a disk that fills up goes on when there is room, and no game is counted twice."""
+    prefix = private_mounts()
+    if prefix is None:
+        pytest.skip("may not mount a small disk here")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    file = write_tournament(tmp_path, TWO_ALIKE)
+    arguments = [size, str(disk), str(KALARENA), str(file), sys.executable, CHECK]
+    done = run_command([*prefix, "sh", "-c", FULL_DISK, "sh", *arguments], tmp_path)
+    first, _, second = done.stdout.partition("second ")
+    assert first.startswith(("first 1\n", "first 2\n")), done.stdout + done.stderr
+    assert "Traceback" not in first
+    assert "No space left" in first or "disk is full" in first
+    assert "check ok" in first
+    assert second.startswith("0\n")
+    assert "first_legal,8,16,8,0,8,0" in second  # the two are one: a win each per round
+    assert "second,8,16,8,0,8,0" in second

@@ -1,0 +1,265 @@
+"""Tables in every form, and what names and details from students must not do to them."""
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from referee.results import Reason
+from tests.builders import make_summary
+from tournaments import tables
+from tournaments.standings import GameSummary, Standing, standings
+from tournaments.summary import Summary
+
+GAMES = [
+    make_summary("ann", "bob", 0, moves=(4, 4), wall_us=(10_000, 4000), key="r001-1v2"),
+    make_summary("bob", "ann", None, moves=(4, 4), wall_us=(4000, 10_000), key="r001-2v1"),
+    make_summary("cid", "ann", 1, reason=Reason.TIMEOUT, moves=(0, 0), key="r001-3v1", wall_us=(0, 0)),
+]
+NAMES = ["ann", "bob", "cid"]
+EVIL = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "<script>alert(1)</script>",
+    '"><b>',
+    "a,b",
+    'say "x"',
+    "a\nb",
+]
+
+
+def summary(
+    games: list[GameSummary] | None = None, names: list[str] = NAMES, ranking: str = "points"
+) -> Summary:
+    found = GAMES if games is None else games
+    return Summary("Cup", "kalah(6,4)", "2 s per move", names, ranking, 6, found)
+
+
+def read_csv(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text)))
+
+
+# Text
+
+
+def test_text_by_hand() -> None:
+    assert summary().render("text").split("\n") == [
+        "Cup: kalah(6,4), 2 s per move, 3 of 6 games",
+        "",
+        "#  rank  name  points  played  wins  draws  losses  forfeits      1      2    3",
+        "1     1  ann      2.5       3     2      1       0         0      -  1.5/2  1/1",
+        "2     2  bob      0.5       2     0      1       1         0  0.5/2      -",
+        "3     3  cid        0       1     0      0       1         1    0/1           -",
+    ]
+
+
+def test_text_before_the_first_game() -> None:
+    text = summary([]).render("text")
+    assert "0 of 6 games" in text
+    assert [line.split()[2] for line in text.split("\n")[3:]] == NAMES
+
+
+def test_text_shows_times_only_where_they_count() -> None:
+    assert "mean move ms" not in summary().render("text")
+    timed = summary(ranking="wins-then-speed").render("text")
+    assert "mean move ms" in timed
+    assert "2.5" in timed.split("\n")[3]
+
+
+@pytest.mark.parametrize(
+    ("points", "text"),
+    [
+        (0.0, "0"),
+        (0.5, "0.5"),
+        (3.0, "3"),
+        (59_800.5, "59800.5"),
+        (100_000.5, "100000.5"),
+        (1_234_567.0, "1234567"),
+    ],
+)
+def test_points_are_exact(points: float, text: str) -> None:
+    """A tournament may have 20 million games of one bot."""
+    assert tables.number(points) == text
+
+
+# CSV
+
+
+def test_csv_by_hand() -> None:
+    assert summary().render("csv").split("\n") == [
+        "rank,name,points,played,wins,draws,losses,forfeits,vs ann,vs bob,vs cid",
+        "1,ann,2.5,3,2,1,0,0,,1.5,1",
+        "2,bob,0.5,2,0,1,1,0,0.5,,0",
+        "3,cid,0,1,0,0,1,1,0,0,",
+    ]
+
+
+def test_csv_of_the_course_ranking() -> None:
+    rows = read_csv(summary(ranking="wins-then-speed").render("csv"))
+    assert rows[0][8] == "mean_move_ms"
+    assert [row[8] for row in rows[1:]] == ["2.5", "1.0", ""]
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_csv_names_are_no_formulas_and_break_no_row(name: str) -> None:
+    games = [make_summary(name, "bob", 0, detail=f"{name} won"), make_summary("bob", name, 0, key="x")]
+    for text in (summary(games, [name, "bob"]).render("csv"), tables.games_csv(games)):
+        rows = read_csv(text)
+        assert len(rows) == 3
+        assert len({len(row) for row in rows}) == 1
+        cells = [cell for row in rows for cell in row]
+        assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in cells)
+        assert any(cell.lstrip("'") == name for cell in cells)
+
+
+def test_games_csv_by_hand() -> None:
+    assert tables.games_csv(GAMES).split("\n") == [
+        "key,round,first,second,winner,reason,fault,score_first,score_second,"
+        "moves_first,moves_second,mean_move_ms_first,mean_move_ms_second,detail",
+        "r001-1v2,1,ann,bob,ann,score,,3,1,4,4,2.500,1.000,what happened",
+        "r001-2v1,1,bob,ann,draw,score,,3,1,4,4,1.000,2.500,what happened",
+        "r001-3v1,1,cid,ann,ann,timeout,fault,,,0,0,,,what happened",
+        "",
+    ]
+
+
+def test_games_csv_tells_a_draw_from_a_bot_of_that_name() -> None:
+    rows = read_csv(tables.games_csv([make_summary("draw", "bob", 0), make_summary("draw", "bob", None)]))
+    assert rows[1] != rows[2]
+
+
+# JSON
+
+
+def test_json_by_hand() -> None:
+    value = json.loads(summary().render("json"))
+    standing = value.pop("standings")
+    assert value == {
+        "tournament": "Cup",
+        "game": "kalah(6,4)",
+        "time_control": "2 s per move",
+        "games": 3,
+        "games_total": 6,
+        "ranking": "points",
+    }
+    assert standing[0] == {
+        "rank": 1,
+        "name": "ann",
+        "points": 2.5,
+        "played": 3,
+        "wins": 2,
+        "draws": 1,
+        "losses": 0,
+        "forfeits": 0,
+        "versus": {
+            "bob": {"points": 1.5, "wins": 1, "draws": 1, "losses": 0},
+            "cid": {"points": 1.0, "wins": 1, "draws": 0, "losses": 0},
+        },
+    }
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_json_keeps_names_as_they_are(name: str) -> None:
+    value = json.loads(summary([make_summary(name, "bob", 0)], [name, "bob"]).render("json"))
+    assert value["standings"][0]["name"] == name
+    timed = json.loads(summary([], [name], ranking="wins-then-speed").render("json"))
+    assert timed["standings"][0]["mean_move_ms"] is None
+
+
+# HTML
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page."""
+
+    VOID = ("meta", "br", "link")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.cells: list[str] = []
+        self.titles: list[str | None] = []
+        self.links: list[str | None] = []
+        self.attributes: set[str] = set()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.titles += [value for name, value in attrs if name == "title"]
+        self.links += [value for name, value in attrs if name in ("href", "src")]
+        if tag in ("td", "th"):
+            self.cells.append("")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if {"td", "th"} & set(self.open):
+            self.cells[-1] += data
+
+
+def test_html_holds_everything() -> None:
+    page = Page(summary().render("html"))
+    assert page.tags.count("table") == 3
+    for cell in ("ann", "1.5/2", "timeout", "r001-3v1", "what happened", "forfeits"):
+        assert cell in page.cells
+    assert page.links == ["games/r001-3v1/wire.txt"]
+    assert "ann against bob: +1 =1 -0" in page.titles
+
+
+def test_html_without_faults() -> None:
+    page = Page(summary(GAMES[:2]).render("html"))
+    assert page.tags.count("table") == 2
+    assert "No game was lost by a fault." in summary(GAMES[:2]).render("html")
+
+
+def test_html_stands_alone() -> None:
+    text = summary().render("html")
+    page = Page(text)
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    assert "http" not in text
+    assert "@import" not in text
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_html_takes_no_markup_from_names_and_details(name: str) -> None:
+    games = [make_summary(name, "bob", 1, reason=Reason.ILLEGAL, detail=f"{name} lost", key="k")]
+    plain = Page(
+        summary([make_summary("n", "bob", 1, reason=Reason.ILLEGAL, key="k")], ["n", "bob"]).render("html")
+    )
+    evil = Summary(name, name, name, [name, "bob"], "points", 2, games)
+    page = Page(evil.render("html"))
+    assert page.tags == plain.tags
+    assert page.attributes == plain.attributes
+    assert name.replace("\r", "\n") in [cell.replace("\r", "\n") for cell in page.cells]
+
+
+def test_unknown_format() -> None:
+    with pytest.raises(ValueError, match="no format 'pdf'; there are text, csv, json, html"):
+        summary().render("pdf")
+
+
+@pytest.mark.parametrize("form", tables.FORMATS)
+def test_every_format_shows_every_bot(form: str) -> None:
+    text = summary().render(form)
+    assert all(name in text for name in NAMES)
+    assert text == summary(GAMES[::-1] if form != "html" else GAMES).render(form)
+
+
+def test_cross_table_cells() -> None:
+    table: list[Standing] = standings(NAMES, GAMES, "points")
+    assert tables.cross(table[0].versus["bob"]) == "1.5/2"
+    assert tables.cross(table[1].versus["cid"]) == ""  # not yet met
+    assert tables.cross(None) == "-"
