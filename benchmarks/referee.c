@@ -11,7 +11,6 @@
  * mean of all games: "play" is from before the first START is written, "total" contains processes' start
  * and end.
  */
-#define _GNU_SOURCE /* pipe2 */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,11 +74,19 @@ static double median(double *values, int count)
     return (values[count / 2] + values[(count - 1) / 2]) / 2;
 }
 
+static void make_pipe(int ends[2])
+{
+    if (pipe(ends))
+        fail("no pipe");
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+}
+
 static void spawn(Bot *bot, char **command)
 {
     int in[2], out[2];
-    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
-        fail("no pipe");
+    make_pipe(in);
+    make_pipe(out);
     bot->pid = fork();
     if (bot->pid < 0)
         fail("no process");

@@ -260,29 +260,30 @@ def _spawn(player: Player, environment: dict[str, str]) -> subprocess.Popen[byte
 def _why_not_runnable(player: Player, error: OSError) -> str:
     """What is wrong with the command, as far as the file tells."""
     program = Path(player.command[0])
+    name = program.name  # where it lies is nobody's business but its owner's
     if not Path(player.cwd).is_dir():
-        return f"its directory {player.cwd} is not there"
+        return "its directory is not there"
     if not program.exists():
-        return f"there is no file {program}"
+        return f"there is no file {name}"
     if program.is_dir():
-        return f"{program} is a directory"
+        return f"{name} is a directory"
     if error.errno == errno.ENOEXEC:
         return (
-            f"{program} is not a program this system can run: a script needs a first line such as "
+            f"{name} is not a program this system can run: a script needs a first line such as "
             "#!/usr/bin/env python3, a compiled program must be compiled for this system"
         )
     if error.errno == errno.ENOENT:
         first_line = _first_line(program)
         if first_line.startswith(b"#!"):
             return (
-                f"the first line of {program}, {decode_bytes(first_line)!r}, names an interpreter that is "
+                f"the first line of {name}, {decode_bytes(first_line)!r}, names an interpreter that is "
                 "not there"
                 + (" (the line ends in CR LF: save it with LF)" if first_line.endswith(b"\r") else "")
             )
-        return f"{program} needs a loader or an interpreter that is not on this system"
+        return f"{name} needs a loader or an interpreter that is not on this system"
     if error.errno == errno.EACCES and not os.access(program, os.X_OK):
-        return f"{program} is not executable: chmod +x {program}"
-    return f"{program}: {os.strerror(error.errno or 0)}"
+        return f"{name} is not executable: chmod +x {name}"
+    return f"{name}: {os.strerror(error.errno or 0)}"
 
 
 def _first_line(path: Path) -> bytes:

@@ -262,17 +262,18 @@ class Match(Generic[S, M]):
             when = "before it had taken its START line" if untold else "before the first move"
         else:
             when = "on its turn" if event.player == self.on_turn else "while it was not its turn"
-        detail = sentences.exited(event.status, when, event.unfinished, event.last_words)
+        detail = sentences.exited(event.status, when, event.unfinished)
         fault = "exited" if event.status >= 0 else "killed"
-        return self._lose(event.player, Reason.EXIT, fault, detail)
+        note = sentences.last_words(event.last_words)
+        return self._lose(event.player, Reason.EXIT, fault, detail, note)
 
     def _not_started(self, event: NotStarted) -> list[Send]:
         return self._lose(event.player, Reason.START, "not-runnable", sentences.not_started(event.why))
 
-    def _lose(self, player: int, reason: Reason, fault: str, what: str) -> list[Send]:
+    def _lose(self, player: int, reason: Reason, fault: str, what: str, note: str = "") -> list[Send]:
         detail = f"{self.names[player]} ({self.seats[player]}) lost: {what}"
         gone = player if reason is Reason.EXIT or fault == "not-runnable" else None
-        return self._finish(MatchResult(1 - player, reason, detail, None, fault), gone)
+        return self._finish(MatchResult(1 - player, reason, detail, None, fault, note), gone)
 
     def _finish(self, result: MatchResult, gone: int | None) -> list[Send]:
         """END to both, the current North first; a bot that is gone gets nothing."""

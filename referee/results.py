@@ -52,6 +52,8 @@ class MatchResult:
     """Of player 0 and player 1; None if the game was not played to its end."""
     fault: str | None = None
     """For a fault, a finer word than the reason, for example ``crlf``; docs/protocol.md lists them."""
+    note: str = ""
+    """For the loser's eyes only: what else is known, such as its last words on standard error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ class GameRecord:
             "reason": result.reason.value,
             "fault": result.fault,
             "detail": result.detail,
+            "note": result.note,
             "score": None if result.score is None else list(result.score),
             "moves": [{"player": m.player, "move": m.move, "wall_ms": m.wall_us / 1000} for m in self.moves],
             "wire": [

@@ -73,7 +73,7 @@ def closed_output(unfinished: str) -> str:
     return f"it closed its standard output while its move was awaited{_unfinished(unfinished)}"
 
 
-def exited(status: int, when: str, unfinished: str, last_words: str) -> str:
+def exited(status: int, when: str, unfinished: str) -> str:
     """The process ended."""
     if status < 0:
         try:
@@ -87,8 +87,12 @@ def exited(status: int, when: str, unfinished: str, last_words: str) -> str:
             text += " (a shell's way to say: command not found)"
         elif status == 126:
             text += " (a shell's way to say: found, but not executable)"
-    text += _unfinished(unfinished)
-    return text + (f". Its last words on standard error: {quote(last_words)}" if last_words else "")
+    return text + _unfinished(unfinished)
+
+
+def last_words(text: str) -> str:
+    """A note on what the bot said last on standard error."""
+    return f"its last words on standard error: {quote(text)}" if text else ""
 
 
 def score(names: tuple[str, str], seats: tuple[str, str], winner: int | None, points: tuple[int, int]) -> str:

@@ -187,7 +187,8 @@ async def test_a_command_that_cannot_be_run(
 
 async def test_last_words_and_standard_error_are_kept() -> None:
     record = await play(scripted("--do", "exit"), 0)
-    assert "ValueError: something went wrong" in record.result.detail
+    assert "ValueError: something went wrong" in record.result.note
+    assert "ValueError" not in record.result.detail  # which the opponent reads, too
     assert record.stderr == ("ValueError: something went wrong\n", "")
 
 

@@ -20,9 +20,9 @@ def written(directory: Path, record: GameRecord) -> dict[str, str]:
 
 def test_files_of_a_game(tmp_path: Path) -> None:
     files = written(tmp_path, make_record())
-    assert sorted(files) == ["game.json", "stderr-one.txt", "stderr-two.txt", "wire.txt"]
-    assert files["stderr-one.txt"] == "private words of one\n"
-    assert files["stderr-two.txt"] == "private words of two\n"
+    assert sorted(files) == ["game.json", "stderr-1-one.txt", "stderr-2-two.txt", "wire.txt"]
+    assert files["stderr-1-one.txt"] == "private words of one\n"
+    assert files["stderr-2-two.txt"] == "private words of two\n"
 
 
 def test_game_json_is_the_record_without_what_is_private(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_nothing_private_is_in_the_public_files(tmp_path: Path) -> None:
 def test_verdicts_do_not_tell_the_opponent_what_is_private(tmp_path: Path, sentence: str) -> None:
     """The last words on standard error and the path of a program are for the one who wrote them."""
     files = written(tmp_path, make_record(result=lost_by(Reason.EXIT, 0, f"one (South) lost: {sentence}")))
-    for name in ("game.json", "wire.txt", "stderr-two.txt"):
+    for name in ("game.json", "wire.txt", "stderr-2-two.txt"):
         assert "private words of one" not in files[name]
         assert "/home/one" not in files[name]
 
@@ -85,7 +85,7 @@ def test_lines_of_bots_cannot_forge_the_wire_log() -> None:
 
 def test_names_become_file_names(tmp_path: Path) -> None:
     record = make_record(first="R2-D2 (old)", second="Größe/../x")
-    assert {"stderr-R2_D2__old_.txt", "stderr-Größe_.._x.txt"} <= set(written(tmp_path, record))
+    assert {"stderr-1-R2_D2__old_.txt", "stderr-2-Größe_.._x.txt"} <= set(written(tmp_path, record))
     assert [path.name for path in tmp_path.iterdir()] == [GAMES]
 
 

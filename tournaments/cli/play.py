@@ -16,6 +16,7 @@ from referee.play import Job, play_game
 from referee.results import GameRecord, Player, WireLine
 from tournaments.bots import BotError, resolve_bot
 from tournaments.cli.main import Fault, Usage
+from tournaments.gamefiles import visible
 from tournaments.tables import json_text
 
 
@@ -102,7 +103,8 @@ def _show_line(players: tuple[Player, Player], line: WireLine) -> None:
     arrow = "<-" if line.direction == "to" else "->"
     number = line.player + 1
     click.echo(
-        f"{line.at_us / 1000:10.1f} ms  {number} {players[line.player].name}  {arrow}  {line.line}", err=True
+        f"{line.at_us / 1000:10.1f} ms  {number} {players[line.player].name}  {arrow}  {visible(line.line)}",
+        err=True,
     )
 
 
@@ -115,7 +117,8 @@ def _show_result(played: GameRecord) -> None:
         click.echo(
             f"  {player.name}: {moves} moves" + (f", {mean:.1f} ms a move" if mean is not None else "")
         )
-        if played.result.fault is not None and played.result.winner != index and played.stderr[index].strip():
+        lost_by_fault = played.result.fault is not None and played.result.winner != index
+        if lost_by_fault and played.stderr[index].strip():
             click.echo("  the end of its standard error:")
             for line in played.stderr[index].rstrip().splitlines()[-12:]:
                 click.echo(f"    | {line}")

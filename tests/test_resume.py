@@ -1,0 +1,144 @@
+"""A tournament that is killed and resumed ends with the same table as one that is not."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tournaments.store import Store
+
+KALARENA = str(Path(sys.executable).parent / "kalarena")
+BOTS = ["first_legal", "random:7", "greedy", "minimax:2"]
+GONE_WITHIN_S = 5.0
+"""Bound for the end of what a killed runner leaves behind; it takes milliseconds."""
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)")
+
+
+def write_tournament(folder: Path, rounds: int) -> Path:
+    path = folder / "cup.toml"
+    path.write_text(f"name = 'cup'\nrounds = {rounds}\nbots = {json.dumps(BOTS)}\n[time]\nmove_s = 20.0\n")
+    return path
+
+
+def run_to_the_end(path: Path, out: Path) -> None:
+    subprocess.run(
+        [KALARENA, "tournament", "run", str(path), "--out", str(out)],
+        check=True,
+        timeout=300,
+        capture_output=True,
+    )
+
+
+def table(out: Path, form: str) -> str:
+    done = subprocess.run(
+        [KALARENA, "tournament", "table", str(out), "--format", form],
+        check=True,
+        timeout=60,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+def start_and_wait_for_games(path: Path, out: Path) -> subprocess.Popen[str]:
+    """A runner that has just said that it finished another tenth of the games."""
+    runner = subprocess.Popen(
+        [KALARENA, "tournament", "run", str(path), "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert runner.stderr is not None
+    line = runner.stderr.readline()
+    assert line.startswith("cup: "), line
+    return runner
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (thread / "children").read_text().split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+def open_pidfds(pids: list[int]) -> list[int]:
+    opened = []
+    for pid in pids:
+        try:
+            opened.append(os.pidfd_open(pid))
+        except ProcessLookupError:
+            continue  # ended between the two looks
+    return opened
+
+
+def all_end(pidfds: list[int], within_s: float) -> bool:
+    """Whether all these processes end in time."""
+    waiting = set(pidfds)
+    poller = select.poll()
+    for descriptor in waiting:
+        poller.register(descriptor, select.POLLIN)
+    while waiting:
+        ready = poller.poll(within_s * 1000)
+        if not ready:
+            return False
+        for descriptor, _ in ready:
+            poller.unregister(descriptor)
+            os.close(descriptor)
+            waiting.discard(descriptor)
+    return True
+
+
+@pytest.mark.slow
+def test_sigkill_and_resume_give_the_same_table_as_no_disturbance(tmp_path: Path) -> None:
+    path = write_tournament(tmp_path, rounds=10)
+    run_to_the_end(path, tmp_path / "calm")
+    calm = {form: table(tmp_path / "calm", form) for form in ("text", "csv", "json", "html")}
+
+    out = tmp_path / "disturbed"
+    played = []
+    for _ in range(4):  # each time at another moment, about a tenth further on
+        runner = start_and_wait_for_games(path, out)
+        left_behind = open_pidfds(descendants(runner.pid))
+        runner.kill()
+        runner.communicate(timeout=60)
+        assert all_end(left_behind, GONE_WITHIN_S), "bots or workers outlived the runner"
+        with Store(out / "results.db") as store:
+            played.append(store.played())
+            assert all(store.record(key).result.detail for key in played[-1])
+    assert 0 < len(played[-1]) < 120
+    assert all(earlier <= later for earlier, later in pairwise(played))
+
+    run_to_the_end(path, out)
+    assert {form: table(out, form) for form in calm} == calm
+    with Store(out / "results.db") as store:
+        assert len(store.played()) == 120
+    assert not list(out.glob("leash-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_tournament_cleanly_and_it_goes_on_later(tmp_path: Path, number: int) -> None:
+    path = write_tournament(tmp_path, rounds=2)
+    out = tmp_path / "out"
+    runner = start_and_wait_for_games(path, out)
+    left_behind = open_pidfds(descendants(runner.pid))
+    runner.send_signal(number)
+    _, errors = runner.communicate(timeout=60)
+    assert runner.returncode == 130
+    assert "the same command goes on" in errors
+    assert "Traceback" not in errors
+    assert all_end(left_behind, GONE_WITHIN_S)
+    with Store(out / "results.db") as store:
+        stopped_at = len(store.played())
+    assert 0 < stopped_at < 24
+    assert (out / "report.html").is_file()
+    run_to_the_end(path, out)
+    with Store(out / "results.db") as store:
+        assert len(store.played()) == 24
