@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,11 +43,16 @@ MAX_CPU_PER_GAME_MS = 2.5
 MIN_GAMES_PER_S = 100.0
 """The targets of docs/design.md."""
 
+JUDGED_PLACE = "one"
+"""Where the ratio of wall times is judged: over all CPUs it was seen anywhere between 1.5 and 12, as the
+kernel put the bots of the one or the other referee on another CPU."""
+
 NOTES = """\
 wall per move   From the second bot's first reply until the last END is written, so without process starts.
-                On one CPU it is the time of the referees, the bots and the pipes alone.  Over all CPUs the
-                kernel may have to wake another CPU for each line, which is added to both and makes the
-                ratio look better.  Of each run the median game counts.
+                On one CPU it is the time of the referees, the bots and the pipes alone, as it also is
+                when every CPU has a game of its own.  Over all CPUs the kernel may wake another CPU for
+                each line or may not, at its pleasure, so that the ratio says little there.
+                Of each run the median game counts.
 referee CPU     User and system time of the referee's process, over the whole game, without that for
                 starting and reaping the bots' processes, which is the last line.  That is measured in C
                 as all that is not between START and END, and for ours by running the code that starts
@@ -291,10 +296,11 @@ def rows(report: dict[str, Any]) -> Iterator[str | Row]:
     for place, costs in report["cost"].items():
         yield "Referee and both bots on one CPU" if place == "one" else "Over all CPUs"
         c, ours = Cost(**costs["c"]), Cost(**costs["ours"])
-        yield Row(
-            "wall per move, us", c.wall_per_move_us, ours.wall_per_move_us,
-            f"ratio <= {MAX_WALL_RATIO:g}", ours.wall_per_move_us <= MAX_WALL_RATIO * c.wall_per_move_us,
-        )  # fmt: skip
+        wall = Row("wall per move, us", c.wall_per_move_us, ours.wall_per_move_us)
+        if place == JUDGED_PLACE or JUDGED_PLACE not in report["cost"]:
+            reached = wall.ours <= MAX_WALL_RATIO * wall.c
+            wall = replace(wall, target=f"ratio <= {MAX_WALL_RATIO:g}", reached=reached)
+        yield wall
         yield Row("referee CPU per move, us", c.cpu_per_move_us, ours.cpu_per_move_us)
         yield Row(
             "referee CPU per game, ms", c.cpu_per_game_ms, ours.cpu_per_game_ms,

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from referee.results import GameRecord
 from sample_bots.catalog import SAMPLE_BOTS
-from tests.builders import kalarena, one_object, run_command
+from tests.builders import invoke, kalarena, one_object, run_command
 from tournaments.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,14 +29,6 @@ BOTS = {
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def invoke(*arguments: str) -> Result:
-    """The command, in this process."""
-    result = CliRunner().invoke(main, arguments)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 def misbehaving(name: str) -> str:
@@ -161,7 +152,7 @@ def test_perft() -> None:
 
 
 # The worked example of the rules: North plays 6, then South may play 1, 2, 3, 5 or 6.  After 5 it moves
-# again with 4 pits to choose from; after 2 it has captured pit 3 and North has 3; after the others North has 4.
+# again with 4 pits to choose from; after 2 it has captured pit 3 and North has 3; after the others, 4.
 WORKED_EXAMPLE = "5,1,4,0,3,2,25,1,2,3,0,2,4,20;North"
 AFTER_NORTHS_6 = "5,1,4,0,3,0,26,2,2,3,0,2,4,20"
 
@@ -229,7 +220,16 @@ def test_play_a_fault_is_a_result(bot: str, reason: str, word: str) -> None:
     game = one_object(result.stdout)
     assert (game["winner"], game["reason"], game["score"]) == (1, reason, None)
     assert game["detail"].startswith(f"{bot} (South) lost: ")
-    assert word in game["detail"]
+    assert word in game["detail"] + game["note"]
+
+
+def test_play_a_bot_that_ends_at_once_after_its_start_line_has_taken_it() -> None:
+    """Its end may be noticed before anybody has looked whether it took START: what it did counts."""
+    for pause in ("0.01", "0.02", "0.03"):
+        bot = f"/bin/sh -c 'sleep {pause}; read line; exit 3'"
+        game = one_object(invoke("play", bot, "greedy", "--json").stdout)
+        assert "ended with exit status 3" in game["detail"]
+        assert "before it had taken its START line" not in game["detail"]
 
 
 def test_play_for_people() -> None:

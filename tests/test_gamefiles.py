@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import trio
 
 from referee import sentences
-from referee.results import GameRecord, Reason, WireLine
-from tests.builders import lost_by, make_player, make_record
+from referee.play import Job, play_game
+from referee.results import GameRecord, MatchResult, Player, Reason, WireLine
+from tests.builders import CONTROL, make_player, make_record
 from tournaments.gamefiles import GAMES, public_view, wire_text, write_game_files
 
 
@@ -29,7 +31,7 @@ def test_game_json_is_the_record_without_what_is_private(tmp_path: Path) -> None
     record = make_record()
     view = json.loads(written(tmp_path, record)["game.json"])
     whole = record.to_json()
-    assert set(whole) - set(view) == {"stderr", "host", "facts"}
+    assert set(whole) - set(view) == {"stderr", "note", "host", "facts"}
     assert {key: view[key] for key in view if key != "players"} == {
         key: whole[key] for key in view if key != "players"
     }
@@ -45,19 +47,30 @@ def test_nothing_private_is_in_the_public_files(tmp_path: Path) -> None:
             assert secret not in files[name], (name, secret)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        sentences.exited(1, "on its turn", "", "KeyError: 'private words of one'"),
-        sentences.not_started("there is no file /home/one/bot.py"),
-    ],
-)
-def test_verdicts_do_not_tell_the_opponent_what_is_private(tmp_path: Path, sentence: str) -> None:
-    """The last words on standard error and the path of a program are for the one who wrote them."""
-    files = written(tmp_path, make_record(result=lost_by(Reason.EXIT, 0, f"one (South) lost: {sentence}")))
+def test_last_words_are_not_told_to_the_opponent(tmp_path: Path) -> None:
+    """The last words on standard error are for the one who wrote them."""
+    note = sentences.last_words("KeyError: 'private words of one'")
+    result = MatchResult(1, Reason.EXIT, "one (South) lost: its process ended", None, "exited", note)
+    record = make_record(result=result)
+    assert "private words of one" in json.dumps(record.to_json())
+    files = written(tmp_path, record)
     for name in ("game.json", "wire.txt", "stderr-2-two.txt"):
         assert "private words of one" not in files[name]
-        assert "/home/one" not in files[name]
+
+
+def test_verdict_on_a_bot_that_cannot_be_run_does_not_say_where_it_lies(tmp_path: Path) -> None:
+    folder = tmp_path / "where-it-lies"
+    folder.mkdir()
+    (folder / "engine").write_bytes(b"no program")
+    (folder / "script").write_text("#!/no/interpreter\n")
+    for program, mode in [("none", 0), ("engine", 0o755), ("engine", 0o644), ("script", 0o755)]:
+        path = folder / program
+        if mode:
+            path.chmod(mode)
+        lost = Player("one", (str(path),), str(folder))
+        record = trio.run(play_game, Job("k", "kalah(1,1)", (lost, make_player("two")), CONTROL))
+        assert record.result.reason is Reason.START
+        assert "where-it-lies" not in wire_text(record) + json.dumps(public_view(record))
 
 
 def test_wire_text_by_hand() -> None:

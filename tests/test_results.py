@@ -46,6 +46,7 @@ RESULTS = st.builds(
     TEXTS,
     st.none() | SCORES,
     st.none() | TEXTS,
+    TEXTS,
 )
 STATUSES = st.none() | st.integers(-64, 255)
 RECORDS = st.builds(
@@ -175,7 +176,7 @@ CONTRACT = {
 # What has been added since; nothing is ever taken away.
 ADDED = {
     *("fault", "facts", "time_control", "stderr", "exit_status", "started_at"),
-    *("duration_ms", "host", "versions", "key", "schema"),
+    *("duration_ms", "host", "versions", "key", "schema", "note"),
 }
 
 

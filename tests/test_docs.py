@@ -1,0 +1,151 @@
+"""What README and docs show is true: commands run, texts are complete, examples play."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from referee.games.catalog import GAMES, parse_game
+from tournaments.cli.main import COMMANDS
+from tournaments.config import BotEntry, TimeTable, TournamentFile, load_tournament
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+TEXTS = {path.name: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *DOCS]}
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new user's folder, with the files that README tells to save."""
+    folder = tmp_path_factory.mktemp("user")
+    (bot,) = blocks(TEXTS["README.md"], "python")
+    (cup,) = blocks(TEXTS["README.md"], "toml")
+    (folder / "mybot.py").write_text(bot)
+    (folder / "cup.toml").write_text(cup)
+    return folder
+
+
+def test_every_command_of_the_readme_works(workplace: Path) -> None:
+    lines = [line for block in blocks(TEXTS["README.md"], "console") for line in block.splitlines()]
+    commands = [shlex.split(line.removeprefix("$ ")) for line in lines]
+    assert len(commands) >= 8
+    for command in commands:
+        done = run(command, workplace)
+        assert done.returncode == 0, (command, done.stderr)
+        assert done.stdout
+        if command[1] == "play":
+            assert "[score]" in done.stdout, done.stdout
+    assert (workplace / "game.json").is_file()
+    report = (workplace / "cup-results" / "report.html").read_text()
+    assert "No game was lost by a fault." in report
+
+
+def test_the_first_bot_is_short() -> None:
+    (bot,) = blocks(TEXTS["README.md"], "python")
+    assert len(bot.splitlines()) <= 24
+
+
+def test_the_first_bot_swaps_seats_and_plays_both_sides(workplace: Path) -> None:
+    swapper = workplace / "swapper.py"
+    (bot,) = blocks(TEXTS["README.md"], "python")
+    # The same bot, but it takes the swap when it is offered.
+    told = "    if my_turn:\n"
+    swap = (
+        '    if my_turn and word == "CHANGE" and seat == "North" and not globals().get("done"):\n'
+        '        done, seat = True, "South"\n        print("SWAP", flush=True)\n        continue\n'
+    )
+    swapper.write_text(bot.replace(told, swap + told))
+    done = run(["kalarena", "play", "mybot.py", "swapper.py"], workplace)
+    assert done.returncode == 0
+    assert "[score]" in done.stdout, done.stdout
+
+
+def test_every_subcommand_is_in_the_readme_and_help() -> None:
+    for name in COMMANDS:
+        assert f"kalarena {name}" in TEXTS["README.md"]
+
+
+def test_every_make_target_that_is_promised_exists() -> None:
+    promised = set(re.findall(r"\bmake ([a-z]+)\b", "".join(TEXTS.values())))
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    assert {"demo", "test", "bench", "lint", "format"} <= promised <= targets
+    done = run(["make", "-n", "demo"], ROOT)
+    assert "tournaments/examples/demo.toml" in done.stdout
+
+
+def test_links_lead_somewhere() -> None:
+    for path in [ROOT / "README.md", *DOCS]:
+        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def fault_words() -> set[str]:
+    """Every word of a fault that the code can say."""
+    found: set[str] = set()
+    for name in ("protocol/codec.py", "protocol/session.py", "referee/games/kalah.py", "referee/match.py"):
+        text = (ROOT / name).read_text()
+        found |= set(re.findall(r'(?:ProtocolError|MoveError)\(\s*"([a-z-]+)"', text))
+        found |= set(re.findall(r'Reason\.[A-Z]+,\s*"([a-z-]+)"', text))
+        found |= set(re.findall(r'fault = "([a-z-]+)" if', text)) | set(
+            re.findall(r'else "([a-z-]+)"\n', text)
+        )
+    return found
+
+
+def test_every_fault_is_in_the_protocols_table() -> None:
+    rows = re.findall(r"^\| (?:`[a-z-]+`)? ?\| `([a-z-]+)` \|", TEXTS["protocol.md"], re.MULTILINE)
+    assert len(rows) == len(set(rows))
+    assert set(rows) == fault_words()
+
+
+def test_every_key_of_the_tournament_file_is_documented() -> None:
+    (example,) = blocks(TEXTS["tournaments.md"], "toml")
+    data = tomllib.loads(example)
+    assert set(data) == set(TournamentFile.model_fields)
+    assert set(data["time"]) == set(TimeTable.model_fields)
+    assert {key for bot in data["bots"] if isinstance(bot, dict) for key in bot} == set(BotEntry.model_fields)
+
+
+def test_the_documented_tournament_file_loads(tmp_path: Path) -> None:
+    (example,) = blocks(TEXTS["tournaments.md"], "toml")
+    path = tmp_path / "example.toml"
+    path.write_text(example)
+    assert load_tournament(path).names == ["greedy", "minimax:4", "baseline"]
+
+
+def test_rules_name_every_preset_and_option() -> None:
+    for name, entry in GAMES.items():
+        assert f"`{name}" in TEXTS["rules.md"]
+        for option in entry.options:
+            assert f"`{option}" in TEXTS["rules.md"] or option in TEXTS["rules.md"]
+    for spec in re.findall(r"`((?:manchester|bga|kalah)\([^`]*?)`", TEXTS["rules.md"]):
+        if "p,s" not in spec:
+            parse_game(spec)
+
+
+def test_the_short_game_of_the_protocol_is_played_so(tmp_path: Path) -> None:
+    section = TEXTS["protocol.md"].partition("## A short game")[2].partition("## ")[0]
+    shown = re.findall(r"^    (first|second) +(<-|->)  (.+)$", section, re.MULTILINE)
+    assert len(shown) == 13
+    done = run(
+        ["kalarena", "play", "first_legal", "first_legal", "--game", "kalah(2,1)", "-v"],
+        tmp_path,
+    )
+    seen = re.findall(r"ms  ([12]) first_legal  (<-|->)  (.+)$", done.stderr, re.MULTILINE)
+    assert [(("first", "second")[int(player) - 1], arrow, line) for player, arrow, line in seen] == shown
