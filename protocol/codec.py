@@ -5,6 +5,8 @@ each way of getting it wrong has a word and a sentence of its own: the reader of
 student whose bot has just lost.
 """
 
+from functools import lru_cache
+
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.messages import SWAP_WORD, BotMessage, Change, End, Move, Next, RefereeMessage, Start, Swap
 
@@ -32,9 +34,13 @@ def encode(message: RefereeMessage | BotMessage) -> str:
 
     Raises LocalProtocolError if a field could not be told apart again by the reader.
     """
+    if isinstance(message, Change):
+        line = f"CHANGE;{message.move};{message.board};{message.next}"
+        # All fields at once: two of these are written for every move of a game.
+        if line.count(";") != 3 or not _is_plain(line) or not (message.move and message.board):
+            raise LocalProtocolError(f"{message} cannot be told apart again by the reader")
+        return line
     match message:
-        case Change(move, board, following):
-            line = f"CHANGE;{_field(move)};{_field(board)};{following}"
         case Move(move):
             line = f"{_MOVE};{_field(move)}"
         case Start(seat):
@@ -57,6 +63,7 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable() and " " not in text
 
 
+@lru_cache(maxsize=256)  # a game has few different lines; malformed ones are not kept
 def decode_bot_line(line: str) -> BotMessage:
     """Read a bot's line.  Raises RemoteProtocolError with a fault word and a sentence."""
     if line == SWAP_WORD:

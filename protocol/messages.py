@@ -6,6 +6,7 @@ here; what they mean is the game's business.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Next(StrEnum):
@@ -24,8 +25,7 @@ class Start:
     seat: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """``CHANGE;<move>;<board>;<next>``: a move was made, this is the board after it."""
 
     move: str
@@ -38,8 +38,7 @@ class End:
     """``END``: the game is over, and so is the conversation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """``MOVE;<move>``: the bot's move."""
 
     move: str

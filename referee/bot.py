@@ -123,21 +123,23 @@ class Bot:
             return True
         return _bytes_waiting(self._stdin) == 0
 
-    def read_output(self) -> Iterator[Event]:
-        """Read once from standard output; yield the lines that this completed."""
+    def read_output(self) -> list[Event]:
+        """Read once from standard output; return the lines that this completed."""
         try:
             data = os.read(self.stdout, READ_BYTES)
         except BlockingIOError:
-            return
+            return []
         at = now()
         if not data:
             self.output_ended_at = at
-            return
-        for line in self._lines.feed(data):
-            yield LineReceived(self.index, at, decode_bytes(line))
+            return []
+        events: list[Event] = [
+            LineReceived(self.index, at, decode_bytes(line)) for line in self._lines.feed(data)
+        ]
         if self._lines.overflow is not None and not self._overflow_reported:
             self._overflow_reported = True
-            yield LineTooLong(self.index, at, decode_bytes(self._lines.overflow))
+            events.append(LineTooLong(self.index, at, decode_bytes(self._lines.overflow)))
+        return events
 
     def read_errors(self) -> bool:
         """Read once from standard error; False at its end, or if nothing was there."""

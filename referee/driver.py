@@ -1,7 +1,6 @@
 """The thin shell around the judge: carries its sends to the bots and brings it their events."""
 
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from referee.bot import Bot, now
@@ -61,6 +60,8 @@ class Driver:
         self._start_poll_s = START_POLL_S
         self._exit_reported = [False, False]
         self._end_reported = [False, False]
+        self._ending = any(bot.exit_descriptor is None for bot in bots)
+        """Whether a bot has begun to end, or may have without our being woken."""
         for bot in bots:
             self._watch.add(bot.stdout, (bot.index, OUTPUT))
             self._watch.add(bot.errors, (bot.index, ERRORS))
@@ -69,34 +70,34 @@ class Driver:
         if leash is not None:
             self._watch.add(leash, (0, LEASH))
 
-    async def referee(self, sends: Iterable[Send]) -> None:
+    async def referee(self, sends: Sequence[Send]) -> None:
         """Play until the match has a result; ``sends`` are what its start asked for."""
         match = self._match
+        watch = self._watch
         self._carry_out(sends)
-        while not self._is_over():
-            self._look_for_start()
-            if self._is_over():
-                break
-            ready = await self._watch.ready(self._next_wake() - now())
+        while match.result is None:
+            if match.starting is not None and self._look_for_start():
+                continue
+            ready = watch.glance()
+            if not ready:
+                ready = await watch.ready(self._next_wake() - now())
+            elif watch.has_glanced_enough:
+                await watch.rest()
             # Everything read so far comes before a flag falls.
             if not self._take(ready):
                 at = now()
                 if match.deadline is not None and at > match.deadline:
                     self._tell(TimePassed(at, (self._bots[0].unfinished, self._bots[1].unfinished)))
 
-    def _is_over(self) -> bool:
-        return self._match.result is not None
-
-    def _carry_out(self, sends: Iterable[Send]) -> None:
-        match = self._match
-        queue = deque(sends)
-        while queue:
-            send = queue.popleft()
-            following = match.handle(self._bots[send.player].write(send.line))
-            if following:
-                if match.result is not None:
-                    queue.clear()  # the game ended on the way: what else was to be said no longer holds
-                queue.extend(following)
+    def _carry_out(self, sends: Sequence[Send]) -> None:
+        match, bots = self._match, self._bots
+        while sends:
+            following: Sequence[Send] = ()
+            for send in sends:
+                following = match.handle(bots[send.player].write(send.line))
+                if following and match.result is not None:
+                    break  # the game ended on the way: what else was to be said no longer holds
+            sends = following  # which can only be that of the last line
         if self._observe is not None:
             for line in match.wire[self._observed :]:
                 self._observe(line)
@@ -105,11 +106,14 @@ class Driver:
     def _tell(self, event: Event) -> None:
         self._carry_out(self._match.handle(event))
 
-    def _look_for_start(self) -> None:
+    def _look_for_start(self) -> bool:
+        """Whether the bot that is starting has taken its START just now."""
         player = self._match.starting
-        if player is not None and self._bots[player].has_taken_all():
-            self._start_poll_s = START_POLL_S
-            self._tell(Taken(player, now()))
+        if player is None or not self._bots[player].has_taken_all():
+            return False
+        self._start_poll_s = START_POLL_S
+        self._tell(Taken(player, now()))
+        return True
 
     def _next_wake(self) -> float:
         """When to look again even if nothing becomes readable."""
@@ -119,6 +123,8 @@ class Driver:
         if match.starting is not None:
             wake = min(wake, now() + self._start_poll_s)
             self._start_poll_s = min(self._start_poll_s * START_POLL_GROWTH, START_POLL_MAX_S)
+        if not self._ending:
+            return wake
         for bot in self._bots:
             if bot.output_ended_at is not None and not self._end_reported[bot.index]:
                 wake = min(wake, bot.output_ended_at + END_OF_OUTPUT_GRACE_S)
@@ -142,6 +148,7 @@ class Driver:
                     if match.result is not None:
                         return True
                 if bot.output_ended_at is not None:
+                    self._ending = True
                     self._watch.remove(bot.stdout)
             elif kind == ERRORS:
                 self._read_errors(bot)
@@ -149,6 +156,10 @@ class Driver:
                 exits.append(bot)
             else:
                 raise RefereeError("the program that asked for this game is gone")
+        if exits:
+            self._ending = True
+        if not self._ending:
+            return told
         for bot in self._other_first():
             if bot in exits and bot.has_ended() and bot.exit_descriptor is not None:
                 self._watch.remove(bot.exit_descriptor)
@@ -215,7 +226,7 @@ class Driver:
     async def _drain_once(self, timeout_s: float) -> None:
         if any(bot.exit_descriptor is None for bot in self._bots):
             timeout_s = min(timeout_s, EXIT_POLL_S)
-        for index, kind in await self._watch.ready(timeout_s):
+        for index, kind in self._watch.glance() or await self._watch.ready(timeout_s):
             bot = self._bots[index]
             if kind == OUTPUT:
                 if not bot.discard_output():

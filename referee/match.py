@@ -102,14 +102,15 @@ class Match(Generic[S, M]):
         if isinstance(event, Sent):
             player, at, line = event
             self.wire.append(WireLine(player, "to", line, self._micros(at)))
-        elif isinstance(event, LineReceived):
-            if self.result is None:
-                player, at, line = event
-                self.wire.append(WireLine(player, "from", line, self._micros(at)))
-        elif self.result is None:
-            self._note(event)
+            if player != self._due and player != self.starting:
+                return []  # nothing waited for this line to be gone
         if self.result is not None:
             return []
+        if isinstance(event, LineReceived):
+            player, at, line = event
+            self.wire.append(WireLine(player, "from", line, self._micros(at)))
+        elif not isinstance(event, Sent):
+            self._note(event)
         try:
             if self.deadline is not None and event.at > self.deadline:
                 return self._too_late(event)
@@ -288,7 +289,7 @@ class Match(Generic[S, M]):
         return Send(player, self._sessions[player].say(message))
 
     def _micros(self, at: float) -> int:
-        return round((at - self._began) * 1e6)
+        return int((at - self._began) * 1e6 + 0.5)
 
     def _note(self, event: Event) -> None:
         """Keep a fact for the record."""

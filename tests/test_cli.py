@@ -225,7 +225,7 @@ def test_play_a_fault_is_a_result(bot: str, reason: str, word: str) -> None:
 
 def test_play_a_bot_that_ends_at_once_after_its_start_line_has_taken_it() -> None:
     """Its end may be noticed before anybody has looked whether it took START: what it did counts."""
-    for pause in ("0.01", "0.02", "0.03"):
+    for pause in ("0.01", "0.02", "0.03", "0.04", "0.05", "0.06"):
         bot = f"/bin/sh -c 'sleep {pause}; read line; exit 3'"
         game = one_object(invoke("play", bot, "greedy", "--json").stdout)
         assert "ended with exit status 3" in game["detail"]
