@@ -207,6 +207,8 @@ class Driver:
         if self._exit_reported[bot.index]:
             return False
         self._exit_reported[bot.index] = True
+        if self._match.starting == bot.index:
+            self._look_for_start()  # it may have taken START since we asked last
         for event in bot.drain():
             self._tell(event)
             if self._match.result is not None:

@@ -140,14 +140,14 @@ class GameRecord:
         data["result"] = asdict(self.result)
         for name in ("moves", "wire", "facts"):
             data[name] = list(zip(*data[name], strict=True))
-        packed: bytes = msgpack.packb(data)
+        packed: bytes = msgpack.packb(data, unicode_errors="surrogatepass")
         return packed
 
     @classmethod
     def from_msgpack(cls, packed: bytes) -> "GameRecord":
         """The record of some bytes.  Raises RefereeError if they are none, or of a newer version."""
         try:
-            data: dict[str, Any] = msgpack.unpackb(packed)
+            data: dict[str, Any] = msgpack.unpackb(packed, unicode_errors="surrogatepass")
             schema = data.pop("schema")
         except Exception as error:
             raise RefereeError(f"this is no game record: {error}") from error

@@ -21,6 +21,11 @@ def quote(text: str) -> str:
     return repr(text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "...")
 
 
+def visible(text: str) -> str:
+    """A text on one line: what does not print (control characters, line ends) as an escape."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
 def _unfinished(text: str) -> str:
     return (
         f". It had written {quote(text)} without a line feed, and a reply counts only with its line feed"

@@ -10,7 +10,7 @@ from referee import sentences
 from referee.play import Job, play_game
 from referee.results import GameRecord, MatchResult, Player, Reason, WireLine
 from tests.builders import CONTROL, make_player, make_record
-from tournaments.gamefiles import GAMES, public_view, wire_text, write_game_files
+from tournaments.gamefiles import GAMES, GameFilesError, public_view, wire_text, write_game_files
 
 
 def written(directory: Path, record: GameRecord) -> dict[str, str]:
@@ -136,7 +136,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(GameFilesError, match="No space left"):
         write_game_files(tmp_path, make_record(final_state="another"))
     monkeypatch.undo()
     folder = tmp_path / GAMES / "r001-1v2"

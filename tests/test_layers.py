@@ -38,7 +38,8 @@ RULE_BOOK = ("protocol", "referee.games")
 JUDGE = (*RULE_BOOK, "referee.clock", "referee.errors", "referee.events", "referee.match", "referee.results",
          "referee.sentences", "referee.stderr")
 PROCESSES = (*JUDGE, "trio", "referee.bot", "referee.driver", "referee.play", "referee.watch")
-PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.play", "referee.results")
+PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.play", "referee.results",
+           "referee.sentences")
 
 RULES = (
     # The protocol and the rules of games know nothing of each other, nor of anything else.
@@ -69,16 +70,17 @@ RULES = (
     Rule("tournaments",             (), stdlib=False),
     Rule("tournaments.schedule",    ("referee.results",), pure=True),
     Rule("tournaments.standings",   ("referee.results",), pure=True),
-    Rule("tournaments.tables",      ("referee.results", "tournaments.standings"), pure=True),
+    Rule("tournaments.tables",      ("referee.results", "referee.sentences", "tournaments.standings"),
+         pure=True),
 
     # The store, and what is made from it alone.
     Rule("tournaments.schema",      ("sqlalchemy",)),
     Rule("tournaments.migrations",  ("alembic", "sqlalchemy", "tournaments.schema")),
-    Rule("tournaments.store",       ("alembic", "sqlalchemy", "referee.results", "tournaments.schema",
-                                     "tournaments.standings")),
+    Rule("tournaments.store",       ("alembic", "sqlalchemy", "referee.errors", "referee.results",
+                                     "tournaments.schema", "tournaments.standings")),
     Rule("tournaments.summary",     ("tournaments.config", "tournaments.schedule", "tournaments.standings",
                                      "tournaments.store", "tournaments.tables")),
-    Rule("tournaments.gamefiles",   ("referee.results", "tournaments.config")),
+    Rule("tournaments.gamefiles",   ("referee.results", "referee.sentences", "tournaments.config")),
     Rule("tournaments.directory",   ("tournaments.summary", "tournaments.tables")),
 
     # What a tournament file says.

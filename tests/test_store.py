@@ -9,7 +9,6 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
 
-from referee.errors import RefereeError
 from referee.results import MatchResult, Reason
 from tests.builders import lost_by, make_record
 from tournaments.schema import metadata
@@ -93,7 +92,7 @@ def test_a_damaged_record_is_an_error_of_its_own(path: Path) -> None:
     connection.close()
     with Store(path) as store:
         assert len(store.games()) == 1
-        with pytest.raises(RefereeError, match="no game record"):
+        with pytest.raises(StoreError, match="game r001-1v2"):
             store.record("r001-1v2")
 
 

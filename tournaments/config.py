@@ -179,6 +179,11 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
     bots: list[Player] = []
     for number, entry in enumerate(file.bots, 1):
         bot = resolve_bot(entry.bot, path.parent, entry.name)
+        if not _NAME.fullmatch(bot.name):
+            problems.append(
+                f"bots[{number}]: {bot.name!r} cannot be the name of a bot: give it one, as in "
+                '{bot = "...", name = "..."}'
+            )
         clash = next((other.name for other in bots if slug(other.name) == slug(bot.name)), None)
         if clash is not None:
             problems.append(

@@ -5,10 +5,11 @@ where it lies) is in files of its own, so that each student can be given what is
 """
 
 import json
-import os
+import shutil
 from pathlib import Path
 
 from referee.results import GameRecord
+from referee.sentences import visible
 from tournaments.config import slug
 
 LONGEST_NAME = 60
@@ -18,17 +19,46 @@ GAMES = "games"
 """The folder in a tournament's directory."""
 
 
+class GameFilesError(Exception):
+    """The files could not be written; the message says where and why."""
+
+
 def write_game_files(directory: Path, record: GameRecord) -> None:
     """Write ``game.json``, ``wire.txt`` and ``stderr-NUMBER-NAME.txt`` of a game.
 
-    Each appears whole or not at all.  Raises OSError.
+    The game's folder appears whole or not at all.  Raises GameFilesError.
     """
     folder = directory / GAMES / record.key
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "game.json", json.dumps(public_view(record), indent=1, ensure_ascii=False) + "\n")
-    _write(folder / "wire.txt", wire_text(record))
-    for index, player in enumerate(record.players):
-        _write(folder / f"stderr-{index + 1}-{_file_name(player.name)}.txt", record.stderr[index])
+    temporary = directory / GAMES / f".{record.key}.part"
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
+        temporary.mkdir(parents=True)
+        for name, text in _contents(record).items():
+            (temporary / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.rename(folder)
+    except OSError as error:
+        raise GameFilesError(
+            f"{folder}: the files of this game could not be written: {error.strerror}; its result is safe, "
+            "and the next run writes them"
+        ) from error
+
+
+def has_game_files(directory: Path, key: str, bots: tuple[str, str]) -> bool:
+    """Whether the folder of a game between these bots holds all its files."""
+    return all((directory / GAMES / key / name).is_file() for name in _file_names(bots))
+
+
+def _file_names(bots: tuple[str, str]) -> list[str]:
+    names = [f"stderr-{number}-{_file_name(bot)}.txt" for number, bot in enumerate(bots, 1)]
+    return ["game.json", "wire.txt", *names]
+
+
+def _contents(record: GameRecord) -> dict[str, str]:
+    game = json.dumps(public_view(record)) + "\n"
+    bots = (record.players[0].name, record.players[1].name)
+    return dict(zip(_file_names(bots), [game, wire_text(record), *record.stderr], strict=True))
 
 
 def public_view(record: GameRecord) -> dict[str, object]:
@@ -53,16 +83,5 @@ def wire_text(record: GameRecord) -> str:
     return "\n".join([head, "", *lines, "", f"{record.result.reason}: {record.result.detail}", ""])
 
 
-def visible(text: str) -> str:
-    """A text on one line: what does not print (control characters, line ends) as an escape."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
 def _file_name(name: str) -> str:
     return slug(name)[:LONGEST_NAME]
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
-    os.replace(temporary, path)  # noqa: PTH105

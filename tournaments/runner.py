@@ -1,5 +1,6 @@
 """Runs what a schedule says is due, and keeps each game as it ends."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,9 @@ from referee.play import Job
 from referee.results import GameRecord
 from tournaments.config import Tournament
 from tournaments.engines.base import Engine, EngineError
-from tournaments.gamefiles import write_game_files
+from tournaments.gamefiles import has_game_files, write_game_files
 from tournaments.schedule import Pairing, schedule_of
-from tournaments.store import Store
+from tournaments.store import Store, StoreError
 
 MAX_ATTEMPTS = 3
 """A game that fails for a reason of ours is played again, at most this often in all."""
@@ -41,9 +42,18 @@ class RunReport:
 
 
 def new_report(tournament: Tournament, store: Store) -> RunReport:
-    """The report of a run that is about to begin."""
-    total = len(schedule_of(len(tournament.bots), tournament.rounds).all())
-    return RunReport(total=total, before=len(store.played()))
+    """The report of a run that is about to begin.
+
+    Raises StoreError if the store holds games that this tournament has not.
+    """
+    wanted = {pairing.key for pairing in schedule_of(len(tournament.bots), tournament.rounds).all()}
+    played = store.played()
+    if played - wanted:
+        raise StoreError(
+            f"{store.path} holds {len(played - wanted)} games of more rounds than rounds = "
+            f"{tournament.rounds}: rounds can be raised, not lowered"
+        )
+    return RunReport(total=len(wanted), before=len(played))
 
 
 async def run(
@@ -54,42 +64,57 @@ async def run(
     report: RunReport,
     observe: Observer | None = None,
 ) -> None:
-    """Play everything that has no result yet.  Raises StoreError if a result cannot be kept.
+    """Play everything that has no result yet.
+
+    Raises StoreError if a result cannot be kept, GameFilesError if a game's files cannot be written.
 
     ``report`` is kept up to date.  When cancelled, games under way are given up; those that were kept
     stay, and the next run goes on there.
     """
     schedule = schedule_of(len(tournament.bots), tournament.rounds)
-    played = store.played()
+    played = await trio.to_thread.run_sync(_restore_files, store, directory)
     keeper = _Keeper(store, directory, observe, report)
-    under_way: set[str] = set()
+    started: set[str] = set()
+    waiting: deque[Pairing] = deque()
+    under_way = 0
     progress = trio.Event()
 
     async def play_one(pairing: Pairing) -> None:
-        nonlocal progress
+        nonlocal progress, under_way
         record = await _play(tournament, engine, pairing, report)
         if record is not None:
             await keeper.keep(pairing, record)
             played.add(pairing.key)
-        under_way.discard(pairing.key)
+        under_way -= 1
         progress.set()
         progress = trio.Event()
 
     async with trio.open_nursery() as nursery:
         over = False
         while not over:
-            waiting = [
-                pairing
-                for pairing in schedule.due(played)
-                if pairing.key not in under_way and pairing.key not in report.unplayed
-            ]
+            if not waiting:  # a schedule may be long: it is asked only when all that it said has been started
+                waiting.extend(pairing for pairing in schedule.due(played) if pairing.key not in started)
             # Twice the engine's places, so that a worker never waits for the store.
-            for pairing in waiting[: 2 * engine.concurrency - len(under_way)]:
-                under_way.add(pairing.key)
+            while waiting and under_way < 2 * engine.concurrency:
+                pairing = waiting.popleft()
+                started.add(pairing.key)
+                under_way += 1
                 nursery.start_soon(play_one, pairing)
             over = not under_way
             if not over:
                 await progress.wait()
+
+
+def _restore_files(store: Store, directory: Path) -> set[str]:
+    """Write the files of kept games that have none, and return the keys of all games.
+
+    A kill between a game's transaction and its files must not lose them for good.
+    """
+    games = store.games()
+    for game in games:
+        if not has_game_files(directory, game.key, (game.first, game.second)):
+            write_game_files(directory, store.record(game.key))
+    return {game.key for game in games}
 
 
 async def _play(

@@ -36,5 +36,5 @@ game = Table(
     Column("second_moves", Integer, nullable=False),
     Column("first_wall_us", Integer, nullable=False),
     Column("second_wall_us", Integer, nullable=False),
-    Column("record", LargeBinary, nullable=False, comment="the whole game record, msgpack"),
+    Column("record", LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
 )

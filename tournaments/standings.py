@@ -101,15 +101,20 @@ class Versus:
 RANKINGS = ("points", "wins-then-speed")
 
 
-def standings(names: Sequence[str], games: Iterable[GameSummary], ranking: str) -> list[Standing]:
-    """The table, best first.  ``points``: points, then wins.  ``wins-then-speed``: games won, then the
-    lower average time per move (the Manchester course's rule).  Within a shared rank, by name.
-    """
-    table = {
-        name: Standing(name, versus={other: Versus() for other in names if other != name}) for name in names
-    }
-    for game in games:
-        players = (table[game.first], table[game.second])
+class Tally:
+    """The table of the games so far; takes one game after the other."""
+
+    def __init__(self, names: Sequence[str], games: Iterable[GameSummary] = ()) -> None:
+        self._lines = {
+            name: Standing(name, versus={other: Versus() for other in names if other != name})
+            for name in names
+        }
+        for game in games:
+            self.add(game)
+
+    def add(self, game: GameSummary) -> None:
+        """Count a game."""
+        players = (self._lines[game.first], self._lines[game.second])
         for index, player in enumerate(players):
             versus = player.versus[players[1 - index].name]
             if game.winner is None:
@@ -124,18 +129,30 @@ def standings(names: Sequence[str], games: Iterable[GameSummary], ranking: str) 
                 player.forfeits += game.reason is not Reason.SCORE
             player.moves += game.moves[index]
             player.wall_us += game.wall_us[index]
-    merit: dict[str, tuple[float, float]]
-    if ranking == "points":
-        merit = {name: (-player.points, -player.wins) for name, player in table.items()}
-    elif ranking == "wins-then-speed":
-        merit = {name: (-player.wins, _or_slowest(player.mean_move_ms)) for name, player in table.items()}
-    else:
-        raise ValueError(f"no ranking {ranking!r}; there are {', '.join(RANKINGS)}")
-    ordered = sorted(table.values(), key=lambda player: (merit[player.name], player.name))
-    for place, player in enumerate(ordered, 1):
-        same = place > 1 and merit[player.name] == merit[ordered[place - 2].name]
-        player.rank = ordered[place - 2].rank if same else place
-    return ordered
+
+    def table(self, ranking: str) -> list[Standing]:
+        """The table, best first.
+
+        ``points``: points, then wins.  ``wins-then-speed``: games won, then the lower average time per
+        move (the Manchester course's rule).  Within a shared rank, by name.
+        """
+        merit: dict[str, tuple[float, float]]
+        if ranking == "points":
+            merit = {name: (-line.points, -line.wins) for name, line in self._lines.items()}
+        elif ranking == "wins-then-speed":
+            merit = {name: (-line.wins, _or_slowest(line.mean_move_ms)) for name, line in self._lines.items()}
+        else:
+            raise ValueError(f"no ranking {ranking!r}; there are {', '.join(RANKINGS)}")
+        ordered = sorted(self._lines.values(), key=lambda line: (merit[line.name], line.name))
+        for place, line in enumerate(ordered, 1):
+            same = place > 1 and merit[line.name] == merit[ordered[place - 2].name]
+            line.rank = ordered[place - 2].rank if same else place
+        return ordered
+
+
+def standings(names: Sequence[str], games: Iterable[GameSummary], ranking: str) -> list[Standing]:
+    """The table of these games; see ``Tally.table``."""
+    return Tally(names, games).table(ranking)
 
 
 def _or_slowest(time_ms: float | None) -> float:

@@ -4,22 +4,34 @@ Everything else (what is due, tables, reports) is computed from what is here.
 """
 
 import json
+import os
 import sqlite3
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import NullPool
 
+from referee.errors import RefereeError
 from referee.results import GameRecord, Reason
 from tournaments.schema import game, tournament
 from tournaments.standings import GameSummary
+
+DEFLATE_LEVEL = 1
+"""Records are kept deflated: the fastest level brings 12 KB of a game of 86 moves to under a fifth."""
+
+WRITING = "kalarena_writing"
+"""Option of a connection whose transactions take the write lock at once."""
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for another one before it gives up."""
@@ -34,15 +46,15 @@ class StoreError(Exception):
 class Store:
     """The results of one tournament.  Use as a context manager; raises StoreError."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the store in a file; make it if it is not there, bring it up to date if it is old."""
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Open the store in a file; make it if it is not there, bring it up to date if it is old.
+
+        ``read_only`` changes nothing, works on a medium that cannot be written, and needs a store.
+        """
         self.path = path
-        self._engine = _engine(path)
+        self._engine = _reading_engine(path) if read_only else _engine(path)
         try:
-            self._migrate()
-        except DatabaseError as error:
-            self._engine.dispose()
-            raise StoreError(f"{path}: {_explain(error)}") from error
+            self._check_version(may_migrate=not read_only)
         except BaseException:
             self._engine.dispose()
             raise
@@ -55,15 +67,38 @@ class Store:
     ) -> None:
         self._engine.dispose()
 
-    def _migrate(self) -> None:
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A transaction that does not wait for a writer."""
+        with self._explained(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self, what: str = "") -> Iterator[Connection]:
+        """A transaction that keeps all or nothing."""
+        with self._explained(what), self._engine.execution_options(**{WRITING: True}).begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _explained(self, what: str = "") -> Iterator[None]:
+        """Turn what the database says into something for the user."""
+        try:
+            yield
+        except DatabaseError as error:
+            raise StoreError(f"{self.path}: {what}{_explain(error)}") from error
+        except (ValueError, TypeError) as error:  # JSON or text of ours that is none any more
+            raise StoreError(f"{self.path}: this file is damaged ({error})") from error
+
+    def _check_version(self, *, may_migrate: bool) -> None:
         config = Config()
         config.set_main_option(
             "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
         )
-        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        head = ScriptDirectory.from_config(config).get_current_head()
-        with self._engine.connect() as connection:
+        scripts = ScriptDirectory.from_config(config)
+        known, head = {script.revision for script in scripts.walk_revisions()}, scripts.get_current_head()
+        with self._reading() as connection:
             found = MigrationContext.configure(connection).get_current_revision()
+            tables = inspect(connection).get_table_names()
         if found == head:
             return
         if found is not None and found not in known:
@@ -71,7 +106,13 @@ class Store:
                 f"{self.path} was written by a newer version of kalarena (its schema is {found}, the newest "
                 f"known here is {head}): upgrade kalarena to use it"
             )
-        with self._engine.begin() as connection:  # all steps and their record in one transaction
+        if found is None and tables:
+            raise StoreError(f"{self.path}: this file is no results store, but a database of another program")
+        if not may_migrate:
+            raise StoreError(
+                f"{self.path} holds no results yet, or is of an older version: run the tournament first"
+            )
+        with self._writing() as connection:  # all steps and their record in one transaction
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
@@ -83,25 +124,34 @@ class Store:
         row = self._one_tournament()
         values = {"name": name, "config": json.dumps(config), "identity": json.dumps(identity)}
         if row is None:
-            self._write(insert(tournament).values(id=1, **values))
+            with self._writing() as connection:
+                connection.execute(insert(tournament).values(id=1, **values))
             return
-        there = json.loads(row["identity"])
-        if there != identity:
-            differences = "; ".join(_differences(there, identity))
-            raise StoreError(
-                f"{self.path} holds another tournament ({row['name']!r}): {differences}. "
-                "Choose another directory with --out, or delete this one if its results are not wanted"
-            )
+        self.check_identity(identity)
         if row["config"] != values["config"] or row["name"] != name:
-            self._write(tournament.update().values(name=name, config=values["config"]))
+            with self._writing() as connection:
+                connection.execute(tournament.update().values(name=name, config=values["config"]))
+
+    def check_identity(self, identity: dict[str, Any]) -> None:
+        """Raise StoreError, naming each difference, if this is another tournament."""
+        row = self._one_tournament()
+        if row is None or row["identity"] == json.dumps(identity):
+            return
+        with self._explained():
+            differences = "; ".join(_differences(json.loads(row["identity"]), identity))
+        raise StoreError(
+            f"{self.path} holds another tournament ({row['name']!r}): {differences}. "
+            "Choose another directory with --out, or delete this one if its results are not wanted"
+        )
 
     def config(self) -> dict[str, Any]:
         """What was noted by ``claim``, with its ``name``.  Raises StoreError if nothing was."""
         row = self._one_tournament()
         if row is None:
             raise StoreError(f"{self.path} holds no tournament yet")
-        config: dict[str, Any] = json.loads(row["config"])
-        return {"name": row["name"], **config}
+        with self._explained():
+            config: dict[str, Any] = json.loads(row["config"])
+            return {"name": row["name"], **config}
 
     def _one_tournament(self) -> Any:
         with self._reading() as connection:
@@ -125,17 +175,12 @@ class Store:
             second_moves=summary.moves[1],
             first_wall_us=summary.wall_us[0],
             second_wall_us=summary.wall_us[1],
-            record=record.to_msgpack(),
+            record=zlib.compress(record.to_msgpack(), DEFLATE_LEVEL),
         )
-        try:
-            with self._engine.begin() as connection:
-                if connection.execute(select(game.c.key).where(game.c.key == record.key)).first() is not None:
-                    return False
-                connection.execute(statement)
-        except DatabaseError as error:
-            raise StoreError(
-                f"{self.path}: game {record.key} could not be kept: {_explain(error)}"
-            ) from error
+        with self._writing(f"game {record.key} could not be kept: ") as connection:
+            if connection.execute(select(game.c.key).where(game.c.key == record.key)).first() is not None:
+                return False
+            connection.execute(statement)
         return True
 
     def played(self) -> set[str]:
@@ -147,7 +192,7 @@ class Store:
         """All games, without their records, in the order of their keys."""
         with self._reading() as connection:
             rows = connection.execute(select(*_SUMMARY_COLUMNS).order_by(game.c.key)).mappings().all()
-        return [_summary(row) for row in rows]
+            return [_summary(row) for row in rows]
 
     def record(self, key: str) -> GameRecord:
         """One game, whole.  Raises StoreError if it is not there."""
@@ -155,20 +200,10 @@ class Store:
             packed = connection.execute(select(game.c.record).where(game.c.key == key)).scalar()
         if packed is None:
             raise StoreError(f"{self.path} holds no game {key!r}")
-        return GameRecord.from_msgpack(packed)
-
-    def _reading(self) -> Connection:
         try:
-            return self._engine.connect()
-        except DatabaseError as error:
-            raise StoreError(f"{self.path}: {_explain(error)}") from error
-
-    def _write(self, statement: Any) -> None:
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(statement)
-        except DatabaseError as error:
-            raise StoreError(f"{self.path}: {_explain(error)}") from error
+            return GameRecord.from_msgpack(zlib.decompress(packed))
+        except (zlib.error, RefereeError) as error:
+            raise StoreError(f"{self.path}: game {key}: {error}") from error
 
 
 def _summary(row: Any) -> GameSummary:
@@ -208,7 +243,8 @@ def _differences(there: dict[str, Any], here: dict[str, Any]) -> Sequence[str]:
 
 
 def _engine(path: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
+    url = URL.create("sqlite", database=str(path.resolve()))  # whatever characters the path holds
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
 
     @event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _record: Any) -> None:
@@ -220,9 +256,21 @@ def _engine(path: Path) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        writes = connection.get_execution_options().get(WRITING)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _reading_engine(path: Path) -> Engine:
+    """An engine that cannot write; a folder that cannot be written cannot change under us either."""
+    mode = "mode=ro" if os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
+    uri = f"file:{quote(str(path.resolve()))}?{mode}"
+    return create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_MS / 1000),
+        poolclass=NullPool,
+    )
 
 
 def _explain(error: DatabaseError) -> str:
@@ -230,8 +278,10 @@ def _explain(error: DatabaseError) -> str:
     text = str(error.orig)
     if "full" in text:
         return "the disk is full; nothing of this game was written: make room and run the same command again"
-    if "not a database" in text or "malformed" in text:
+    if "not a database" in text:
         return f"this file is no results store ({text})"
+    if "malformed" in text:
+        return f"this file is damaged ({text})"
     if "readonly" in text or "unable to open" in text:
         return f"the file cannot be written here ({text})"
     return text

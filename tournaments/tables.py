@@ -7,14 +7,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from referee.sentences import visible
 from tournaments.standings import GameSummary, Standing, Versus
 
 FORMATS = ("text", "csv", "json", "html")
 
 
 def number(points: float) -> str:
-    """Points without a needless ``.0``."""
-    return f"{points:g}"
+    """Points, which are whole or half, without a needless ``.0``."""
+    return f"{points:.1f}".removesuffix(".0")
 
 
 def columns(table: Sequence[Standing], ranking: str) -> tuple[list[str], list[list[str]]]:
@@ -65,7 +66,7 @@ def to_csv(table: Sequence[Standing], ranking: str) -> str:
     head, rows = columns(table, ranking)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head + [f"vs {line.name}" for line in table])
+    writer.writerow(head + [_inert(f"vs {line.name}") for line in table])
     for line, row in zip(table, rows, strict=True):
         others = [line.versus.get(other.name) for other in table]
         writer.writerow([_inert(cell) for cell in row] + [number(v.points) if v else "" for v in others])
@@ -79,12 +80,12 @@ GAME_COLUMNS = (
 
 
 def games_csv(games: Sequence[GameSummary]) -> str:
-    """One line per game."""
+    """One line per game; the winner of a draw is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(GAME_COLUMNS)
     for game in games:
-        winner = "draw" if game.winner is None else (game.first, game.second)[game.winner]
+        winner = "" if game.winner is None else (game.first, game.second)[game.winner]
         means = [f"{us / n / 1000:.3f}" if n else "" for us, n in zip(game.wall_us, game.moves, strict=True)]
         cells = [game.key, game.round, _inert(game.first), _inert(game.second), _inert(winner)]
         cells += [game.reason.value, game.fault or "", *(game.score or ("", ""))]
@@ -94,7 +95,8 @@ def games_csv(games: Sequence[GameSummary]) -> str:
 
 def _inert(cell: str) -> str:
     """A text that no spreadsheet takes for a formula: names and details come from students."""
-    return "'" + cell if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+    cell = visible(cell)
+    return "'" + cell if cell[:1] in ("=", "+", "-", "@") else cell
 
 
 def to_json(table: Sequence[Standing], ranking: str, about: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def to_json(table: Sequence[Standing], ranking: str, about: dict[str, Any]) -> d
 
 def json_text(value: Any) -> str:
     """JSON as we print it."""
-    return json.dumps(value, indent=1, ensure_ascii=False)
+    return json.dumps(value, indent=1)  # ASCII: any terminal and any locale can take it
 
 
 _STYLE = """

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from referee.results import GameRecord, Reason
 from tournaments.schedule import Pairing
-from tournaments.standings import GameSummary
+from tournaments.standings import GameSummary, Tally
 from tournaments.summary import Summary
 from tournaments.tables import columns
 
@@ -37,8 +37,8 @@ class LiveView:
 
     def __init__(self, summary: Summary, *, shown: bool) -> None:
         self._summary = summary
-        self._games = list(summary.games)
-        summary.games = self._games
+        self._tally = Tally(summary.bots, summary.games)
+        self._done = len(summary.games)
         self._shown = shown
         self._console = Console(stderr=True)
         self._faults: deque[Text] = deque(maxlen=LATEST_FAULTS)
@@ -50,7 +50,7 @@ class LiveView:
             TimeRemainingColumn(),
             console=self._console,
         )
-        self._task = self._progress.add_task(summary.name, total=summary.total, completed=len(self._games))
+        self._task = self._progress.add_task(summary.name, total=summary.total, completed=self._done)
         self._live = Live(
             get_renderable=self._render,
             console=self._console,
@@ -73,8 +73,9 @@ class LiveView:
     def add(self, pairing: Pairing, record: GameRecord) -> None:
         """A game has ended and was kept."""
         result = record.result
-        self._games.append(GameSummary.of(record, pairing.round))
-        self._progress.update(self._task, completed=len(self._games))
+        self._tally.add(GameSummary.of(record, pairing.round))
+        self._done += 1
+        self._progress.update(self._task, completed=self._done)
         if result.reason is not Reason.SCORE:
             self._faults.append(
                 Text(f"{record.key}  {result.detail}", style="red", overflow="ellipsis", no_wrap=True)
@@ -83,14 +84,14 @@ class LiveView:
             self._print_tenth()
 
     def _print_tenth(self) -> None:
-        done, total = len(self._games), self._summary.total
+        done, total = self._done, self._summary.total
         if done * 10 // total != (done - 1) * 10 // total:
             print(f"{self._summary.name}: {done} of {total} games", file=sys.stderr, flush=True)
 
     def _render(self) -> Group:
         table = Table(title=None, expand=False)
-        standings = self._summary.table
-        head, rows = columns(standings, self._summary.ranking)
+        ranking = self._summary.ranking
+        head, rows = columns(self._tally.table(ranking), ranking)
         for name in head:
             table.add_column(name.replace("_", " "), justify="left" if name == "name" else "right")
         for row in rows[:MAX_LINES]:

@@ -1,7 +1,6 @@
 """`kalarena play`."""
 
 import os
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.spec import SpecError
 from referee.play import Job, play_game
 from referee.results import GameRecord, Player, WireLine
+from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
 from tournaments.cli.main import Fault, Usage
-from tournaments.gamefiles import visible
 from tournaments.tables import json_text
 
 
@@ -91,12 +90,12 @@ def command(
         played = trio.run(partial(play_game, Job("play", spec, players, control), observe=observe))
     except RefereeError as error:
         raise Fault(f"the game could not be refereed, and counts for nobody: {error}") from error
-    if record is not None:
-        _write_record(record, played)
     if as_json:
         click.echo(json_text(played.to_json()))
     else:
         _show_result(played)
+    if record is not None:
+        _write_record(record, played)
 
 
 def _show_line(players: tuple[Player, Player], line: WireLine) -> None:
@@ -121,7 +120,7 @@ def _show_result(played: GameRecord) -> None:
         if lost_by_fault and played.stderr[index].strip():
             click.echo("  the end of its standard error:")
             for line in played.stderr[index].rstrip().splitlines()[-12:]:
-                click.echo(f"    | {line}")
+                click.echo(f"    | {visible(line)}")
 
 
 def _write_record(path: Path, played: GameRecord) -> None:
@@ -130,11 +129,16 @@ def _write_record(path: Path, played: GameRecord) -> None:
         if path.suffix == ".json"
         else played.to_msgpack()
     )
-    temporary = path.with_name(path.name + ".part")
     try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)  # noqa: PTH105
+        target = path.resolve()  # a link stays a link
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)  # a device or a pipe, which is not to be replaced
+            return
+        temporary = target.with_name(target.name + ".part")
+        try:
+            temporary.write_bytes(content)
+            os.replace(temporary, target)  # noqa: PTH105
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        print(f"Error: the record was not written: {error}", file=sys.stderr)
-        raise Fault(f"{path} could not be written: {error.strerror}") from error
+        raise Fault(f"{path}: the record could not be written: {error.strerror}") from error

@@ -1,6 +1,9 @@
 """`kalarena tournament run` and `kalarena tournament table`."""
 
+import contextlib
 import signal
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,6 +14,7 @@ from tournaments.cli.main import Fault, Usage
 from tournaments.config import ConfigError, Tournament, load_tournament
 from tournaments.directory import STORE_FILE, DirectoryError, TournamentDirectory
 from tournaments.engines.local import open_local_engine
+from tournaments.gamefiles import GameFilesError
 from tournaments.runner import RunReport, new_report, run
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
@@ -51,23 +55,46 @@ def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: 
         tournament = load_tournament(file)
         directory = TournamentDirectory(out or Path("results") / file.stem)
         with directory.locked(), Store(directory.store_path) as store:
+            store.check_identity(tournament.identity())
+            report = new_report(tournament, store)
             plan = Summary.of(tournament)
             store.claim(plan.name, plan.config(), tournament.identity())
-            report, interrupted = trio.run(
-                _run, tournament, store, directory, concurrency or tournament.concurrency, not as_json
-            )
+            with single_error():
+                interrupted = trio.run(
+                    partial(_run, tournament, store, directory, report),
+                    concurrency or tournament.concurrency,
+                    not as_json,
+                )
             summary = Summary.load(store)
             directory.write_reports(summary)
-    except (ConfigError, DirectoryError, StoreError) as error:
+    except (ConfigError, DirectoryError, StoreError, GameFilesError) as error:
         raise Usage(str(error)) from error
     _conclude(summary, report, directory, interrupted=interrupted, as_json=as_json)
 
 
+@contextlib.contextmanager
+def single_error() -> Iterator[None]:
+    """Take the first error of ours out of the groups that nurseries put errors into."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        leaf: BaseException = group
+        while isinstance(leaf, BaseExceptionGroup):
+            leaf = leaf.exceptions[0]
+        if isinstance(leaf, StoreError | GameFilesError | DirectoryError):
+            raise leaf from group
+        raise
+
+
 async def _run(
-    tournament: Tournament, store: Store, directory: TournamentDirectory, concurrency: int | None, live: bool
-) -> tuple[RunReport, bool]:
-    """Run it; the second value is whether a signal stopped it."""
-    report = new_report(tournament, store)
+    tournament: Tournament,
+    store: Store,
+    directory: TournamentDirectory,
+    report: RunReport,
+    concurrency: int | None,
+    live: bool,
+) -> bool:
+    """Run it; whether a signal stopped it."""
     interrupted = False
     with LiveView(Summary.load(store), shown=live) as view, trio.CancelScope() as scope:
 
@@ -84,7 +111,7 @@ async def _run(
             async with open_local_engine(directory.path, concurrency) as engine:
                 await run(tournament, store, engine, directory.path, report, view.add)
             nursery.cancel_scope.cancel()
-    return report, interrupted
+    return interrupted
 
 
 def _conclude(
@@ -116,7 +143,7 @@ def table_command(directory: Path, form: str) -> None:
     if not path.is_file():
         raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
     try:
-        with Store(path) as store:
+        with Store(path, read_only=True) as store:
             click.echo(Summary.load(store).render(form), nl=form != "html")
     except StoreError as error:
         raise Usage(str(error)) from error

@@ -36,7 +36,7 @@ def upgrade() -> None:
         sa.Column("second_moves", sa.Integer, nullable=False),
         sa.Column("first_wall_us", sa.Integer, nullable=False),
         sa.Column("second_wall_us", sa.Integer, nullable=False),
-        sa.Column("record", sa.LargeBinary, nullable=False, comment="the whole game record, msgpack"),
+        sa.Column("record", sa.LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
         sa.PrimaryKeyConstraint("key", name="pk_game"),
     )
 
