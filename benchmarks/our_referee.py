@@ -70,7 +70,7 @@ class Played(NamedTuple):
 
 def start_cpu_s(players: Players, games: int) -> float:
     """CPU of this process for starting and reaping two bots that end at once, with the referee's own code."""
-    environment = dict(os.environ)
+    environment = os.environb
     idle = [Player(player.name, (player.command[0], "exit"), player.cwd) for player in players]
     before = cpu_s()
     for _ in range(games):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -69,7 +69,7 @@ class Bot:
         self,
         index: int,
         player: Player,
-        environment: dict[str, str],
+        environment: Mapping[bytes, bytes],
         *,
         max_line_bytes: int = MAX_LINE_BYTES,
         stderr_bytes: int = DEFAULT_KEPT_BYTES,
@@ -239,7 +239,7 @@ def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO
     return process.stdin, process.stdout, process.stderr
 
 
-def _spawn(player: Player, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _spawn(player: Player, environment: Mapping[bytes, bytes]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             player.command,

@@ -86,6 +86,7 @@ class Match(Generic[S, M]):
         self._free_s = control.setup_s
         """Time of the present turn that is not charged: only the first turn has some."""
         self._clocks = [Clock.fresh(control), Clock.fresh(control)]
+        self._limits_s = [clock.limit_s for clock in self._clocks]
         self._sessions = (Session(moves_first=True), Session(moves_first=False))
         self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
         self._output_closed: list[OutputClosed | None] = [None, None]
@@ -151,7 +152,7 @@ class Match(Generic[S, M]):
         """The player's clock runs from now."""
         self.on_turn = player
         self._turn_began = at
-        self.deadline = at + self._free_s + self._clocks[player].limit_s
+        self.deadline = at + self._free_s + self._limits_s[player]
         if self._early[player]:
             event = self._early[player].popleft()
             return self._reply(player, max(at, event.at), event.line)
@@ -191,10 +192,12 @@ class Match(Generic[S, M]):
             return self._lose(player, Reason.PROTOCOL, error.fault, sentences.refused(line, error.message))
 
         elapsed = at - self._turn_began
-        self._clocks[player] = self._clocks[player].after(max(0.0, elapsed - self._free_s))
+        clock = self._clocks[player].after(max(0.0, elapsed - self._free_s))
+        if clock is not self._clocks[player]:
+            self._clocks[player], self._limits_s[player] = clock, clock.limit_s
         self._free_s = 0.0
         text = game.format_move(state, move)
-        self.moves.append(MoveRecord(player, text, round(elapsed * 1e6)))
+        self.moves.append(MoveRecord(player, text, int(elapsed * 1e6 + 0.5)))
         self.state = following
         self.on_turn = self.deadline = None
         if isinstance(message, Swap):

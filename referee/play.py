@@ -57,7 +57,7 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
     """
     game = parse_game(job.game)
     match: AnyMatch = Match(game, job.control, (job.players[0].name, job.players[1].name))
-    environment = {**os.environ, GAME_VARIABLE: game.name}
+    environment = {**os.environb, GAME_VARIABLE.encode(): game.name.encode()}
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
     sends = match.start(began)
@@ -113,6 +113,7 @@ def _record(
         duration_us=round((now() - began) * 1e6),
         host=platform.node(),
         versions=_versions(),
+        cores=sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [],
     )
 
 
@@ -125,12 +126,15 @@ def _versions() -> dict[str, str]:
     }
 
 
-def play_packed(job: Job, leash: str | None = None) -> bytes:
+def play_packed(job: Job, leash: str | None = None, core: int | None = None) -> bytes:
     """Play a game in an event loop of its own; return the packed record.  For worker processes.
 
+    With ``core``, this process and the bots run on that core alone (where the system can do that).
     ``leash`` is the path of a named pipe: when the last process that holds it open for writing closes it,
     or dies, the game is given up (RefereeError).
     """
+    if core is not None and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
     if leash is None:
         return trio.run(play_game, job).to_msgpack()
     try:

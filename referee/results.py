@@ -130,6 +130,8 @@ class GameRecord:
     host: str
     versions: dict[str, str] = field(default_factory=dict)
     """Of this program and what it ran on."""
+    cores: list[int] = field(default_factory=list)
+    """The numbers of the cores that the referee and the bots could run on; empty if not known."""
 
     def to_msgpack(self) -> bytes:
         """The record in columns, with its schema version."""
@@ -213,6 +215,7 @@ class GameRecord:
             "duration_ms": self.duration_us / 1000,
             "host": self.host,
             "versions": self.versions,
+            "cores": self.cores,
             "key": self.key,
             "schema": RECORD_SCHEMA,
         }

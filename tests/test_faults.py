@@ -211,7 +211,7 @@ async def test_no_process_of_the_group_outlives_the_game(what: str) -> None:
 
 
 def test_a_bot_that_does_not_read_blocks_us_only_once() -> None:
-    bot = Bot(0, scripted("--do", "never-read"), dict(os.environ))
+    bot = Bot(0, scripted("--do", "never-read"), os.environb)
     try:
         assert bot.has_taken_all()
         events = [bot.write("x" * 1000) for _ in range(200)]
@@ -225,7 +225,7 @@ def test_a_bot_that_does_not_read_blocks_us_only_once() -> None:
 
 
 def test_writing_to_a_bot_that_is_gone_is_a_fact_and_no_error() -> None:
-    bot = Bot(0, Player("true", ("/bin/true",), "/"), dict(os.environ))
+    bot = Bot(0, Player("true", ("/bin/true",), "/"), os.environb)
     try:
         bot._process.wait()
         assert isinstance(bot.write("END"), InputClosed)

@@ -82,7 +82,7 @@ def single_error() -> Iterator[None]:
         while isinstance(leaf, BaseExceptionGroup):
             leaf = leaf.exceptions[0]
         if isinstance(leaf, StoreError | GameFilesError | DirectoryError):
-            raise leaf from group
+            raise leaf from group  # noqa: ASYNC123 - only its message is shown, and that is whole
         raise
 
 

@@ -5,6 +5,10 @@ The tournament's own process never touches a bot's pipe, so that nothing it does
 Each game hangs on a leash, a named pipe that only this process holds open for writing.  When it is
 closed, because the game was cancelled or because this process was killed, the worker gives the game up
 at once and kills its bots.  (Killing the worker instead would leave the bots alone in the world.)
+
+Where there are as many games at a time as cores, each game has a core of its own, which its bots share with
+their referee.  A game then cannot take time from another one, and a line passes between two processes in
+half the time, since no sleeping core has to be woken for it.
 """
 
 import math
@@ -24,11 +28,11 @@ LEASH_PATTERN = "leash-*"
 """The named pipes in the scratch directory."""
 
 
-def usable_cores() -> int:
-    """The cores that this process may run on."""
+def usable_cores() -> list[int]:
+    """The numbers of the cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 class LocalEngine:
@@ -37,7 +41,11 @@ class LocalEngine:
     def __init__(self, context: trio_parallel.WorkerContext, concurrency: int, scratch: Path) -> None:
         self._context = context
         self.concurrency = concurrency
-        self._limiter = trio.CapacityLimiter(concurrency)
+        cores = usable_cores()
+        # Only where every core has a game: else the system places the processes better than we could.
+        self._places: list[int | None] = [*cores] if concurrency == len(cores) else [None] * concurrency
+        self._games = trio.CapacityLimiter(concurrency)
+        self._workers = trio.CapacityLimiter(concurrency)  # trio_parallel's own is the number of cores
         self._scratch = scratch
         self._leashes = 0
 
@@ -48,11 +56,17 @@ class LocalEngine:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._let_go_when_cancelled, leash)
-                try:
-                    # Not to be cancelled: the worker comes back by itself when the leash is let go.
-                    packed = await self._context.run_sync(play_packed, job, str(path), limiter=self._limiter)
-                except Exception as error:
-                    packed = error
+                async with self._games:
+                    core = self._places.pop()
+                    try:
+                        # Not to be cancelled: the worker comes back by itself when the leash is let go.
+                        packed = await self._context.run_sync(
+                            play_packed, job, str(path), core, limiter=self._workers
+                        )
+                    except Exception as error:
+                        packed = error
+                    finally:
+                        self._places.append(core)
                 nursery.cancel_scope.cancel()
         finally:
             path.unlink(missing_ok=True)
@@ -95,4 +109,4 @@ async def open_local_engine(scratch: Path, concurrency: int | None = None) -> As
     """
     _remove_stale_leashes(scratch)
     async with trio_parallel.open_worker_context(idle_timeout=math.inf) as context:
-        yield LocalEngine(context, concurrency or usable_cores(), scratch)
+        yield LocalEngine(context, concurrency or len(usable_cores()), scratch)

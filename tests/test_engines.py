@@ -1,0 +1,138 @@
+"""Engines: contract, cancellation, lost workers.  Real processes throughout."""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from referee.clock import TimeControl
+from referee.errors import RefereeError
+from referee.play import Job, play_packed
+from referee.results import Player, Reason
+from tests.builders import write_tournament
+from tests.test_faults import honest, living_processes_with, scripted
+from tournaments.config import load_tournament
+from tournaments.engines.base import Engine, EngineError
+from tournaments.engines.local import open_local_engine, usable_cores
+from tournaments.runner import MAX_ATTEMPTS, new_report, run
+from tournaments.store import Store
+
+LIMIT_S = 60
+"""Bound for what takes a second or two."""
+
+
+@asynccontextmanager
+async def engine(scratch: Path, concurrency: int | None = None) -> AsyncIterator[Engine]:
+    with trio.fail_after(LIMIT_S):
+        async with open_local_engine(scratch, concurrency) as opened:
+            yield opened
+
+
+def job(*players: Player, key: str = "r001-1v2") -> Job:
+    return Job(key, "kalah(4,3)", (players[0], players[1]), TimeControl(move_s=5))
+
+
+async def test_a_game_is_played_in_another_process(tmp_path: Path) -> None:
+    async with engine(tmp_path) as local:
+        record = await local.play(job(honest(), honest()))
+    assert record.result.reason is Reason.SCORE
+    assert record.key == "r001-1v2"
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_as_many_games_as_cores_have_a_core_each(tmp_path: Path) -> None:
+    cores = usable_cores()
+    records = []
+    async with engine(tmp_path, len(cores)) as local, trio.open_nursery() as nursery:
+
+        async def play(number: int) -> None:
+            records.append(await local.play(job(honest(), honest(), key=str(number))))
+
+        for number in range(3 * len(cores)):
+            nursery.start_soon(play, number)
+    assert len(records) == 3 * len(cores)
+    assert all(len(record.cores) == 1 for record in records)
+    assert {record.cores[0] for record in records} == set(cores)
+
+
+async def test_more_games_than_cores_share_them(tmp_path: Path) -> None:
+    async with engine(tmp_path, len(usable_cores()) + 1) as local:
+        record = await local.play(job(honest(), honest()))
+    assert record.cores == usable_cores()
+
+
+async def test_a_cancelled_game_is_given_up_and_its_bots_are_killed(tmp_path: Path) -> None:
+    status = os.getpid() % 200 + 1
+    sleeper = scripted("--do", "hang", "--reply", "1", f"--status={status}")
+    control = TimeControl(move_s=3600)
+    async with engine(tmp_path) as local:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(local.play, Job("k", "manchester", (sleeper, honest()), control))
+            while not living_processes_with(f"--status={status}"):
+                # A process's start wakes nobody.
+                await trio.sleep(0.01)  # noqa: ASYNC110
+            nursery.cancel_scope.cancel()
+        assert living_processes_with(f"--status={status}") == []
+        # The worker lives on and plays the next game.
+        assert (await local.play(job(honest(), honest()))).result.reason is Reason.SCORE
+
+
+def test_a_job_whose_leash_is_gone_is_not_played(tmp_path: Path) -> None:
+    with pytest.raises(RefereeError, match="is gone"):
+        play_packed(job(honest(), honest()), str(tmp_path / "no-leash"))
+
+
+def assassin(folder: Path) -> Path:
+    """A bot that kills the process that started it."""
+    program = folder / "assassin.py"
+    program.write_text("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n")
+    return program
+
+
+async def test_a_worker_that_dies_is_an_error_of_ours(tmp_path: Path) -> None:
+    program = assassin(tmp_path)
+    culprit = Player("assassin", (sys.executable, "-S", "-E", str(program)), str(tmp_path))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    async with engine(scratch) as local:
+        with pytest.raises(EngineError, match="died"):
+            await local.play(job(culprit, honest()))
+        assert (await local.play(job(honest(), honest()))).result.reason is Reason.SCORE
+
+
+async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) -> None:
+    assassin(tmp_path)
+    path = write_tournament(tmp_path, 'game = "kalah(3,2)"\nbots = ["assassin.py", "greedy", "first_legal"]')
+    tournament = load_tournament(path)
+    out = tmp_path / "out"
+    out.mkdir()
+    attempts: list[str] = []
+
+    class Counting:
+        concurrency = 1
+
+        def __init__(self, inner: Engine) -> None:
+            self.inner = inner
+
+        async def play(self, wanted: Job):  # type: ignore[no-untyped-def]
+            attempts.append(wanted.key)
+            return await self.inner.play(wanted)
+
+    with Store(out / "results.db") as store:
+        report = new_report(tournament, store)
+        async with engine(out, 1) as local:
+            await run(tournament, store, Counting(local), out, report)
+        assert {game.key for game in store.games()} == {"r001-2v3", "r001-3v2"}
+    assert set(report.unplayed) == {"r001-1v2", "r001-2v1", "r001-1v3", "r001-3v1"}
+    assert all(attempts.count(key) == MAX_ATTEMPTS for key in report.unplayed)
+    assert not report.complete
+
+
+async def test_stale_leashes_of_a_killed_engine_are_removed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "leash-1-1")
+    async with engine(tmp_path):
+        assert list(tmp_path.iterdir()) == []
