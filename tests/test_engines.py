@@ -14,7 +14,7 @@ from referee.errors import RefereeError
 from referee.play import Job, play_packed
 from referee.results import Player, Reason
 from tests.builders import write_tournament
-from tests.test_faults import honest, living_processes_with, scripted
+from tests.test_faults import honest, living_processes_with
 from tournaments.config import load_tournament
 from tournaments.engines.base import Engine, EngineError
 from tournaments.engines.local import open_local_engine, usable_cores
@@ -66,17 +66,17 @@ async def test_more_games_than_cores_share_them(tmp_path: Path) -> None:
 
 
 async def test_a_cancelled_game_is_given_up_and_its_bots_are_killed(tmp_path: Path) -> None:
-    status = os.getpid() % 200 + 1
-    sleeper = scripted("--do", "hang", "--reply", "1", f"--status={status}")
-    control = TimeControl(move_s=3600)
+    os.mkfifo(tmp_path / "alive")
+    seconds = f"{3600 + os.getpid() / 1e7:.7f}"  # tells it from any other sleeper
+    command = ("/bin/sh", "-c", f"echo yes > alive; exec sleep {seconds}")
+    sleeper = Player("sleeper", command, str(tmp_path))
+    control = TimeControl(move_s=3600, start_s=3600)
     async with engine(tmp_path) as local:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(local.play, Job("k", "manchester", (sleeper, honest()), control))
-            while not living_processes_with(f"--status={status}"):
-                # A process's start wakes nobody.
-                await trio.sleep(0.01)  # noqa: ASYNC110
+            assert await trio.to_thread.run_sync((tmp_path / "alive").read_text) == "yes\n"
             nursery.cancel_scope.cancel()
-        assert living_processes_with(f"--status={status}") == []
+        assert living_processes_with(f"sleep {seconds}") == []
         # The worker lives on and plays the next game.
         assert (await local.play(job(honest(), honest()))).result.reason is Reason.SCORE
 

@@ -175,6 +175,7 @@ CONTRACT = {
 }
 # What has been added since; nothing is ever taken away.
 ADDED = {
+    "cores",
     *("fault", "facts", "time_control", "stderr", "exit_status", "started_at"),
     *("duration_ms", "host", "versions", "key", "schema", "note"),
 }
