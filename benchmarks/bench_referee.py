@@ -52,8 +52,8 @@ wall per move   From the second bot's first reply until the last END is written,
                 On one CPU it is the time of the referees, the bots and the pipes alone, as it also is
                 when every CPU has a game of its own.  Over all CPUs the kernel may wake another CPU for
                 each line or may not, at its pleasure, so that the ratio says little there.
-                Of each run the median game counts.  A tournament with as many games at a time as CPUs
-                has each game on one CPU; `kalarena play` runs over all of them.
+                Of each run the median game counts.  A tournament with own_core = true has each
+                game on one CPU; `kalarena play` and other tournaments run over all of them.
 referee CPU     User and system time of the referee's process, over the whole game, without that for
                 starting and reaping the bots' processes, which is the last line.  That is measured in C
                 as all that is not between START and END, and for ours by running the code that starts

@@ -8,7 +8,21 @@ student whose bot has just lost.
 from functools import lru_cache
 
 from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.messages import SWAP_WORD, BotMessage, Change, End, Move, Next, RefereeMessage, Start, Swap
+from protocol.messages import (
+    SWAP_WORD,
+    BotMessage,
+    Change,
+    End,
+    Move,
+    Next,
+    RefereeMessage,
+    Start,
+    Swap,
+    Time,
+)
+
+MAX_COUNT_DIGITS = 15
+"""Digits of a number of milliseconds: more than any clock holds."""
 
 ENCODING = "utf-8"
 """Lines are ASCII; bytes that are not are kept readable for the log and then refused."""
@@ -45,6 +59,8 @@ def encode(message: RefereeMessage | BotMessage) -> str:
             line = f"{_MOVE};{_field(move)}"
         case Start(seat):
             line = f"START;{_field(seat)}"
+        case Time(own_ms, opponent_ms):
+            line = f"TIME;{own_ms:d};{opponent_ms:d}"
         case End():
             line = "END"
         case Swap():
@@ -108,6 +124,10 @@ def _explain(line: str) -> RemoteProtocolError:
     )
 
 
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= MAX_COUNT_DIGITS
+
+
 def decode_referee_line(line: str) -> RefereeMessage:
     """Read a referee's line (for bots).  Raises RemoteProtocolError."""
     match line.split(";"):
@@ -116,6 +136,8 @@ def decode_referee_line(line: str) -> RefereeMessage:
         case ["CHANGE", move, board, following] if move and board:
             if following in list(Next):
                 return Change(move, board, Next(following))
+        case ["TIME", own_ms, opponent_ms] if _is_count(own_ms) and _is_count(opponent_ms):
+            return Time(int(own_ms), int(opponent_ms))
         case ["END"]:
             return End()
     raise RemoteProtocolError("unknown-message", f"{line!r} is no message of a referee")

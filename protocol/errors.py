@@ -12,7 +12,7 @@ class LocalProtocolError(ProtocolError):
 class RemoteProtocolError(ProtocolError):
     """The other side said something that is not allowed: the bot's fault."""
 
-    def __init__(self, fault: "str", message: str) -> None:
+    def __init__(self, fault: str, message: str) -> None:
         super().__init__(message)
         self.fault = fault
         """A stable word for machines, for example ``crlf``; every word is in docs/protocol.md."""

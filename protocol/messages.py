@@ -34,6 +34,17 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Time:
+    """``TIME;<own ms>;<opponent ms>``: what is left on the clocks, to bots that can take it.
+
+    Comes right before the line that gives the bot the turn.
+    """
+
+    own_ms: int
+    opponent_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """``END``: the game is over, and so is the conversation."""
 
@@ -49,11 +60,14 @@ class Swap:
     """``SWAP``: the bot takes the other seat (pie rule)."""
 
 
-RefereeMessage = Start | Change | End
+RefereeMessage = Start | Change | Time | End
 """What a referee says to a bot."""
 
 BotMessage = Move | Swap
 """What a bot says to the referee."""
+
+OPENING_WORD = "OPENING"
+"""The move of a CHANGE that sets a position up before the first turn."""
 
 SWAP_WORD = "SWAP"
 """How a swap is written, both as a bot's line and as the move of a CHANGE."""

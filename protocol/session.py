@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from protocol.codec import decode_bot_line, encode
 from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.messages import BotMessage, Change, Move, Next, RefereeMessage, Start
+from protocol.messages import BotMessage, Change, End, Move, Next, RefereeMessage, Start, Time
 
 
 class Phase(StrEnum):
@@ -42,6 +42,7 @@ class Signal(StrEnum):
     CHANGE_YOU = "CHANGE ... YOU"
     CHANGE_OPPONENT = "CHANGE ... OPP"
     CHANGE_END = "CHANGE ... END"
+    TIME = "TIME"
     END = "END"
     MOVE = "MOVE"
     SWAP = "SWAP"
@@ -57,15 +58,16 @@ TABLE: dict[Phase, dict[Signal, Phase]] = {
     Phase.SILENT: {
         Signal.START_TO_MOVE: Phase.THINKING,
         Signal.START_TO_WAIT: Phase.WAITING,
+        Signal.TIME: Phase.SILENT,
         Signal.END: Phase.CLOSED,  # the other bot was gone before the game began
     },
-    Phase.WAITING: {**_CHANGES, Signal.END: Phase.CLOSED},
+    Phase.WAITING: {**_CHANGES, Signal.TIME: Phase.WAITING, Signal.END: Phase.CLOSED},
     Phase.THINKING: {
         Signal.MOVE: Phase.REPLIED,
         Signal.SWAP: Phase.WAITING,  # the swapper is told nothing until the next move
         Signal.END: Phase.CLOSED,
     },
-    Phase.REPLIED: {**_CHANGES, Signal.END: Phase.CLOSED},
+    Phase.REPLIED: {**_CHANGES, Signal.TIME: Phase.REPLIED, Signal.END: Phase.CLOSED},
     Phase.FINISHED: {Signal.END: Phase.CLOSED},
     Phase.CLOSED: {},
 }
@@ -75,6 +77,9 @@ _CHANGE_SIGNAL = {
     Next.OPPONENT: Signal.CHANGE_OPPONENT,
     Next.NOBODY: Signal.CHANGE_END,
 }
+
+
+_OTHER_SIGNAL = {Time: Signal.TIME, End: Signal.END}
 
 
 class Session:
@@ -89,7 +94,7 @@ class Session:
         if isinstance(message, Change):
             signal = _CHANGE_SIGNAL[message.next]
         else:
-            signal = self._start if isinstance(message, Start) else Signal.END
+            signal = self._start if isinstance(message, Start) else _OTHER_SIGNAL[type(message)]
         following = TABLE[self.phase].get(signal)
         if following is None:
             raise LocalProtocolError(f"{signal} cannot be said while the bot is {self.phase}")

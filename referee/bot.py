@@ -4,9 +4,11 @@ It reports what happened and when; who lost and why is for referee/match.py to s
 descriptors are raw and non-blocking, and nothing here waits: the driver does.
 """
 
+import contextlib
 import errno
 import fcntl
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -85,6 +87,14 @@ class Bot:
         self._lines = LineBuffer(max_line_bytes)
         self._overflow_reported = False
         self._process = _spawn(player, environment)
+        try:
+            self._open_descriptors()
+        except BaseException:
+            self.kill()
+            self._process.wait()
+            raise
+
+    def _open_descriptors(self) -> None:
         self._stdin, self.stdout, self.errors = (stream.fileno() for stream in _streams(self._process))
         for descriptor in (self._stdin, self.stdout, self.errors):
             os.set_blocking(descriptor, False)
@@ -122,6 +132,12 @@ class Bot:
         if sys.platform != "linux":
             return True
         return _bytes_waiting(self._stdin) == 0
+
+    def has_closed_input(self) -> bool:
+        """Whether nobody holds the bot's standard input open any more."""
+        asked = select.poll()
+        asked.register(self._stdin, 0)  # an error is reported whatever is asked for
+        return bool(asked.poll(0))
 
     def read_output(self) -> list[Event]:
         """Read once from standard output; return the lines that this completed."""
@@ -165,6 +181,20 @@ class Bot:
                 self.ended_at = now()
         return self.status is not None
 
+    def why_closed(self, event: InputClosed, within_s: float) -> InputClosed | BotExited:
+        """The process's end instead of a closed input, if it comes within this time; waits for it.
+
+        Nothing else matters in the game any more, so that holding it up harms nobody.
+        """
+        if self.exit_descriptor is not None:
+            waiting = select.poll()
+            waiting.register(self.exit_descriptor, select.POLLIN)
+            waiting.poll(within_s * 1000)
+        if not self.has_ended():
+            return event
+        self.drain_errors()
+        return self.exited_event()
+
     def drain(self) -> Iterator[Event]:
         """After the process has ended: yield the lines it left behind; keep its last words."""
         for _ in range(DRAIN_READS):
@@ -190,7 +220,7 @@ class Bot:
     def output_closed_event(self) -> OutputClosed:
         """The event of an end of output that no end of the process followed."""
         assert self.output_ended_at is not None
-        return OutputClosed(self.index, now(), self.unfinished)
+        return OutputClosed(self.index, self.output_ended_at, self.unfinished)
 
     def kill(self) -> None:
         """End the bot's whole process group, at once.  Never fails."""
@@ -207,6 +237,8 @@ class Bot:
         """
         until = now() + GROUP_GONE_S
         while now() < until:
+            with contextlib.suppress(ChildProcessError):  # orphans that we have adopted are ours to reap
+                os.waitpid(-self._process.pid, os.WNOHANG)
             try:
                 os.killpg(self._process.pid, 0)
             except (ProcessLookupError, PermissionError):

@@ -82,6 +82,13 @@ class Clock:
         return self.left_s if move_s is None else min(move_s, self.left_s)
 
     @property
+    def shown_ms(self) -> int:
+        """What a bot is told of it, in milliseconds: the game's time that is left, else a move's limit."""
+        left_s = self.control.move_s if self.left_s is None else self.left_s
+        assert left_s is not None  # a time control has at least one limit
+        return int(left_s * 1000)
+
+    @property
     def limit_s(self) -> float:
         """What the next move may take before it is late."""
         return self.budget_s + self.control.margin_s
@@ -96,7 +103,9 @@ class Clock:
     def why_late(self, elapsed_s: float, free_s: float = 0.0) -> str:
         """Which limit a move of this length broke, for people; ``free_s`` of it were not charged."""
         control = self.control
-        passed = f"{elapsed_s:.3f} s passed" + (f", of which {free_s:g} s were free" if free_s else "")
+        passed = f"{elapsed_s:.3f} s passed"
+        if free_s:
+            passed += f" (the first {free_s:g} s of the game's first turn are not counted)"
         if self.left_s is not None and (control.move_s is None or self.left_s < control.move_s):
             return (
                 f"the game limit is {control.game_s:g} s"

@@ -5,7 +5,7 @@ from typing import Any
 
 from referee.bot import Bot, now
 from referee.errors import RefereeError
-from referee.events import Event, Send, Taken, TimePassed
+from referee.events import Event, InputClosed, Send, Taken, TimePassed
 from referee.match import Match
 from referee.results import WireLine
 from referee.watch import Watch
@@ -20,9 +20,10 @@ END_OF_OUTPUT_GRACE_S = 0.25
 """After the end of a bot's output, this long is waited for the end of its process, so that the verdict
 can name the exit status."""
 
-EXIT_SETTLE_S = 0.01
+EXIT_SETTLE_S = 0.2
 """The end of the bot on turn is judged this much later: if both bots end within it, the one that was not on
-turn is taken to have gone first, since going is what the other one may do when it is told of nothing new."""
+turn is taken to have gone first, since going is what the other one may do when it is told of nothing new.
+An interpreter on a loaded machine takes up to 0.1 s to go."""
 
 EXIT_POLL_S = 0.02
 """Where a process's end wakes nobody (no pidfd), it is looked for this often."""
@@ -67,6 +68,7 @@ class Driver:
             self._watch.add(bot.errors, (bot.index, ERRORS))
             if bot.exit_descriptor is not None:
                 self._watch.add(bot.exit_descriptor, (bot.index, EXIT))
+        self._leash = -1 if leash is None else leash
         if leash is not None:
             self._watch.add(leash, (0, LEASH))
 
@@ -94,7 +96,11 @@ class Driver:
         while sends:
             following: Sequence[Send] = ()
             for send in sends:
-                following = match.handle(bots[send.player].write(send.line))
+                event = bots[send.player].write(send.line)
+                if isinstance(event, InputClosed):
+                    event = bots[send.player].why_closed(event, END_OF_OUTPUT_GRACE_S)
+                following = match.handle(event)
+                assert not following or send is sends[-1] or match.result is not None
                 if following and match.result is not None:
                     break  # the game ended on the way: what else was to be said no longer holds
             sends = following  # which can only be that of the last line
@@ -107,12 +113,18 @@ class Driver:
         self._carry_out(self._match.handle(event))
 
     def _look_for_start(self) -> bool:
-        """Whether the bot that is starting has taken its START just now."""
+        """Whether the bot that is starting has taken its START just now, or never will."""
         player = self._match.starting
-        if player is None or not self._bots[player].has_taken_all():
+        if player is None:
             return False
-        self._start_poll_s = START_POLL_S
-        self._tell(Taken(player, now()))
+        bot = self._bots[player]
+        if bot.has_taken_all():
+            self._start_poll_s = START_POLL_S
+            self._tell(Taken(player, now()))
+        elif bot.has_closed_input() and not self._exit_reported[player]:
+            self._tell(bot.why_closed(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))
+        else:
+            return False
         return True
 
     def _next_wake(self) -> float:
@@ -155,7 +167,8 @@ class Driver:
             elif kind == EXIT:
                 exits.append(bot)
             else:
-                raise RefereeError("the program that asked for this game is gone")
+                self._watch.remove(self._leash)  # else it would wake us for ever while we wind down
+                raise RefereeError("nobody wants this game any more")
         if exits:
             self._ending = True
         if not self._ending:
@@ -179,11 +192,9 @@ class Driver:
 
     def _must_report_end(self, bot: Bot) -> bool:
         ended_at = bot.output_ended_at
-        return (
-            ended_at is not None
-            and not self._end_reported[bot.index]
-            and now() >= ended_at + END_OF_OUTPUT_GRACE_S
-        )
+        if ended_at is None or self._end_reported[bot.index]:
+            return False
+        return now() >= ended_at + END_OF_OUTPUT_GRACE_S or self._flag_is_due()
 
     def _other_first(self) -> tuple[Bot, Bot]:
         """The bots, the one on turn last."""
@@ -194,13 +205,13 @@ class Driver:
             bot.has_ended()
         if bot.ended_at is None or self._exit_reported[bot.index]:
             return False
-        at = now()
+        settled = now() >= bot.ended_at + EXIT_SETTLE_S
+        return bot.index != self._match.on_turn or settled or self._flag_is_due()
+
+    def _flag_is_due(self) -> bool:
+        """Whether the deadline has passed, so that what happened before it must be told now."""
         deadline = self._match.deadline
-        return (
-            bot.index != self._match.on_turn
-            or at >= bot.ended_at + EXIT_SETTLE_S
-            or (deadline is not None and at > deadline)  # before the flag falls
-        )
+        return deadline is not None and now() > deadline
 
     def _report_exit(self, bot: Bot) -> bool:
         """A process ended: first the lines that it left, then its end."""
@@ -238,7 +249,7 @@ class Driver:
             elif kind == EXIT and bot.exit_descriptor is not None and bot.has_ended():
                 self._watch.remove(bot.exit_descriptor)
             elif kind == LEASH:
-                return
+                self._watch.remove(self._leash)
 
     async def kill(self) -> None:
         """Kill both process groups and wait until the processes are gone.  Raises RefereeError."""

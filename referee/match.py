@@ -13,10 +13,11 @@ finds a bot that had lost on time before it happened.  A line stamped exactly at
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, Generic
 
 from protocol.errors import ProtocolError, RemoteProtocolError
-from protocol.messages import Change, End, Next, RefereeMessage, Start, Swap
+from protocol.messages import OPENING_WORD, Change, End, Next, RefereeMessage, Start, Swap, Time
 from protocol.session import Session
 from referee import sentences
 from referee.clock import Clock, TimeControl
@@ -37,6 +38,7 @@ from referee.events import (
     TimePassed,
 )
 from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
+from referee.games.opening import Step
 from referee.results import Fact, MatchResult, MoveRecord, Reason, WireLine
 
 PRECEDENCE = (
@@ -48,7 +50,8 @@ PRECEDENCE = (
     Reason.PROTOCOL,  # a line must be a message before it can be a move
     Reason.ILLEGAL,
 )
-"""Which fault is the verdict where one event shows several; tests/test_match_precedence.py."""
+"""Which fault is the verdict where one event shows several: the order in which ``handle`` looks for them.
+tests/test_match_precedence.py holds it to this list."""
 
 MAX_QUEUED_LINES = 1000
 """A bot with more unasked-for lines than this is flooding.  A whole game has about 50 moves of each
@@ -63,13 +66,23 @@ class Match(Generic[S, M]):
     farewell lines).  Report TimePassed when ``deadline`` has passed, after all lines read by then.
     """
 
-    def __init__(self, game: Game[S, M], control: TimeControl, names: tuple[str, str]) -> None:
+    def __init__(
+        self,
+        game: Game[S, M],
+        control: TimeControl,
+        names: tuple[str, str],
+        opening: Sequence[Step] = (),
+        timed: tuple[bool, bool] = (False, False),
+    ) -> None:
+        """``opening`` is announced before the first turn; ``timed`` bots are sent TIME lines."""
         self.game = game
         self.control = control
         self.names = names
-        self.state = game.initial_state()
+        self._opening = opening
+        self._timed = timed
+        self.state: S = opening[-1].state if opening else game.initial_state()
         self.seats = game.seats(self.state)
-        self.last_seat = self.seats[Side.SECOND]
+        self.last_seat = game.seats(game.initial_state())[Side.SECOND]
         """The seat that is spoken to first in START and END: the course's North."""
         self.deadline: float | None = None
         """Report TimePassed after this moment, in the time of the events; None: no need."""
@@ -87,11 +100,11 @@ class Match(Generic[S, M]):
         """Time of the present turn that is not charged: only the first turn has some."""
         self._clocks = [Clock.fresh(control), Clock.fresh(control)]
         self._limits_s = [clock.limit_s for clock in self._clocks]
-        self._sessions = (Session(moves_first=True), Session(moves_first=False))
+        self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
         self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
         self._output_closed: list[OutputClosed | None] = [None, None]
-        self._due: int | None = None
-        """The player whose turn begins when the line just asked for was sent."""
+        self._awaited: Send | None = None
+        """The line whose sending matters: the one that gives a turn, or START."""
 
     def start(self, at: float) -> list[Send]:
         """Begin, at this time: the processes are being started."""
@@ -103,7 +116,8 @@ class Match(Generic[S, M]):
         if isinstance(event, Sent):
             player, at, line = event
             self.wire.append(WireLine(player, "to", line, self._micros(at)))
-            if player != self._due and player != self.starting:
+            awaited = self._awaited
+            if awaited is None or player != awaited.player or line != awaited.line:
                 return []  # nothing waited for this line to be gone
         if self.result is not None:
             return []
@@ -128,14 +142,16 @@ class Match(Generic[S, M]):
         """Give a player its START; it has the start limit to take it."""
         self.starting = player
         self.deadline = at + self.control.start_s
-        return [self._say(player, Start(self.seats[player]))]
+        gives_turn = player == Side.FIRST and not self._opening
+        return self._say_awaited(player, Start(self.seats[player]), timed=gives_turn)
 
     def _sent(self, event: Sent) -> list[Send]:
+        """The awaited line has left."""
         player, at, _ = event
-        if player == self._due:
-            self._due = None
+        self._awaited = None
+        if player != self.starting:
             return self._begin_turn(player, at)
-        if player == self.starting and self._early[player]:
+        if self._early[player]:
             return self._taken(Taken(player, at))  # it spoke before START: it lives
         return []
 
@@ -146,7 +162,20 @@ class Match(Generic[S, M]):
         if player == Side.SECOND:
             return self._open(Side.FIRST, at)
         self.starting = None
+        if self._opening:
+            self.deadline = None
+            return self._announce_opening()
         return self._begin_turn(player, at)
+
+    def _announce_opening(self) -> list[Send]:
+        """Tell both bots each step of the opening; the last one gives the first turn."""
+        sends = []
+        for step in self._opening[:-1]:
+            board = self.game.board_text(step.state)
+            change = Change(step.move or OPENING_WORD, board, Next.OPPONENT)
+            sends += [self._say(player, change) for player in (Side.FIRST, Side.SECOND)]
+        step = self._opening[-1]
+        return sends + self._change(step.move or OPENING_WORD, self.game.board_text(step.state))
 
     def _begin_turn(self, player: int, at: float) -> list[Send]:
         """The player's clock runs from now."""
@@ -217,17 +246,32 @@ class Match(Generic[S, M]):
         next_player: int = self.game.to_move(self.state)
         outcome = self.game.outcome(self.state)
         if outcome is None:
-            self._due = next_player
-            you = self._say(next_player, Change(text, board, Next.YOU))
-            if swapped and mover != next_player:
-                return [you]  # the swapper is told nothing until the next move
-            return [self._say(1 - next_player, Change(text, board, Next.OPPONENT)), you]
+            # The swapper is told nothing until the next move.
+            return self._change(text, board, but=mover if swapped and mover != next_player else None)
         sends = [
             self._say(player, Change(text, board, Next.NOBODY)) for player in (1 - next_player, next_player)
         ]
         winner = None if outcome.winner is None else int(outcome.winner)
-        detail = sentences.score(self.names, self.seats, winner, outcome.score)
-        return sends + self._finish(MatchResult(winner, Reason.SCORE, detail, outcome.score), gone=None)
+        detail = sentences.score(self.names, self.seats, winner, outcome.score, outcome.detail)
+        result = MatchResult(winner, Reason(outcome.reason), detail, outcome.score)
+        return sends + self._finish(result, gone=None)
+
+    def _change(self, text: str, board: str, *, but: int | None = None) -> list[Send]:
+        """Tell both bots, or all ``but`` one, of a move after which the game goes on."""
+        player: int = self.game.to_move(self.state)
+        you = self._say_awaited(player, Change(text, board, Next.YOU), timed=True)
+        if but is not None:
+            return you
+        return [self._say(1 - player, Change(text, board, Next.OPPONENT)), *you]
+
+    def _say_awaited(self, player: int, message: RefereeMessage, *, timed: bool) -> list[Send]:
+        """Say something whose sending matters, with the bot's time before it if it wants that."""
+        sends = []
+        if timed and self._timed[player]:
+            own, opponent = self._clocks[player].shown_ms, self._clocks[1 - player].shown_ms
+            sends.append(self._say(player, Time(own, opponent)))
+        self._awaited = self._say(player, message)
+        return [*sends, self._awaited]
 
     # Faults.
 
@@ -282,7 +326,7 @@ class Match(Generic[S, M]):
     def _finish(self, result: MatchResult, gone: int | None) -> list[Send]:
         """END to both, the current North first; a bot that is gone gets nothing."""
         self.result = result
-        self.on_turn = self.starting = self.deadline = self._due = None
+        self.on_turn = self.starting = self.deadline = self._awaited = None
         order = (0, 1) if self.seats[0] == self.last_seat else (1, 0)
         return [self._say(player, End()) for player in order if player != gone]
 

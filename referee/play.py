@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+import signal
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -16,8 +17,10 @@ from referee.clock import TimeControl
 from referee.driver import AnyMatch, Driver, Observer
 from referee.errors import RefereeError
 from referee.events import NotStarted
-from referee.games.catalog import GAME_VARIABLE, AnyGame, parse_game
+from referee.games.catalog import GAME_VARIABLE, OPENING_VARIABLE, AnyGame, parse_game
+from referee.games.opening import parse_opening
 from referee.match import Match
+from referee.orphans import adopt_orphans, sweep_orphans
 from referee.results import GameRecord, Player
 from referee.stderr import DEFAULT_KEPT_BYTES
 
@@ -46,6 +49,8 @@ class Job:
     """Player 0 moves first."""
     control: TimeControl
     limits: Limits = field(default_factory=Limits)
+    opening: str = ""
+    """The opening's text, see referee/games/opening.py; empty for the game's own start."""
 
 
 async def play_game(job: Job, *, observe: Observer | None = None, leash: int | None = None) -> GameRecord:
@@ -56,8 +61,16 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
     left behind.
     """
     game = parse_game(job.game)
-    match: AnyMatch = Match(game, job.control, (job.players[0].name, job.players[1].name))
+    first, second = job.players
+    opening = parse_opening(game, job.opening)
+    timed = ("time" in first.capabilities, "time" in second.capabilities)
+    match: AnyMatch = Match(game, job.control, (first.name, second.name), opening, timed)
     environment = {**os.environb, GAME_VARIABLE.encode(): game.name.encode()}
+    environment.pop(b"PYTHONUNBUFFERED", None)  # whether a bot flushes must not depend on our shell
+    if opening:
+        environment[OPENING_VARIABLE.encode()] = str(len(opening)).encode()
+    else:
+        environment.pop(OPENING_VARIABLE.encode(), None)
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
     sends = match.start(began)
@@ -110,6 +123,7 @@ def _record(
         stderr=(texts.get(0, ""), texts.get(1, "")),
         exit_status=(statuses.get(0), statuses.get(1)),
         started_at=started_at,
+        opening=job.opening,
         duration_us=round((now() - began) * 1e6),
         host=platform.node(),
         versions=_versions(),
@@ -133,15 +147,31 @@ def play_packed(job: Job, leash: str | None = None, core: int | None = None) -> 
     ``leash`` is the path of a named pipe: when the last process that holds it open for writing closes it,
     or dies, the game is given up (RefereeError).
     """
+    if os.getpgrp() != os.getpid():
+        os.setpgid(0, 0)  # a signal that ends the group of whoever asked must not end us before our bots
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     if leash is None:
-        return trio.run(play_game, job).to_msgpack()
+        return play_alone(job).to_msgpack()
     try:
         descriptor = os.open(leash, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
         raise RefereeError(f"the program that asked for this game is gone: {error}") from error
     try:
-        return trio.run(partial(play_game, job, leash=descriptor)).to_msgpack()
+        return play_alone(job, leash=descriptor).to_msgpack()
     finally:
         os.close(descriptor)
+
+
+def play_alone(job: Job, *, observe: Observer | None = None, leash: int | None = None) -> GameRecord:
+    """``play_game`` for a process that does nothing else and has no other children: it adopts what the bots
+    leave behind, and ends that, too.
+    """
+    with contextlib.suppress(ValueError):  # not in the main thread, where it cannot have been changed
+        # Some daemons start their children so; then nobody's exit status could be had.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    adopt_orphans()
+    try:
+        return trio.run(partial(play_game, job, observe=observe, leash=leash))
+    finally:
+        sweep_orphans()

@@ -23,6 +23,8 @@ class Reason(StrEnum):
 
     SCORE = "score"
     """It was played to its end."""
+    TURN_CAP = "turn-cap"
+    """A house rule ended it after so many turns, by score."""
     ILLEGAL = "illegal-move"
     """A well-formed move that the position does not allow."""
     PROTOCOL = "protocol"
@@ -56,6 +58,10 @@ class MatchResult:
     """For the loser's eyes only: what else is known, such as its last words on standard error."""
 
 
+CAPABILITIES = ("openings", "time")
+"""``openings``: CHANGE lines that announce an opening before the first turn; ``time``: TIME lines."""
+
+
 @dataclass(frozen=True, slots=True)
 class Player:
     """A bot as the referee starts it."""
@@ -67,6 +73,10 @@ class Player:
     """The directory the bot is started in."""
     digest: str = ""
     """SHA-256 over the bot's files, so that a record says which version played."""
+    capabilities: tuple[str, ...] = ()
+    """What of the protocol's optional parts the bot can take, see CAPABILITIES."""
+    how: str = ""
+    """How the command was found, for people; empty if it was given outright."""
 
 
 class MoveRecord(NamedTuple):
@@ -125,6 +135,8 @@ class GameRecord:
     """As of the end of the game; negative is the number of a signal; None if it never started."""
     started_at: str
     """UTC, ISO 8601."""
+    opening: str
+    """The opening's text (see referee/games/opening.py); empty for the game's own start."""
     duration_us: int
     """From the start of the processes until both bots were gone."""
     host: str
@@ -137,7 +149,7 @@ class GameRecord:
         """The record in columns, with its schema version."""
         data = {name.name: getattr(self, name.name) for name in fields(self)}
         data["schema"] = RECORD_SCHEMA
-        data["players"] = [[p.name, p.command, p.cwd, p.digest] for p in self.players]
+        data["players"] = [[getattr(p, name.name) for name in fields(Player)] for p in self.players]
         data["control"] = asdict(self.control)
         data["result"] = asdict(self.result)
         for name in ("moves", "wire", "facts"):
@@ -166,7 +178,8 @@ class GameRecord:
     @classmethod
     def _from_columns(cls, data: dict[str, Any]) -> "GameRecord":
         first, second = (
-            Player(name, tuple(command), cwd, digest) for name, command, cwd, digest in data["players"]
+            Player(name, tuple(command), cwd, digest, tuple(capabilities), how)
+            for name, command, cwd, digest, capabilities, how in data["players"]
         )
         result = data["result"]
         score = None if result["score"] is None else (result["score"][0], result["score"][1])
@@ -212,6 +225,7 @@ class GameRecord:
             "stderr": list(self.stderr),
             "exit_status": list(self.exit_status),
             "started_at": self.started_at,
+            "opening": self.opening,
             "duration_ms": self.duration_us / 1000,
             "host": self.host,
             "versions": self.versions,

@@ -10,6 +10,10 @@ LONGEST_QUOTE = 80
 NOT_READING = (
     "it does not read its standard input, so that the pipe to it is full; read one line for each line sent"
 )
+NOTHING_CAME = (
+    ". Nothing came in this turn: if the bot did print its move, it did not flush standard output (Python: "
+    "print(..., flush=True)); else it was still thinking, or waiting for a line that does not come"
+)
 CLOSED_INPUT = (
     "it closed its standard input, or its process ended, so that it could not be told the last move; "
     "a bot must read until it gets END"
@@ -41,7 +45,7 @@ def refused(line: str, why: str) -> str:
 
 def late(why: str, unfinished: str) -> str:
     """No complete reply in time."""
-    return f"out of time: {why}{_unfinished(unfinished)}"
+    return f"out of time: {why}{_unfinished(unfinished) or NOTHING_CAME}"
 
 
 def start_limit(limit_s: float) -> str:
@@ -88,6 +92,8 @@ def exited(status: int, when: str, unfinished: str) -> str:
         text = f"its process was killed by {name} {when}"
     else:
         text = f"its process ended with exit status {status} {when}"
+        if status == 0:
+            text += ", by itself: a bot must go on reading until it gets END"
         if status == 127:  # what a shell answers for a command that is not there (POSIX, 2.8.2)
             text += " (a shell's way to say: command not found)"
         elif status == 126:
@@ -100,8 +106,11 @@ def last_words(text: str) -> str:
     return f"its last words on standard error: {quote(text)}" if text else ""
 
 
-def score(names: tuple[str, str], seats: tuple[str, str], winner: int | None, points: tuple[int, int]) -> str:
-    """A game that was played to its end."""
+def score(
+    names: tuple[str, str], seats: tuple[str, str], winner: int | None, points: tuple[int, int], how: str
+) -> str:
+    """A game that was played to its end; ``how`` is what ended it, if the points do not say it all."""
+    end = f" ({how})" if how else ""
     if winner is None:
-        return f"draw: {points[0]} to {points[1]}"
-    return f"{names[winner]} ({seats[winner]}) won: {points[winner]} to {points[1 - winner]}"
+        return f"draw: {points[0]} to {points[1]}{end}"
+    return f"{names[winner]} ({seats[winner]}) won: {points[winner]} to {points[1 - winner]}{end}"

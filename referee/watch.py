@@ -12,6 +12,8 @@ from typing import Protocol
 
 import trio
 
+from referee.errors import RefereeError
+
 BRIEF_WAIT_S = 0.001
 """How long a wait may hold up the event loop before it is parked: the selector's own resolution.  Each
 game runs in a worker process whose loop has nothing else to do."""
@@ -58,7 +60,10 @@ class Watch:
     """A set of descriptors to wait for; each has a tag that tells what it is."""
 
     def __init__(self) -> None:
-        self._poller: _Poller = select.epoll() if sys.platform == "linux" else _OtherPoller()
+        try:
+            self._poller: _Poller = select.epoll() if sys.platform == "linux" else _OtherPoller()
+        except OSError as error:  # out of descriptors
+            raise RefereeError(f"could not watch the bots: {error}") from error
         self._tags: dict[int, tuple[int, str]] = {}
         self._glances = 0
 

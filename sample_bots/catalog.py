@@ -34,7 +34,8 @@ class SampleBot:
 
 SAMPLE_BOTS: dict[str, SampleBot] = {
     "first_legal": SampleBot(
-        "empties its lowest-numbered pit that is not empty; the bot to start from", ("first_legal.py",)
+        "plays its first legal move (in Kalah the lowest pit with seeds); the bot to start from",
+        ("launch.py", "first_legal"),
     ),
     "random": SampleBot(
         "plays random moves, the same ones again with the same SEED",

@@ -1,4 +1,4 @@
-"""How strong the sample bots are against one another: ``python -m sample_bots.compare [OPENINGS] [GAME]``.
+"""How strong the sample bots are: ``python -m sample_bots.compare [OPENINGS [GAME [PLAYER ...]]]``.
 
 The games are played inside one process, without a referee: each player is a function.  Most of the
 bots always play the same move in the same position, so each game begins with a few random moves, and
@@ -13,7 +13,7 @@ from typing import Any
 
 from referee.games.base import Outcome, Side
 from referee.games.catalog import DEFAULT_GAME, AnyGame, parse_game
-from sample_bots import greedy
+from sample_bots import first_move, greedy
 from sample_bots.conversation import Choose
 from sample_bots.minimax import minimax_mover
 from sample_bots.random_bot import random_mover
@@ -55,27 +55,30 @@ def points(
     return total
 
 
-def first_legal(game: AnyGame, state: Any) -> Any:
-    """What first_legal.py plays: the lowest move other than a swap."""
-    return next(move for move in game.legal_moves(state) if move != game.swap)
-
-
 PLAYERS: dict[str, Callable[[int], Choose]] = {
-    "first_legal": lambda seed: first_legal,
+    "first_legal": lambda seed: first_move.choose,
     "random": random_mover,
     "greedy": lambda seed: greedy.choose,
     "minimax:2": lambda seed: minimax_mover(2),
+    "minimax:3": lambda seed: minimax_mover(3),
     "minimax:4": lambda seed: minimax_mover(4),
     "minimax:6": lambda seed: minimax_mover(6),
 }
 """Name -> seed -> player."""
+
+COMPARED = ("first_legal", "random", "greedy", "minimax:2", "minimax:4", "minimax:6")
+"""Those compared if none are named; too slow for Kalamala."""
 
 
 def main(arguments: list[str]) -> int:
     """Print the points of every pair."""
     openings = int(arguments[0]) if arguments else 50
     game = parse_game(arguments[1] if len(arguments) > 1 else DEFAULT_GAME)
-    for weaker, stronger in combinations(PLAYERS, 2):
+    names = arguments[2:] or COMPARED
+    if unknown := set(names) - set(PLAYERS):
+        print(f"no player {', '.join(sorted(unknown))}; there are {', '.join(PLAYERS)}", file=sys.stderr)
+        return 2
+    for weaker, stronger in combinations(names, 2):
         won = points(game, PLAYERS[stronger], PLAYERS[weaker], openings)
         print(f"{game.name}: {stronger} scores {won:g} of {2 * openings} against {weaker}", flush=True)
     return 0

@@ -5,6 +5,10 @@ applies these moves to its own state, since a board alone does not show everythi
 for (may the seats still be swapped?  which positions were there before?).  The board of each message
 is the check: if it is not the board of our state, we play another game than the referee, and every
 further move would be a guess; the bot says so on standard error and gives up.
+
+A game may begin with an opening: moves that nobody was asked for, announced like all others before the
+first turn, or a position that takes their place.  All announcements but the last say OPP, whoever would be
+next; so until we are first asked for a move, OPP is believed.
 """
 
 import os
@@ -14,13 +18,16 @@ from typing import Any
 
 from protocol.codec import decode_referee_line, encode
 from protocol.errors import RemoteProtocolError
-from protocol.messages import SWAP_WORD, Change, End, Move, Next, Start, Swap
-from referee.games.base import MoveError, Side
-from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, AnyGame, parse_game
+from protocol.messages import OPENING_WORD, SWAP_WORD, Change, End, Move, Next, Start, Swap, Time
+from referee.games.base import MoveError, PositionError, Side
+from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE, AnyGame, parse_game
 from referee.games.spec import SpecError
 
 Choose = Callable[[AnyGame, Any], Any]
 """What makes one bot another: (game, state) -> one of the state's legal moves."""
+
+
+_POSITION = f"CHANGE;{OPENING_WORD};"
 
 
 class OutOfStepError(Exception):
@@ -30,11 +37,16 @@ class OutOfStepError(Exception):
 class Conversation:
     """One game as its bot hears it.  Does no input or output itself."""
 
-    def __init__(self, game: AnyGame, choose: Choose) -> None:
+    def __init__(self, game: AnyGame, choose: Choose, *, opening: bool = False) -> None:
+        """``opening``: one will be announced, so START alone gives nobody the turn."""
         self._game = game
         self._choose = choose
         self._state = game.initial_state()
         self._side: Side | None = None
+        self._opening = True
+        """Whether we have yet to be asked for a move, so that what we hear may be an opening."""
+        self._told = Next.OPPONENT if opening else None
+        """Who is next, as the referee said last; None if only the rules tell."""
         self.over = False
         """Whether the referee has said END."""
 
@@ -43,21 +55,45 @@ class Conversation:
 
         Raises OutOfStepError, or RemoteProtocolError for a line that no referee sends.
         """
-        message = decode_referee_line(line)
-        if isinstance(message, End):
-            self.over = True
-            return None
-        if isinstance(message, Start):
-            self._start(message)
+        if self._opening and line.startswith(_POSITION):
+            self._set_position(line.removeprefix(_POSITION))
         else:
-            self._follow(message)
-        return self._reply() if self._next() is Next.YOU else None
+            message = decode_referee_line(line)
+            if isinstance(message, End):
+                self.over = True
+                return None
+            if isinstance(message, Time):
+                return None  # no bot here makes use of it
+            if isinstance(message, Start):
+                self._start(message)
+            else:
+                self._follow(message)
+        asked = self._next() is Next.YOU and self._told is not Next.OPPONENT
+        return self._reply() if asked else None
 
     def _start(self, message: Start) -> None:
         seats = self._game.seats(self._state)
         if message.seat not in seats:
             raise OutOfStepError(f"no seat {message.seat!r} in {self._game.name}; there are {seats}")
         self._side = Side(seats.index(message.seat))
+        if self._told is Next.YOU and self._next() is not Next.YOU:
+            raise OutOfStepError(f"the opening said YOU, but after it {message.seat} is not next")
+
+    def _set_position(self, announced: str) -> None:
+        """Begin with a position: ``<position>;<YOU|OPP>``, where the position may hold semicolons."""
+        position, _, following = announced.rpartition(";")
+        # A board alone may not say who is to move; then the last field does.
+        for text in (position, *(f"{position};{seat}" for seat in self._game.seats(self._state))):
+            try:
+                self._state = self._game.parse_state(text)
+            except PositionError as error:
+                if text == position:
+                    raise OutOfStepError(f"cannot begin with {announced}: {error}") from error
+                continue
+            if following == self._next() or self._side is None:
+                break
+        if not self._believe(following):
+            raise OutOfStepError(f"{announced}: the last field should be {self._next()}")
 
     def _follow(self, message: Change) -> None:
         """Play a move that was told, and compare what is told with it."""
@@ -68,12 +104,25 @@ class Conversation:
             self._state = game.apply(state, move)
         except MoveError as error:
             raise OutOfStepError(f"move {message.move} cannot be played here: {error}") from error
-        board, following = game.board_text(self._state), self._next()
-        if (message.board, message.next) != (board, following):
+        board = game.board_text(self._state)
+        if message.board != board or not self._believe(message.next):
             raise OutOfStepError(
                 f"after move {message.move} of {game.name} the referee says {message.board};{message.next}, "
-                f"but it should be {board};{following}"
+                f"but it should be {board};{self._next()}"
             )
+
+    def _believe(self, following: str) -> bool:
+        """Take note of who is told to be next; False if that cannot be."""
+        expected = self._next()
+        if self._opening and expected is not Next.NOBODY:
+            # Before START we do not know which side is ours.
+            possible = [Next.YOU, Next.OPPONENT] if self._side is None else [expected, Next.OPPONENT]
+        else:
+            possible = [expected]
+        if following not in possible:
+            return False
+        self._told = Next(following)
+        return True
 
     def _next(self) -> Next:
         if self._game.outcome(self._state) is not None:
@@ -81,6 +130,7 @@ class Conversation:
         return Next.YOU if self._game.to_move(self._state) is self._side else Next.OPPONENT
 
     def _reply(self) -> str:
+        self._opening = False
         move = self._choose(self._game, self._state)
         if move == self._game.swap:
             # Only the opponent is told of a swap; any other move comes back to us as a CHANGE.
@@ -92,7 +142,8 @@ class Conversation:
 def run(choose: Choose) -> int:
     """Play one game on standard input and output; return the exit status."""
     try:
-        conversation = Conversation(parse_game(os.environ.get(GAME_VARIABLE, DEFAULT_GAME)), choose)
+        game = parse_game(os.environ.get(GAME_VARIABLE, DEFAULT_GAME))
+        conversation = Conversation(game, choose, opening=bool(os.environ.get(OPENING_VARIABLE)))
         for line in sys.stdin:
             reply = conversation.hear(line.removesuffix("\n"))
             if reply is not None:

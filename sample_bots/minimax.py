@@ -6,6 +6,8 @@ the replies that the opener's search sees.
 
 Time per move at manchester, measured in three games against itself (Python 3.11, one core): depth 4
 median 1 ms, longest 2 ms; depth 6 median 3 ms, longest 18 ms; depth 8 median 28 ms, longest 183 ms.
+CPU time per move at kalamala, after 4 random turns: depth 2 median 2 ms, longest 0.32 s (six games); depth 3
+median 24 ms, longest 0.72 s (two games).
 """
 
 import sys

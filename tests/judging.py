@@ -5,6 +5,7 @@ from typing import Any
 from referee.clock import TimeControl
 from referee.events import Event, InputClosed, LineReceived, Send, Sent, Taken, TimePassed
 from referee.games.catalog import parse_game
+from referee.games.opening import parse_opening
 from referee.match import Match
 from referee.results import MatchResult
 
@@ -22,8 +23,12 @@ class Judged:
         *,
         asleep: tuple[int, ...] = (),
         gone: tuple[int, ...] = (),
+        opening: str = "",
+        timed: tuple[bool, bool] = (False, False),
     ) -> None:
-        self.match: Match[Any, Any] = Match(parse_game(game), control, ("Ada", "Bob"))
+        rules = parse_game(game)
+        steps = parse_opening(rules, opening)
+        self.match: Match[Any, Any] = Match(rules, control, ("Ada", "Bob"), steps, timed)
         self.said: tuple[list[str], list[str]] = ([], [])
         self.order: list[Send] = []
         self.asleep = asleep
@@ -34,6 +39,10 @@ class Judged:
     def tell(self, event: Event) -> None:
         self.at = event.at
         self._carry_out(self.match.handle(event))
+
+    def tell_taken(self, player: int, at: float) -> None:
+        """A player that was asleep has taken its START."""
+        self.tell(Taken(player, at))
 
     def line(self, player: int, text: str, at: float | None = None) -> None:
         self.tell(LineReceived(player, self.at if at is None else at, text))

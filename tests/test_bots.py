@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from sample_bots.catalog import sample_bot_command
 from tournaments.bots import BotError, resolve_bot
 
+OR_A_COMMAND = ', or write the command that runs it, such as "node bot.js" or "java -cp . Bot"'
+
 
 def make_file(path: Path, text: str = "input()\n", *, executable: bool = False) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,8 +92,8 @@ def test_directory_with_one_executable(tmp_path: Path) -> None:
     [
         (["b.jar", "a.jar"], "holds several jar files, a.jar, b.jar: name the one to run"),
         (["run", "build"], "holds several executable files, build, run: name the one to run"),
-        (["-notes.txt"], "holds no bot: expected bot.py, one .jar file or one executable file in it"),
-        ([], "holds no bot: expected bot.py"),
+        (["-notes.txt"], "holds no bot: expected bot.toml, bot.py, one .jar file or one executable file"),
+        ([], "holds no bot: expected bot.toml, bot.py"),
     ],
 )
 def test_directory_without_one_bot(tmp_path: Path, names: list[str], complaint: str) -> None:
@@ -137,8 +139,11 @@ def test_executable_file(tmp_path: Path) -> None:
 
 def test_file_that_is_not_executable(tmp_path: Path) -> None:
     program = make_file(tmp_path / "engine")
-    assert refusal("engine", tmp_path) == f"{program} is not executable: chmod +x {program}"
-    assert refusal("./engine --fast", tmp_path) == f"{program} is not executable: chmod +x {program}"
+    assert refusal("engine", tmp_path) == f"{program} is not executable: chmod +x {program}{OR_A_COMMAND}"
+    assert (
+        refusal("./engine --fast", tmp_path)
+        == f"{program} is not executable: chmod +x {program}{OR_A_COMMAND}"
+    )
 
 
 def test_jar_file(tmp_path: Path, java: str) -> None:

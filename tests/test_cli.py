@@ -251,7 +251,9 @@ def test_play_verbose_goes_to_standard_error() -> None:
     done = kalarena(Path.cwd(), *arguments, "-v")
     assert done.returncode == 0
     game = one_object(done.stdout)
-    shown = done.stderr.splitlines()
+    shown = [line for line in done.stderr.splitlines() if " ms  " in line]
+    pictures = [line for line in done.stderr.splitlines() if " ms  " not in line]
+    assert sum("South (first player)" in line for line in pictures) == len(game["moves"])
     assert [line.rpartition("  ")[2] for line in shown] == [line["line"] for line in game["wire"]]
     arrows = {"to": "<-", "from": "->"}
     for text, line in zip(shown, game["wire"], strict=True):

@@ -12,6 +12,8 @@ from tournaments.config import MAX_BOTS, ConfigError, Ranking, Tournament, load_
 EXAMPLES = sorted((Path(tournaments.__file__).parent / "examples").glob("*.toml"))
 TWO_BOTS = 'bots = ["first_legal", "greedy"]\n'
 
+OR_A_COMMAND = ', or write the command that runs it, such as "node bot.js" or "java -cp . Bot"'
+
 
 def load(folder: Path, text: str) -> Tournament:
     return load_tournament(write_tournament(folder, text))
@@ -111,7 +113,8 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         ),
         (
             TWO_BOTS + "zzz = 2",
-            "zzz: unknown key; there are name, game, rounds, ranking, concurrency, time, bots",
+            "zzz: unknown key; there are name, game, rounds, openings, ranking, concurrency, own_core, "
+            "time, bots",
         ),
         # missing
         ("", "bots: is missing"),
@@ -132,7 +135,7 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         # games
         (
             TWO_BOTS + 'game = "kalha"',
-            "game: no game 'kalha'; did you mean 'kalah'?; there are manchester, bga, kalah "
+            "game: no game 'kalha'; did you mean 'kalah'?; there are manchester, bga, kalah, kalamala "
             "(`kalarena games` lists their options)",
         ),
     ],
@@ -255,7 +258,7 @@ def test_a_bot_that_is_not_executable(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o644)
     (found,) = complaints(tmp_path, 'bots = ["greedy", "bot.sh"]')
-    assert found == f"bots[2]: {program} is not executable: chmod +x {program}"
+    assert found == f"bots[2]: {program} is not executable: chmod +x {program}{OR_A_COMMAND}"
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,11 @@ LIMIT_S = 60
 
 
 @asynccontextmanager
-async def engine(scratch: Path, concurrency: int | None = None) -> AsyncIterator[Engine]:
+async def engine(
+    scratch: Path, concurrency: int | None = None, *, own_core: bool = False
+) -> AsyncIterator[Engine]:
     with trio.fail_after(LIMIT_S):
-        async with open_local_engine(scratch, concurrency) as opened:
+        async with open_local_engine(scratch, concurrency, own_core=own_core) as opened:
             yield opened
 
 
@@ -44,10 +46,10 @@ async def test_a_game_is_played_in_another_process(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_as_many_games_as_cores_have_a_core_each(tmp_path: Path) -> None:
+async def test_games_have_a_core_each_if_that_is_wanted(tmp_path: Path) -> None:
     cores = usable_cores()
     records = []
-    async with engine(tmp_path, len(cores)) as local, trio.open_nursery() as nursery:
+    async with engine(tmp_path, len(cores), own_core=True) as local, trio.open_nursery() as nursery:
 
         async def play(number: int) -> None:
             records.append(await local.play(job(honest(), honest(), key=str(number))))
@@ -59,8 +61,9 @@ async def test_as_many_games_as_cores_have_a_core_each(tmp_path: Path) -> None:
     assert {record.cores[0] for record in records} == set(cores)
 
 
-async def test_more_games_than_cores_share_them(tmp_path: Path) -> None:
-    async with engine(tmp_path, len(usable_cores()) + 1) as local:
+@pytest.mark.parametrize("own_core", [False, True])
+async def test_otherwise_or_with_too_many_games_they_share_cores(tmp_path: Path, own_core: bool) -> None:
+    async with engine(tmp_path, len(usable_cores()) + own_core, own_core=own_core) as local:
         record = await local.play(job(honest(), honest()))
     assert record.cores == usable_cores()
 

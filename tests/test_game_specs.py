@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from referee.games.catalog import GAMES, parse_game
 from referee.games.kalah import MAX_PITS, MAX_SEEDS, EndRule, Kalah
+from referee.games.kalamala import DEFAULT_CAP, MAX_CAP, Kalamala
 from referee.games.spec import SpecError, parse_spec
 
 
@@ -23,6 +24,12 @@ def rules(game: Kalah) -> tuple[Any, ...]:
         (game.pits, game.seeds),
         (game.pie, game.first_move_repeats, game.end.value, game.majority_end, game.empty_capture),
     )
+
+
+def kalamala(text: str) -> Kalamala:
+    game = parse_game(text)
+    assert isinstance(game, Kalamala)
+    return game
 
 
 # The rule book's table of presets (docs/rules.md): p,s; pie, first-move-repeats, end, majority-end,
@@ -70,6 +77,34 @@ def test_canonical_form(text: str, canonical: str) -> None:
     game = kalah(text)
     assert game.name == canonical
     assert kalah(canonical) == game
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical", "ko", "cap"),
+    [
+        ("kalamala", "kalamala", "superko", 600),
+        ("kalamala+ko=superko", "kalamala", "superko", 600),
+        ("kalamala+cap=600", "kalamala", "superko", 600),
+        ("kalamala+ko=basic", "kalamala+ko=basic", "basic", 600),
+        ("kalamala+ko=none+cap=600", "kalamala+ko=none", "none", 600),
+        ("kalamala+cap=1", "kalamala+cap=1", "superko", 1),
+        ("kalamala+cap=0300+ko=none", "kalamala+ko=none+cap=300", "none", 300),
+        ("  kalamala + cap = 5000\t", "kalamala+cap=5000", "superko", 5000),
+    ],
+)
+def test_kalamala_specs(text: str, canonical: str, ko: str, cap: int) -> None:
+    game = kalamala(text)
+    assert game.name == canonical
+    assert (game.ko.value, game.cap) == (ko, cap)
+    assert kalamala(canonical) == game
+
+
+def test_kalamala_in_the_catalog() -> None:
+    assert GAMES["kalamala"].board == ""
+    assert list(GAMES["kalamala"].options) == ["ko", "cap"]
+    assert GAMES["kalamala"].options["ko"][0] == "superko|basic|none, default superko"
+    assert GAMES["kalamala"].options["cap"][0] == f"1 to {MAX_CAP}, default {DEFAULT_CAP}"
+    assert "Daniel Sherlock and Salih Kadri" in GAMES["kalamala"].about
 
 
 @pytest.mark.parametrize("text", ["kalah(1,1)", f"kalah({MAX_PITS},{MAX_SEEDS})"])
@@ -137,7 +172,11 @@ def test_random_specs_keep_their_meaning(drawn: tuple[str, dict[str, str], tuple
     assert len(game.name) <= len("".join(text.split()))
 
 
-@given(st.text(st.sampled_from("kalahbg(),+=-0123456 e\u0663"), max_size=20) | st.text(max_size=12))
+@given(
+    st.text(st.sampled_from("kalahbg(),+=-0123456 e\u0663"), max_size=20)
+    | st.text(max_size=12)
+    | st.text(st.sampled_from("+kocap=123 none"), max_size=20).map("kalamala".__add__)
+)
 def test_any_text_is_a_game_or_a_spec_error(text: str) -> None:
     try:
         game = parse_game(text)
@@ -152,7 +191,11 @@ def test_any_text_is_a_game_or_a_spec_error(text: str) -> None:
         # no game of that name
         (
             "manchster",
-            ["no game 'manchster'", "did you mean 'manchester'?", "there are manchester, bga, kalah"],
+            [
+                "no game 'manchster'",
+                "did you mean 'manchester'?",
+                "there are manchester, bga, kalah, kalamala",
+            ],
         ),
         ("Manchester", ["no game 'Manchester'", "did you mean 'manchester'?"]),
         ("BGA+pie", ["no game 'BGA'", "did you mean 'bga'?"]),
@@ -190,6 +233,29 @@ def test_any_text_is_a_game_or_a_spec_error(text: str) -> None:
         (f"kalah({MAX_PITS + 1},4)", ["no such board"]),
         (f"kalah(6,{MAX_SEEDS + 1})", ["no such board"]),
         pytest.param(f"kalah({'9' * 5000},4)", ["no such board"], id="5000 nines"),
+        # Kalamala
+        ("Kalamala", ["no game 'Kalamala'", "did you mean 'kalamala'?"]),
+        ("kalamal", ["no game 'kalamal'", "did you mean 'kalamala'?"]),
+        ("kalamala(8,8)", ["the board of kalamala is always 8 x 8", "(8, 8)"]),
+        ("kalamala+ko", ["option ko takes superko, basic, none", "+ko=basic"]),
+        ("kalamala+ko=yes", ["option ko takes superko, basic, none"]),
+        ("kalamala+ko=SuperKo", ["option ko takes superko, basic, none"]),
+        ("kalamala+ko=", ["option ko takes superko, basic, none"]),
+        ("kalamala+cap", ["option cap takes a number", "+cap=600"]),
+        ("kalamala+cap=", ["option cap takes a number"]),
+        ("kalamala+cap=many", ["option cap takes a number"]),
+        ("kalamala+cap=-1", ["option cap takes a number"]),
+        ("kalamala+cap=1.5", ["option cap takes a number"]),
+        ("kalamala+cap=1e3", ["option cap takes a number"]),
+        ("kalamala+cap=\N{SUPERSCRIPT TWO}", ["option cap takes a number"]),
+        ("kalamala+cap=0", [f"option cap takes a number from 1 to {MAX_CAP}"]),
+        (f"kalamala+cap={MAX_CAP + 1}", [f"option cap takes a number from 1 to {MAX_CAP}"]),
+        pytest.param(f"kalamala+cap={'9' * 5000}", ["option cap takes a number"], id="cap of 5000 nines"),
+        ("kalamala+cap=3+cap=3", ["option 'cap' is given twice"]),
+        ("kalamala+pie", ["no option 'pie' for kalamala", "there are ko, cap"]),
+        ("kalamala+kos=none", ["no option 'kos' for kalamala", "did you mean 'ko'?"]),
+        ("kalamala+Cap=3", ["no option 'Cap' for kalamala", "did you mean 'cap'?"]),
+        ("kalah(6,4)+ko=none", ["no option 'ko' for kalah"]),
         # not even a spec in form
         ("", ["'' is no game", "expected NAME"]),
         ("   ", ["is no game"]),

@@ -36,12 +36,15 @@ VARIANTS: dict[str, list[str]] = {
         "kalah(30,2)+majority-end+empty-capture",
         "kalah(4,1)+pie+end=on-turn+empty-capture",
     ],
+    "kalamala": ["kalamala", "kalamala+ko=basic+cap=120", "kalamala+ko=none+cap=60", "kalamala+cap=1"],
 }
 """Spec texts for each name of GAMES."""
 
+KALAHS = ("manchester", "bga", "kalah")
+
 MORE_MOVES: dict[str, list[str]] = {
-    name: ["SWAP", "1", "2", "3", "4", "5", "6", "7", "8", "30", "31", "2147483647"]
-    for name in ("manchester", "bga", "kalah")
+    **{name: ["SWAP", "1", "2", "3", "4", "5", "6", "7", "8", "30", "31", "2147483647"] for name in KALAHS},
+    "kalamala": ["a1", "d4", "h8", "a1-x", "h8-x", "a1b2-c3d4", "a1b1-xx", "a1-h8", "d4-d5", "e3-f3"],
 }
 """Moves in form that need not be legal anywhere; the suite adds all that its playouts meet."""
 
@@ -68,6 +71,7 @@ PLAYOUTS = 12
 MOVES_TRIED = 60
 
 SPECS = [spec for specs in VARIANTS.values() for spec in specs]
+KALAH_SPECS = [spec for name in KALAHS for spec in VARIANTS[name]]
 every_variant = pytest.mark.parametrize("spec", SPECS)
 
 
@@ -276,7 +280,7 @@ def test_outcomes(spec: str) -> None:
             assert outcome.score[0] == outcome.score[1]
 
 
-@pytest.mark.parametrize("spec", [spec for name in ("manchester", "bga", "kalah") for spec in VARIANTS[name]])
+@pytest.mark.parametrize("spec", KALAH_SPECS)
 def test_kalah_conserves_its_seeds(spec: str) -> None:
     game = parse_game(spec)
     board = game.board_text(game.initial_state())
@@ -285,6 +289,27 @@ def test_kalah_conserves_its_seeds(spec: str) -> None:
         numbers = list(map(int, game.board_text(state).split(",")))
         assert min(numbers) >= 0
         assert sum(numbers) == total
+
+
+@pytest.mark.parametrize("spec", VARIANTS["kalamala"])
+def test_kalamala_only_loses_stones(spec: str) -> None:
+    game = parse_game(spec)
+    for state, move in playouts(spec):
+        if move is not None:
+            before, after = (game.board_text(s) for s in (state, game.apply(state, move)))
+            for stone, reserve in (("w", 72), ("b", 73)):
+                left = [board[:71].count(stone) + int(board[reserve]) for board in (before, after)]
+                assert 0 <= left[0] - left[1] <= move.count("x")
+
+
+def test_the_suite_meets_caps_and_regular_ends() -> None:
+    def reasons(specs: list[str]) -> set[str]:
+        outcomes = [parse_game(spec).outcome(state) for spec in specs for state in states_of(spec)]
+        return {outcome.reason for outcome in outcomes if outcome is not None}
+
+    assert reasons(KALAH_SPECS) == {"score"}
+    assert reasons(VARIANTS["kalamala"]) == {"score", "turn-cap"}
+    assert reasons(["kalamala+cap=1"]) == {"turn-cap"}
 
 
 def test_the_suite_meets_swaps_and_extra_turns() -> None:

@@ -37,7 +37,8 @@ class Rule:
 RULE_BOOK = ("protocol", "referee.games")
 JUDGE = (*RULE_BOOK, "referee.clock", "referee.errors", "referee.events", "referee.match", "referee.results",
          "referee.sentences", "referee.stderr")
-PROCESSES = (*JUDGE, "trio", "referee.bot", "referee.driver", "referee.play", "referee.watch")
+PROCESSES = (*JUDGE, "trio", "referee.bot", "referee.driver", "referee.orphans", "referee.play",
+             "referee.watch")
 PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.play", "referee.results",
            "referee.sentences")
 
@@ -60,6 +61,7 @@ RULES = (
     Rule("referee.bot",             PROCESSES),
     Rule("referee.driver",          PROCESSES),
     Rule("referee.play",            PROCESSES),
+    Rule("referee.orphans",         ()),
     Rule("referee.watch",           PROCESSES),
 
     # The bot a student starts from imports nothing of ours; the others may use the rules, not the referee.
@@ -84,9 +86,15 @@ RULES = (
     Rule("tournaments.directory",   ("tournaments.summary", "tournaments.tables")),
 
     # What a tournament file says.
-    Rule("tournaments.bots",        ("referee.games", "referee.results", "sample_bots.catalog")),
+    Rule("tournaments.complaints",  ("referee.games",)),
+    Rule("tournaments.manifest",    ("pydantic", "referee.games", "referee.results",
+                                     "tournaments.complaints")),
+    Rule("tournaments.bots",        ("referee.games", "referee.results", "referee.sentences",
+                                     "sample_bots.catalog", "tournaments.manifest")),
+    Rule("tournaments.openings",    ("referee.games",)),
     Rule("tournaments.config",      ("pydantic", "referee.clock", "referee.games", "referee.results",
-                                     "tournaments.bots")),
+                                     "tournaments.bots", "tournaments.complaints", "tournaments.manifest",
+                                     "tournaments.openings")),
 
     # Running it: an engine plays jobs and knows no tournament; the runner knows engines by their interface.
     Rule("tournaments.engines",     ("trio", "trio_parallel", *PLAYING, "tournaments.engines")),
@@ -94,7 +102,7 @@ RULES = (
                                      "tournaments.gamefiles", "tournaments.schedule", "tournaments.store")),
 
     # The command line may use everything but the referee's insides.
-    Rule("tournaments.cli",         ("click", "rich", "trio", *PLAYING, "tournaments")),
+    Rule("tournaments.cli",         ("protocol", "click", "rich", "trio", *PLAYING, "tournaments")),
 )
 # fmt: on
 

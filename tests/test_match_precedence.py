@@ -39,7 +39,7 @@ def outranks(first: Reason, second: Reason) -> bool:
 
 
 def test_every_fault_has_its_place() -> None:
-    assert set(PRECEDENCE) == set(Reason) - {Reason.SCORE}
+    assert set(PRECEDENCE) == set(Reason) - {Reason.SCORE, Reason.TURN_CAP}
     assert len(set(PRECEDENCE)) == len(PRECEDENCE)
 
 

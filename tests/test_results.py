@@ -63,6 +63,7 @@ RECORDS = st.builds(
     stderr=st.tuples(TEXTS, TEXTS),
     exit_status=st.tuples(STATUSES, STATUSES),
     started_at=TEXTS,
+    opening=TEXTS,
     duration_us=MICROS,
     host=TEXTS,
     versions=st.dictionaries(TEXTS, TEXTS, max_size=2),
@@ -177,7 +178,7 @@ CONTRACT = {
 ADDED = {
     "cores",
     *("fault", "facts", "time_control", "stderr", "exit_status", "started_at"),
-    *("duration_ms", "host", "versions", "key", "schema", "note"),
+    *("duration_ms", "host", "versions", "key", "schema", "note", "opening"),
 }
 
 

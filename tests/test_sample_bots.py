@@ -255,7 +255,6 @@ START_BOARD_AFTER_1 = "3,3,3,0,0,4,4,1"
     ("lines", "complaint"),
     [
         (["START;North", "CHANGE;1;3,3,3,0,0,4,4,2;YOU"], "but it should be 3,3,3,0,0,4,4,1;YOU"),
-        (["START;North", f"CHANGE;1;{START_BOARD_AFTER_1};OPP"], "but it should be"),
         (["START;North", f"CHANGE;1;{START_BOARD_AFTER_1};END"], "but it should be"),
         (["START;North", f"CHANGE;7;{START_BOARD_AFTER_1};YOU"], "cannot be played here"),
         (["START;North", f"CHANGE;SWAP;{START_BOARD_AFTER_1};YOU"], "cannot be played here"),

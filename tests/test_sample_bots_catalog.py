@@ -20,7 +20,7 @@ def test_catalog_names() -> None:
 
 def test_catalog_commands() -> None:
     for spec, arguments in {
-        "first_legal": [],
+        "first_legal": ["first_legal"],
         "random": ["random_bot"],
         "random:0": ["random_bot", "0"],
         "random:0017": ["random_bot", "17"],

@@ -10,8 +10,8 @@ from referee.games.base import Side
 from referee.games.catalog import GAMES, AnyGame, parse_game
 from referee.games.kalah import SWAP, Kalah
 from referee.games.spec import SpecError
-from sample_bots import greedy
-from sample_bots.compare import PLAYERS, first_legal, main, play, points
+from sample_bots import first_move, greedy
+from sample_bots.compare import COMPARED, PLAYERS, main, play, points
 from sample_bots.evaluation import EVALUATIONS, evaluation_of, no_opinion, store_difference
 from sample_bots.minimax import minimax_mover
 from sample_bots.random_bot import random_mover
@@ -171,8 +171,8 @@ def test_random_without_a_seed_differs_from_run_to_run() -> None:
 def test_first_legal_in_this_process() -> None:
     game = parse_game("manchester")
     after_opening = game.apply(game.initial_state(), 1)
-    assert first_legal(game, after_opening) == 1
-    assert first_legal(game, game.apply(after_opening, SWAP)) == 1
+    assert first_move.choose(game, after_opening) == 1
+    assert first_move.choose(game, game.apply(after_opening, SWAP)) == 1
 
 
 # Measured at manchester with 100 openings (sample_bots/README.md): 198, 192 and 175 of 200.
@@ -199,5 +199,5 @@ def test_compare_prints_every_pair(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["1", "kalah(3,2)+pie"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.count("\n") == len(PLAYERS) * (len(PLAYERS) - 1) // 2
+    assert out.count("\n") == len(COMPARED) * (len(COMPARED) - 1) // 2
     assert "kalah(3,2)+pie: greedy scores" in out

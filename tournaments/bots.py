@@ -4,12 +4,25 @@ import hashlib
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
-from referee.games.spec import did_you_mean
+from referee.games.spec import did_you_mean, parse_spec
 from referee.results import Player
+from referee.sentences import visible
 from sample_bots.catalog import SAMPLE_BOTS, BadOptionError, sample_bot_command, sample_bot_files
+from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
+
+BUILD_LIMIT_S = 120.0
+"""A build command may take this long; a Java or C++ bot of a course compiles in seconds."""
+BUILD_LINES_SHOWN = 5
+
+SAMPLE_BOTS_CAN = ("openings",)
+"""Capabilities of the sample bots; none of them would make use of TIME lines."""
+
+NO_PROGRAMS = {".class", ".java", ".c", ".cpp", ".h", ".rs", ".go", ".js", ".txt", ".md", ".toml", ".json"}
+"""What is no program by itself, whatever a file system says (WSL and VFAT call every file executable)."""
 
 MAX_FILES = 10_000
 """Documented bound on the files of a bot's directory; its digest reads them all."""
@@ -22,10 +35,11 @@ class BotError(ValueError):
     """A text that names no bot that could be started; the message says what was looked for."""
 
 
-def resolve_bot(text: str, base: Path, name: str | None = None) -> Player:
+def resolve_bot(text: str, base: Path, name: str | None = None, game: str | None = None) -> Player:
     """The player that a text names: a sample bot, a directory, a file, or a command line.
 
-    Relative paths are taken from ``base``.  Raises BotError.
+    Relative paths are taken from ``base``.  With ``game``, a spec text, a bot that says that it does
+    not play it is refused, and one that is still to be built is built.  Raises BotError.
     """
     if not text.strip():
         raise BotError("an empty text names no bot")
@@ -36,11 +50,11 @@ def resolve_bot(text: str, base: Path, name: str | None = None) -> Player:
     except BadOptionError as error:
         raise BotError(str(error)) from error
     if command is not None:
-        return Player(name or text, tuple(command), str(base.resolve()), _digest(sample_bot_files(), None))
+        digest = _digest(sample_bot_files(), None, text)
+        return Player(name or text, tuple(command), str(base.resolve()), digest, SAMPLE_BOTS_CAN)
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
-        file = _entry_point(path)
-        return Player(name or path.name, _file_command(file), str(path), _directory_digest(path))
+        return _directory_bot(path, name, game)
     if path is not None:
         return Player(name or path.stem, _file_command(path), str(path.parent), _digest([path], path.parent))
     return _command_line(text, base, name)
@@ -55,6 +69,85 @@ def _existing_path(base: Path, text: str) -> Path | None:
         return None
 
 
+def _directory_bot(directory: Path, name: str | None, game: str | None) -> Player:
+    """The bot of a directory: as its manifest says, else found by what lies there."""
+    try:
+        manifest = load_manifest(directory)
+    except ManifestError as error:
+        raise BotError(str(error)) from error
+    if manifest is None:
+        file = _entry_point(directory)
+        command = _file_command(file)
+        how = f"no {MANIFEST_FILE}; {file.name} was found and is run as: {shlex.join(command)}"
+        return Player(name or directory.name, command, str(directory), _directory_digest(directory), (), how)
+    if game is not None:
+        family = parse_spec(game).name
+        if manifest.games is not None and family not in manifest.games:
+            raise BotError(
+                f"{directory} does not play {family}: its {MANIFEST_FILE} says games = {manifest.games}"
+            )
+        if manifest.build is not None and _needs_build(directory, manifest.command):
+            _build(directory, manifest.build)
+    return Player(
+        name or manifest.name or directory.name,
+        _manifest_command(directory, manifest.command, built=game is not None or manifest.build is None),
+        str(directory),
+        _directory_digest(directory),
+        tuple(sorted(set(manifest.capabilities))),
+        f"as its {MANIFEST_FILE} says",
+    )
+
+
+def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tuple[str, ...]:
+    program = words[0]
+    if os.sep in program:
+        path = Path(os.path.abspath(directory / program))  # noqa: PTH100 - keeps links as they are
+        if built and not _is_file(path):
+            raise BotError(
+                f"{directory}: its {MANIFEST_FILE} names the program {program}, which is not there"
+            )
+        if built and not os.access(path, os.X_OK):
+            raise BotError(f"{path} is not executable: chmod +x {path}")
+        return (str(path), *words[1:])
+    # `python` and `python3` are the interpreter that we run with: another may be a slow shim, or not there.
+    found = sys.executable if program in ("python", "python3") else shutil.which(program)
+    if found is None:
+        raise BotError(
+            f"{directory}: its {MANIFEST_FILE} names the program {program!r}, which is not on PATH"
+        )
+    return (os.path.abspath(found), *words[1:])  # noqa: PTH100
+
+
+def _needs_build(directory: Path, words: list[str]) -> bool:
+    """Whether something that the command names is not there yet: its program, a jar, or Java's main class."""
+    wanted = [word for word in words if os.sep in word.rstrip(os.sep) or word.endswith(".jar")]
+    if Path(words[0]).name == "java" and "-jar" not in words and len(words) > 1:
+        wanted.append(f"{words[-1]}.class")
+    return any(not (directory / word).exists() for word in wanted)
+
+
+def _build(directory: Path, command: list[str]) -> None:
+    """Run a bot's build command.  Raises BotError with the end of what it printed."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=BUILD_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BotError(f"{directory}: its build command {shlex.join(command)!r} failed: {error}") from error
+    if done.returncode != 0:
+        end = done.stdout.decode("utf-8", "backslashreplace").strip().splitlines()[-BUILD_LINES_SHOWN:]
+        raise BotError(
+            f"{directory}: its build command {shlex.join(command)!r} ended with exit status "
+            f"{done.returncode}: {' | '.join(map(visible, end))}"
+        )
+
+
 def _entry_point(directory: Path) -> Path:
     """What to run in a bot's directory: bot.py, else its one jar, else its one executable file."""
     script = directory / "bot.py"
@@ -63,22 +156,32 @@ def _entry_point(directory: Path) -> Path:
     files = sorted(path for path in directory.iterdir() if _is_file(path) and not path.name.startswith("."))
     for kind, found in (
         ("jar files", [path for path in files if path.suffix == ".jar"]),
-        ("executable files", [path for path in files if os.access(path, os.X_OK)]),
+        ("executable files", [path for path in files if _is_program(path)]),
     ):
         if len(found) == 1:
             return found[0]
         if found:
             names = ", ".join(path.name for path in found)
             raise BotError(f"{directory} holds several {kind}, {names}: name the one to run")
-    raise BotError(f"{directory} holds no bot: expected bot.py, one .jar file or one executable file in it")
+    raise BotError(
+        f"{directory} holds no bot: expected {MANIFEST_FILE}, bot.py, one .jar file or one executable file"
+    )
+
+
+def _is_program(path: Path) -> bool:
+    """Whether a file is executable, and not only because its file system says so of every file."""
+    return os.access(path, os.X_OK) and path.suffix not in NO_PROGRAMS
 
 
 def _file_command(path: Path) -> tuple[str, ...]:
     """How to run a file."""
     if not os.access(path, os.R_OK):
         raise BotError(f"{path} cannot be read")
-    # bot.py runs with our own interpreter even if it is executable: `env python3` may be a slow shim.
-    if path.suffix == ".py" and (path.name == "bot.py" or not os.access(path, os.X_OK)):
+    # bot.py runs with our own interpreter even if it is executable: `env python3` may be a slow shim.  So
+    # does a script that names no interpreter: on some file systems every file is executable.
+    if path.suffix == ".py" and (
+        path.name == "bot.py" or not os.access(path, os.X_OK) or not _has_shebang(path)
+    ):
         return (sys.executable, str(path))
     if path.suffix == ".jar":
         java = shutil.which("java")
@@ -86,8 +189,20 @@ def _file_command(path: Path) -> tuple[str, ...]:
             raise BotError(f"{path} needs java, which is not on PATH")
         return (java, "-jar", str(path))
     if not os.access(path, os.X_OK):
-        raise BotError(f"{path} is not executable: chmod +x {path}")
+        raise BotError(_not_executable(path))
     return (str(path),)
+
+
+def _has_shebang(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _not_executable(path: Path) -> str:
+    return (
+        f"{path} is not executable: chmod +x {path}, or write the command that runs it, "
+        'such as "node bot.js" or "java -cp . Bot"'
+    )
 
 
 def _command_line(text: str, base: Path, name: str | None) -> Player:
@@ -101,7 +216,7 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
         existing = _existing_path(base, program) and Path(program).expanduser()
         found = os.path.abspath(base / existing) if existing else None  # noqa: PTH100
         if found and (not _is_file(Path(found)) or not os.access(found, os.X_OK)):
-            raise BotError(f"{found} is not executable: chmod +x {found}")
+            raise BotError(_not_executable(Path(found)))
     else:
         on_path = shutil.which(program)
         found = on_path and os.path.abspath(on_path)  # noqa: PTH100 - PATH may hold relative folders
@@ -116,7 +231,13 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
     if os.sep in program:
         files.append(Path(found))
     own_name = files[0].stem if files else Path(program).name
-    return Player(name or own_name, (found, *words[1:]), str(base.resolve()), _digest(files, None))
+    for word in words[1:]:
+        folder = _existing_path(base, word)
+        if folder is not None and folder.is_dir():  # a class path, for example
+            files += [
+                path for kind in ("*.class", "*.jar") for path in sorted(folder.rglob(kind))[:MAX_FILES]
+            ]
+    return Player(name or own_name, (found, *words[1:]), str(base.resolve()), _digest(files, None, text))
 
 
 def _shorten(text: str, limit: int = 80) -> str:
@@ -141,9 +262,9 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _digest(files: list[Path], root: Path | None) -> str:
-    """SHA-256 over the files' names (below ``root``, if given) and contents."""
-    total = hashlib.sha256()
+def _digest(files: list[Path], root: Path | None, text: str = "") -> str:
+    """SHA-256 over a text and the files' names (below ``root``, if given) and contents."""
+    total = hashlib.sha256(f"{text}\0".encode("utf-8", "surrogatepass") if text else b"")
     for path in files:
         name = str(path.relative_to(root)) if root else path.name
         try:

@@ -19,9 +19,12 @@ from pydantic import (
 
 from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_SETUP_S, DEFAULT_START_S, TimeControl
 from referee.games.catalog import DEFAULT_GAME, parse_game
-from referee.games.spec import did_you_mean
+from referee.games.opening import OpeningError
 from referee.results import Player
-from tournaments.bots import resolve_bot
+from tournaments.bots import BotError, resolve_bot
+from tournaments.complaints import render
+from tournaments.manifest import MANIFEST_FILE
+from tournaments.openings import MAX_OPENING_PLIES, random_openings, read_openings
 
 MAX_BOTS = 1000
 """Documented bound: a round robin of more is half a million games a round."""
@@ -99,7 +102,33 @@ def _bot_entry(value: Any) -> Any:
 
 def _ranking(value: Any) -> Any:
     # strict mode takes no TOML string for an enumeration
-    return Ranking(value) if isinstance(value, str) and value in list(Ranking) else value
+    if value not in list(Ranking):
+        raise ValueError(f"must be one of {', '.join(Ranking)}, not {value!r}")
+    return Ranking(value)
+
+
+class RandomOpenings(_Model):
+    """``openings.random``: another opening for each round, found by playing random moves."""
+
+    plies: int = Field(ge=1, le=MAX_OPENING_PLIES)
+    seed: int
+
+
+class Openings(_Model):
+    """``openings``: the path of a file (from the tournament file's folder), or a table with one of these."""
+
+    file: str | None = None
+    random: RandomOpenings | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "Openings":
+        if (self.file is None) == (self.random is None):
+            raise ValueError("takes either file or random")
+        return self
+
+
+def _openings(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str) else value
 
 
 class TournamentFile(_Model):
@@ -107,9 +136,11 @@ class TournamentFile(_Model):
 
     name: str | None = Field(None, min_length=1, max_length=200)
     game: str = DEFAULT_GAME
-    rounds: int = Field(1, ge=1, le=MAX_ROUNDS)
+    rounds: int | None = Field(None, ge=1, le=MAX_ROUNDS)
+    openings: Annotated[Openings | None, BeforeValidator(_openings)] = None
     ranking: Annotated[Ranking, BeforeValidator(_ranking)] = Ranking.POINTS
     concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY)
+    own_core: bool = False
     time: TimeTable = TimeTable()
     bots: list[Annotated[BotEntry, BeforeValidator(_bot_entry)]] = Field(min_length=2, max_length=MAX_BOTS)
 
@@ -133,6 +164,16 @@ class Tournament(BaseModel):
     bots: tuple[Player, ...]
     concurrency: int | None = None
     """Games at a time; None is one per core."""
+    own_core: bool = False
+    """Whether each game has a core of its own."""
+    openings: tuple[str, ...] = ()
+    """Openings, one for each round, and over again; none for the game's own start."""
+    openings_source: str = ""
+    """Where they are from, as far as results can be compared only with the same."""
+
+    def opening(self, round_number: int) -> str:
+        """The opening of a round: every pair plays it twice, from both sides."""
+        return self.openings[(round_number - 1) % len(self.openings)] if self.openings else ""
 
     @property
     def names(self) -> list[str]:
@@ -147,6 +188,8 @@ class Tournament(BaseModel):
         return {
             "game": self.game,
             "time control": str(self.control),
+            "setup_s": self.control.setup_s,
+            "openings": self.openings_source,
             "bots": {bot.name: bot.digest for bot in self.bots},
         }
 
@@ -170,7 +213,7 @@ def load_tournament(path: Path) -> Tournament:
     try:
         file = TournamentFile.model_validate(data, context=path.parent)
     except ValidationError as error:
-        raise ConfigError(_lines(path, [_render(item) for item in error.errors()])) from error
+        raise ConfigError(_lines(path, [render(item, _known_keys) for item in error.errors()])) from error
     return _build(path, file)
 
 
@@ -178,7 +221,11 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
     problems = []
     bots: list[Player] = []
     for number, entry in enumerate(file.bots, 1):
-        bot = resolve_bot(entry.bot, path.parent, entry.name)
+        try:
+            bot = resolve_bot(entry.bot, path.parent, entry.name, game=file.game)
+        except BotError as error:
+            problems.append(f"bots[{number}]: {error}")
+            continue
         if not _NAME.fullmatch(bot.name):
             problems.append(
                 f"bots[{number}]: {bot.name!r} cannot be the name of a bot: give it one, as in "
@@ -191,17 +238,48 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
                 'another, as in {bot = "...", name = "..."}'
             )
         bots.append(bot)
+    rounds = file.rounds or 1
+    openings: tuple[str, ...] = ()
+    source = ""
+    if file.openings is not None:
+        try:
+            openings, source = _load_openings(path.parent, file.openings, file.game, file.rounds)
+        except OpeningError as error:
+            problems.append(f"openings: {error}")
+        rounds = file.rounds or max(1, len(openings))
+        problems += [
+            f"bots[{number}]: {bot.name} cannot take openings: it does not declare "
+            f'capabilities = ["openings"] in its {MANIFEST_FILE}'
+            for number, bot in enumerate(bots, 1)
+            if "openings" not in bot.capabilities
+        ]
     if problems:
         raise ConfigError(_lines(path, problems))
     return Tournament(
         name=file.name or path.stem,
         game=file.game,
-        rounds=file.rounds,
+        rounds=rounds,
+        openings=openings,
+        openings_source=source,
         ranking=file.ranking,
         control=file.time.control(),
         bots=tuple(bots),
         concurrency=file.concurrency,
+        own_core=file.own_core,
     )
+
+
+def _load_openings(
+    folder: Path, openings: Openings, game: str, rounds: int | None
+) -> tuple[tuple[str, ...], str]:
+    """The openings and their source.  Raises OpeningError."""
+    rules = parse_game(game)
+    if openings.random is not None:
+        plies, seed = openings.random.plies, openings.random.seed
+        return random_openings(rules, plies, seed, rounds or 1), f"random, {plies} plies, seed {seed}"
+    assert openings.file is not None  # the table has one of the two
+    texts = read_openings(rules, folder / openings.file)
+    return texts, "; ".join(texts)
 
 
 def _lines(path: Path, problems: list[str]) -> str:
@@ -215,40 +293,3 @@ def _known_keys(location: tuple[Any, ...]) -> list[str]:
     if location[0] == "bots" and len(location) > 1:
         return list(BotEntry.model_fields)
     return list(TournamentFile.model_fields)
-
-
-def _render(item: Any) -> str:
-    """One of pydantic's errors as a line for people."""
-    location: tuple[Any, ...] = item["loc"]
-    where = ""
-    for part in location:
-        where += f"[{part + 1}]" if isinstance(part, int) else ("." if where else "") + str(part)
-    context = item.get("ctx", {})
-    given = _shown(item["input"])
-    match item["type"]:
-        case "extra_forbidden":
-            known = _known_keys(location)
-            hint = did_you_mean(str(location[-1]), known) or f"; there are {', '.join(known)}"
-            return f"{where}: unknown key{hint}"
-        case "missing":
-            return f"{where}: is missing"
-        case "enum" | "is_instance_of":
-            return f"{where}: must be one of {', '.join(Ranking)}, not {given}"
-        case "value_error":
-            return f"{where.removesuffix('.bot')}: {context['error']}"
-        case "too_short":
-            return f"{where}: needs at least {context['min_length']} bots"
-        case "too_long":
-            return f"{where}: at most {context['max_length']} bots, not {context['actual_length']}"
-        case "string_too_short" | "string_too_long":
-            return f"{where}: must be a text of 1 to 200 characters"
-        case "model_type" | "dict_type":
-            return f"{where}: must be a table of keys, not {given}"
-    message = item["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    return f"{where}: must be {message}, not {given}"
-
-
-def _shown(value: Any, limit: int = 60) -> str:
-    """A value of the file, cut if it is long."""
-    text = repr(value)
-    return text if len(text) <= limit else text[:limit] + "..."

@@ -122,7 +122,8 @@ async def _play(
 ) -> GameRecord | None:
     """Play a pairing, again if our side fails; None if it failed every time."""
     players = (tournament.bots[pairing.first], tournament.bots[pairing.second])
-    job = Job(pairing.key, tournament.game, players, tournament.control)
+    opening = tournament.opening(pairing.round)
+    job = Job(pairing.key, tournament.game, players, tournament.control, opening=opening)
     failures = []
     for _ in range(MAX_ATTEMPTS):
         try:

@@ -282,6 +282,8 @@ def _explain(error: DatabaseError) -> str:
         return f"this file is no results store ({text})"
     if "malformed" in text:
         return f"this file is damaged ({text})"
+    if "disk I/O error" in text:
+        return f"the file cannot be written: is the disk full, or damaged? ({text})"
     if "readonly" in text or "unable to open" in text:
         return f"the file cannot be written here ({text})"
     return text

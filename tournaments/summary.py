@@ -74,8 +74,8 @@ class Summary:
         }
         return tables.to_json(self.table, self.ranking, about)
 
-    def render(self, form: str) -> str:
-        """The table as one of ``tables.FORMATS``."""
+    def render(self, form: str, width: int | None = None) -> str:
+        """The table as one of ``tables.FORMATS``; ``width`` is the terminal's, for text."""
         match form:
             case "csv":
                 return tables.to_csv(self.table, self.ranking).rstrip("\n")
@@ -84,5 +84,5 @@ class Summary:
             case "html":
                 return tables.to_html(self.name, self.about, self.table, self.games, self.ranking)
             case "text":
-                return tables.to_text(self.name, self.about, self.table, self.ranking)
+                return tables.to_text(self.name, self.about, self.table, self.ranking, width)
         raise ValueError(f"no format {form!r}; there are {', '.join(tables.FORMATS)}")

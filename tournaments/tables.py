@@ -10,6 +10,9 @@ from typing import Any
 from referee.sentences import visible
 from tournaments.standings import GameSummary, Standing, Versus
 
+OPEN_FAULTS = 20
+"""More faults than this are shown folded, bot by bot."""
+
 FORMATS = ("text", "csv", "json", "html")
 
 
@@ -39,15 +42,26 @@ def cross(versus: Versus | None) -> str:
     return f"{number(versus.points)}/{versus.games}" if versus.games else ""
 
 
-def to_text(title: str, about: str, table: Sequence[Standing], ranking: str) -> str:
-    """Standings and cross table in one, for a terminal: column n is the record against the n-th line."""
+def to_text(title: str, about: str, table: Sequence[Standing], ranking: str, width: int | None = None) -> str:
+    """Standings and cross table in one, for a terminal: column n is the record against the n-th line.
+
+    With a ``width`` that this does not fit into, the standings alone.
+    """
+    text = _text_table(title, about, table, ranking, crossed=True)
+    if width is not None and max(map(len, text.split("\n")[2:])) > width:
+        text = _text_table(title, about, table, ranking, crossed=False)
+        text += "\n\n(the cross table is too wide for this terminal: see the report)"
+    return text
+
+
+def _text_table(title: str, about: str, table: Sequence[Standing], ranking: str, *, crossed: bool) -> str:
     head, rows = columns(table, ranking)
-    heads = ["#", *(cell.replace("_", " ") for cell in head)] + [
-        str(place) for place in range(1, len(table) + 1)
-    ]
+    against = table if crossed else []
+    heads = ["#", *(cell.replace("_", " ") for cell in head)]
+    heads += [str(place) for place in range(1, len(against) + 1)]
     lines = [heads]
     for place, (line, row) in enumerate(zip(table, rows, strict=True), 1):
-        cells = [cross(line.versus.get(other.name)) for other in table]
+        cells = [cross(line.versus.get(other.name)) for other in against]
         lines.append([str(place), *row, *cells])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     name = heads.index("name")
@@ -132,17 +146,33 @@ def json_text(value: Any) -> str:
 
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8886; --head: #8882; --fault: #b30000; }
-@media (prefers-color-scheme: dark) { :root { --fault: #ff8a80; } }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
-h1 { margin-bottom: 0; } .about { margin-top: .2rem; opacity: .75; }
+:root { color-scheme: light dark; --line: #8886; --head: #eee; --page: #fff; --fault: #b30000; }
+@media (prefers-color-scheme: dark) {
+  :root { --head: #222; --page: #121212; --fault: #ff8a80; }
+}
+body { font: 16px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
+  background: var(--page); }
+h1 { margin-bottom: 0; overflow-wrap: anywhere; } h2 { margin: 2rem 0 .5rem; }
+.about { margin-top: .2rem; opacity: .75; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5rem 0 2rem; }
-th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: right; white-space: nowrap; }
-thead th { background: var(--head); } th.name, td.text { text-align: left; }
-td.self { background: var(--head); } td.detail { white-space: normal; text-align: left; min-width: 20rem; }
+table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; }
+th, td { border: solid var(--line); border-width: 0 1px 1px 0; padding: .25rem .5rem; text-align: right;
+  white-space: nowrap; }
+th:first-child, td:first-child { border-left-width: 1px; }
+thead th { border-top-width: 1px; background: var(--head); }
+th.name, thead th.name, td.text, thead th.text { text-align: left; }
+th.name { position: sticky; left: 0; background: var(--page); }
+thead th.name { background: var(--head); }
+td.self { background: var(--head); }
+td.detail { white-space: normal; text-align: left; min-width: 14rem; overflow-wrap: anywhere; }
 .fault { color: var(--fault); }
-@media print { body { margin: 0; max-width: none; } }
+summary { cursor: pointer; margin: .3rem 0; }
+@media (max-width: 40rem) {
+  body { font-size: 14px; margin: 1rem auto; }
+  th, td { padding: .2rem .35rem; }
+  th.name { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; }
+}
+@media print { body { margin: 0; max-width: none; } .wide { overflow: visible; } }
 """
 
 
@@ -169,7 +199,10 @@ def to_html(
 
 def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]], name_column: int) -> str:
     out = ["<div class=wide><table><thead><tr>"]
-    out += [f"<th>{html.escape(cell.replace('_', ' '))}</th>" for cell in head]
+    out += [
+        f"<th{' class=name' if index == name_column else ''}>{html.escape(cell.replace('_', ' '))}</th>"
+        for index, cell in enumerate(head)
+    ]
     out.append("</tr></thead><tbody>")
     for row in rows:
         out.append("<tr>")
@@ -181,7 +214,7 @@ def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]], name_column:
 
 
 def _cross_table(table: Sequence[Standing]) -> str:
-    out = ["<div class=wide><table><thead><tr><th>#</th><th>name</th>"]
+    out = ["<div class=wide><table><thead><tr><th>#</th><th class=name>name</th>"]
     out += [f'<th title="{html.escape(line.name)}">{place}</th>' for place, line in enumerate(table, 1)]
     out.append("<th>points</th></tr></thead><tbody>")
     for place, line in enumerate(table, 1):
@@ -198,17 +231,28 @@ def _cross_table(table: Sequence[Standing]) -> str:
 
 
 def _faults(games: Sequence[GameSummary]) -> str:
-    faults = [game for game in games if game.fault is not None]
-    if not faults:
+    """The games that were lost by a fault, by the bot that lost them."""
+    by_bot: dict[str, list[GameSummary]] = {}
+    for game in games:
+        if game.fault is not None and game.winner is not None:
+            by_bot.setdefault((game.first, game.second)[1 - game.winner], []).append(game)
+    if not by_bot:
         return "<h2>Faults</h2><p>No game was lost by a fault.</p>"
-    out = [
-        "<h2>Faults</h2><div class=wide><table>"
-        "<thead><tr><th>game</th><th>reason</th><th>what happened</th></tr></thead><tbody>"
-    ]
-    for game in faults:
-        link = f'<a href="games/{html.escape(game.key)}/wire.txt">{html.escape(game.key)}</a>'
+    out = ["<h2>Faults</h2>"]
+    few = sum(map(len, by_bot.values())) <= OPEN_FAULTS
+    for bot, lost in sorted(by_bot.items()):
         out.append(
-            f'<tr><td class="text">{link}</td><td class="text fault">{game.reason}</td>'
-            f'<td class="detail">{html.escape(game.detail)}</td></tr>'
+            f"<details{' open' if few else ''}><summary><b>{html.escape(bot)}</b>: {len(lost)}</summary>"
         )
-    return "".join(out) + "</tbody></table></div>"
+        out.append(
+            "<div class=wide><table><thead><tr><th class=text>game</th><th class=text>reason</th>"
+            "<th class=text>what happened</th></tr></thead><tbody>"
+        )
+        for game in lost:
+            link = f'<a href="games/{html.escape(game.key)}/wire.txt">{html.escape(game.key)}</a>'
+            out.append(
+                f'<tr><td class="text">{link}</td><td class="text fault">{game.reason}</td>'
+                f'<td class="detail">{html.escape(game.detail)}</td></tr>'
+            )
+        out.append("</tbody></table></div></details>")
+    return "".join(out)

@@ -32,6 +32,10 @@ class Outcome:
     """None is a draw."""
     score: tuple[int, int]
     """What decided it (seeds, stones), of FIRST and of SECOND."""
+    reason: str = "score"
+    """``score`` for a regular end, ``turn-cap`` where a house rule ended a game that might have gone on."""
+    detail: str = ""
+    """What ended it, for people, where the score does not say it all."""
 
 
 class MoveError(ValueError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from referee.games import kalah_spec
+from referee.games import kalah_spec, kalamala_spec
 from referee.games.base import Game
 from referee.games.spec import Spec, SpecError, did_you_mean, parse_spec
 
@@ -37,10 +37,22 @@ def _kalah_entry(preset: kalah_spec.Preset) -> Entry:
     return Entry(preset.about, f"(PITS,SEEDS), {board}", options, kalah_spec.build)
 
 
-GAMES: dict[str, Entry] = {name: _kalah_entry(preset) for name, preset in kalah_spec.PRESETS.items()}
+def _kalamala_entry() -> Entry:
+    options = {key: (values, about) for key, values, about in kalamala_spec.OPTIONS}
+    return Entry(kalamala_spec.ABOUT, "", options, kalamala_spec.build)
+
+
+GAMES: dict[str, Entry] = {
+    **{name: _kalah_entry(preset) for name, preset in kalah_spec.PRESETS.items()},
+    kalamala_spec.NAME: _kalamala_entry(),
+}
 
 DEFAULT_GAME = "manchester"
 """What is played when nobody says: the game of the course whose protocol this is."""
+
+OPENING_VARIABLE = "KALARENA_OPENING"
+"""Environment variable with the number of CHANGE lines that announce an opening, if the game has one: then
+START gives no turn."""
 
 GAME_VARIABLE = "KALARENA_GAME"
 """Environment variable that tells a bot the game's spec text; the protocol itself does not say it."""

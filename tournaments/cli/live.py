@@ -25,6 +25,10 @@ from tournaments.tables import columns
 
 LATEST_FAULTS = 3
 REFRESH_PER_SECOND = 4
+FRAME_LINES = 6
+"""Lines of the terminal that the table's frame and the progress bar take."""
+NARROW = 75
+"""Columns below which the table leaves some of its columns out."""
 MAX_LINES = 24
 """Lines of the table that are shown live; the whole table is printed at the end."""
 
@@ -57,7 +61,7 @@ class LiveView:
             refresh_per_second=REFRESH_PER_SECOND,
             transient=True,
         )
-        self._on_terminal = shown and self._console.is_terminal
+        self._on_terminal = shown and self._console.is_terminal and not self._console.is_dumb_terminal
 
     def __enter__(self) -> "LiveView":
         if self._on_terminal:
@@ -90,10 +94,16 @@ class LiveView:
 
     def _render(self) -> Group:
         table = Table(title=None, expand=False)
+        room = self._console.height - len(self._faults) - FRAME_LINES
+        if room < 1:
+            return Group(*self._faults, self._progress)
         ranking = self._summary.ranking
         head, rows = columns(self._tally.table(ranking), ranking)
+        if self._console.width < NARROW:  # what the others tell as well
+            kept = [index for index, name in enumerate(head) if name not in ("played", "draws", "losses")]
+            head, rows = [head[index] for index in kept], [[row[index] for index in kept] for row in rows]
         for name in head:
             table.add_column(name.replace("_", " "), justify="left" if name == "name" else "right")
-        for row in rows[:MAX_LINES]:
+        for row in rows[: min(room, MAX_LINES)]:
             table.add_row(*map(Text, row))
         return Group(table, *self._faults, self._progress)

@@ -13,6 +13,10 @@ COMMANDS = {
 """Subcommand -> (module whose ``command`` it is, one line of help)."""
 
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
+
+
 class Fault(click.ClickException):
     """A failure of ours: exit status 1."""
 
@@ -58,5 +62,5 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 def main() -> None:
     """Referee, reference players and tournaments for board-game bots.
 
-    Exit status: 0 done, 1 a failure of ours, 2 bad usage or bad input.
+    Exit status: 0 done, 1 a failure of ours, 2 bad usage or bad input, 130 stopped.
     """

@@ -1,21 +1,24 @@
 """`kalarena play`."""
 
+import contextlib
 import os
-from functools import partial
+import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import trio
 
 from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_START_S, TimeControl
 from referee.errors import RefereeError
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.spec import SpecError
-from referee.play import Job, play_game
-from referee.results import GameRecord, Player, WireLine
+from referee.play import Job, play_alone
+from referee.results import GameRecord
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
-from tournaments.cli.main import Fault, Usage
+from tournaments.cli.conversation import ConversationView
+from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.tables import json_text
 
 
@@ -80,60 +83,96 @@ def command(
         if move_time is None and game_time is None:
             move_time = DEFAULT_MOVE_S
         control = TimeControl(move_time, game_time, increment, margin, start_time)
-        players = (resolve_bot(bots[0], Path.cwd()), resolve_bot(bots[1], Path.cwd()))
+        one, other = (resolve_bot(bot, Path.cwd(), game=spec) for bot in bots)
+        players = (one, other)
     except (SpecError, BotError, ValueError) as error:
         raise Usage(str(error)) from error
     if record is not None and not record.absolute().parent.is_dir():
         raise Usage(f"--record: there is no directory {record.absolute().parent}")
-    observe = partial(_show_line, players) if verbose else None
+    job = Job("play", spec, players, control)
+    view = ConversationView(parse_game(spec), players)
     try:
-        played = trio.run(partial(play_game, Job("play", spec, players, control), observe=observe))
+        with view.shown() if verbose else contextlib.nullcontext(), leash_for_signals() as leash:
+            played = play_alone(job, observe=view.add if verbose else None, leash=leash)
     except RefereeError as error:
         raise Fault(f"the game could not be refereed, and counts for nobody: {error}") from error
-    if as_json:
-        click.echo(json_text(played.to_json()))
-    else:
-        _show_result(played)
-    if record is not None:
-        _write_record(record, played)
+    # The record first, which is what would be missed; but a record that cannot be written hides no result.
+    unwritten = _write_record(record, played) if record is not None else None
+    try:
+        if as_json:
+            click.echo(json_text(played.to_json()))
+        else:
+            _show_result(played)
+    except BrokenPipeError:  # whoever read has read enough; nothing more is to be said, at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Fault(f"the result could not be printed: {error.strerror}") from error
+    if unwritten is not None:
+        raise Fault(unwritten)
 
 
-def _show_line(players: tuple[Player, Player], line: WireLine) -> None:
-    arrow = "<-" if line.direction == "to" else "->"
-    number = line.player + 1
-    click.echo(
-        f"{line.at_us / 1000:10.1f} ms  {number} {players[line.player].name}  {arrow}  {visible(line.line)}",
-        err=True,
-    )
+@contextlib.contextmanager
+def leash_for_signals() -> Iterator[int]:
+    """A descriptor that becomes readable when we are told to stop, so that no bot is left behind.
+
+    Raises SystemExit at the end of the block if we were told so.
+    """
+    reader, writer = os.pipe()
+    stopped: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        stopped.append(number)
+        os.write(writer, b"!")
+
+    numbers = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield reader
+    except RefereeError:
+        if not stopped:
+            raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(reader)
+        os.close(writer)
+    if stopped:
+        click.echo("stopped: the game was given up", err=True)
+        raise SystemExit(INTERRUPTED)
 
 
 def _show_result(played: GameRecord) -> None:
     click.echo(f"{played.game}: {played.players[0].name} (first) against {played.players[1].name}")
+    for player in played.players:
+        if player.how:
+            click.echo(f"{player.name}: {player.how}")
     click.echo(f"{played.result.detail}   [{played.result.reason}]")
     for index, player in enumerate(played.players):
         mean = played.mean_move_ms(index)
         moves = sum(move.player == index for move in played.moves)
         click.echo(
-            f"  {player.name}: {moves} moves" + (f", {mean:.1f} ms a move" if mean is not None else "")
+            f"  {player.name}: {moves} moves" + (f", {mean:.3g} ms a move" if mean is not None else "")
         )
         lost_by_fault = played.result.fault is not None and played.result.winner != index
         if lost_by_fault and played.stderr[index].strip():
             click.echo("  the end of its standard error:")
             for line in played.stderr[index].rstrip().splitlines()[-12:]:
-                click.echo(f"    | {visible(line)}")
+                click.echo(f"    | {visible(line.expandtabs())}")
 
 
-def _write_record(path: Path, played: GameRecord) -> None:
-    content = (
-        (json_text(played.to_json()) + "\n").encode("utf-8", "backslashreplace")
-        if path.suffix == ".json"
-        else played.to_msgpack()
-    )
+def _write_record(path: Path, played: GameRecord) -> str | None:
+    """Write the record; return what went wrong, if anything did."""
+    content = (json_text(played.to_json()) + "\n").encode() if path.suffix == ".json" else played.to_msgpack()
     try:
         target = path.resolve()  # a link stays a link
         if target.exists() and not target.is_file():
             target.write_bytes(content)  # a device or a pipe, which is not to be replaced
-            return
+            return None
         temporary = target.with_name(target.name + ".part")
         try:
             temporary.write_bytes(content)
@@ -141,4 +180,5 @@ def _write_record(path: Path, played: GameRecord) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise Fault(f"{path}: the record could not be written: {error.strerror}") from error
+        return f"{path}: the record could not be written: {error.strerror}"
+    return None

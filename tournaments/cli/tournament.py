@@ -1,7 +1,9 @@
 """`kalarena tournament run` and `kalarena tournament table`."""
 
 import contextlib
+import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,7 +12,7 @@ import click
 import trio
 
 from tournaments.cli.live import LiveView
-from tournaments.cli.main import Fault, Usage
+from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.config import ConfigError, Tournament, load_tournament
 from tournaments.directory import STORE_FILE, DirectoryError, TournamentDirectory
 from tournaments.engines.local import open_local_engine
@@ -19,9 +21,6 @@ from tournaments.runner import RunReport, new_report, run
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
 from tournaments.tables import FORMATS
-
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 
 @click.group("tournament")
@@ -51,6 +50,7 @@ def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: 
 
     It may be stopped, or killed, at any time: the same command goes on with the games that are missing.
     """
+    started = False
     try:
         tournament = load_tournament(file)
         directory = TournamentDirectory(out or Path("results") / file.stem)
@@ -59,6 +59,7 @@ def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: 
             report = new_report(tournament, store)
             plan = Summary.of(tournament)
             store.claim(plan.name, plan.config(), tournament.identity())
+            started = True
             with single_error():
                 interrupted = trio.run(
                     partial(_run, tournament, store, directory, report),
@@ -67,8 +68,12 @@ def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: 
                 )
             summary = Summary.load(store)
             directory.write_reports(summary)
-    except (ConfigError, DirectoryError, StoreError, GameFilesError) as error:
-        raise Usage(str(error)) from error
+    except (ConfigError, DirectoryError, StoreError) as error:
+        raise (Fault if started else Usage)(str(error)) from error
+    except GameFilesError as error:
+        raise Fault(str(error)) from error
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
     _conclude(summary, report, directory, interrupted=interrupted, as_json=as_json)
 
 
@@ -86,6 +91,12 @@ def single_error() -> Iterator[None]:
         raise
 
 
+def _stopping_signals() -> list[signal.Signals]:
+    """The signals that stop a run: of a closed terminal, too, unless we are told to outlive it (nohup)."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM] + ([] if ignored else [signal.SIGHUP])
+
+
 async def _run(
     tournament: Tournament,
     store: Store,
@@ -100,7 +111,7 @@ async def _run(
 
         async def stop_on_signal(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             nonlocal interrupted
-            with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            with trio.open_signal_receiver(*_stopping_signals()) as signals:
                 task_status.started()
                 async for _ in signals:
                     interrupted = True
@@ -108,10 +119,15 @@ async def _run(
 
         async with trio.open_nursery() as nursery:
             await nursery.start(stop_on_signal)
-            async with open_local_engine(directory.path, concurrency) as engine:
+            async with open_local_engine(directory.path, concurrency, own_core=tournament.own_core) as engine:
                 await run(tournament, store, engine, directory.path, report, view.add)
             nursery.cancel_scope.cancel()
     return interrupted
+
+
+def terminal_width() -> int | None:
+    """The width of the terminal that is printed to; None if it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _conclude(
@@ -120,7 +136,7 @@ def _conclude(
     if as_json:
         click.echo(summary.render("json"))
     else:
-        click.echo(summary.render("text"))
+        click.echo(summary.render("text", terminal_width()))
         click.echo(f"\nresults  {directory.store_path}\nreport   {directory.report_path}")
     for key, why in report.unplayed.items():
         click.echo(f"game {key} could not be played, and counts for nobody: {why}", err=True)
@@ -144,6 +160,6 @@ def table_command(directory: Path, form: str) -> None:
         raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
     try:
         with Store(path, read_only=True) as store:
-            click.echo(Summary.load(store).render(form), nl=form != "html")
+            click.echo(Summary.load(store).render(form, terminal_width()), nl=form != "html")
     except StoreError as error:
         raise Usage(str(error)) from error

@@ -6,9 +6,9 @@ Each game hangs on a leash, a named pipe that only this process holds open for w
 closed, because the game was cancelled or because this process was killed, the worker gives the game up
 at once and kills its bots.  (Killing the worker instead would leave the bots alone in the world.)
 
-Where there are as many games at a time as cores, each game has a core of its own, which its bots share with
-their referee.  A game then cannot take time from another one, and a line passes between two processes in
-half the time, since no sleeping core has to be woken for it.
+If that is wanted, each game has a core of its own, which its bots share with their referee.  A game then
+cannot take time from another one, and a line passes between two processes in half the time, since no sleeping
+core has to be woken for it; but what a bot computes off its turn is taken from its opponent.
 """
 
 import math
@@ -38,12 +38,14 @@ def usable_cores() -> list[int]:
 class LocalEngine:
     """See ``open_local_engine``."""
 
-    def __init__(self, context: trio_parallel.WorkerContext, concurrency: int, scratch: Path) -> None:
+    def __init__(
+        self, context: trio_parallel.WorkerContext, concurrency: int, scratch: Path, *, own_core: bool
+    ) -> None:
         self._context = context
         self.concurrency = concurrency
         cores = usable_cores()
-        # Only where every core has a game: else the system places the processes better than we could.
-        self._places: list[int | None] = [*cores] if concurrency == len(cores) else [None] * concurrency
+        pinned = own_core and concurrency <= len(cores)
+        self._places: list[int | None] = [*cores[:concurrency]] if pinned else [None] * concurrency
         self._games = trio.CapacityLimiter(concurrency)
         self._workers = trio.CapacityLimiter(concurrency)  # trio_parallel's own is the number of cores
         self._scratch = scratch
@@ -101,12 +103,16 @@ def _remove_stale_leashes(scratch: Path) -> None:
 
 
 @asynccontextmanager
-async def open_local_engine(scratch: Path, concurrency: int | None = None) -> AsyncIterator[LocalEngine]:
+async def open_local_engine(
+    scratch: Path, concurrency: int | None = None, *, own_core: bool = False
+) -> AsyncIterator[LocalEngine]:
     """An engine with this many workers; None is one per core.
+
+    With ``own_core`` each game has a core of its own, as long as there are enough.
 
     ``scratch`` is a directory that only one engine uses; named pipes that a killed one left in it are
     removed.
     """
     _remove_stale_leashes(scratch)
     async with trio_parallel.open_worker_context(idle_timeout=math.inf) as context:
-        yield LocalEngine(context, concurrency or len(usable_cores()), scratch)
+        yield LocalEngine(context, concurrency or len(usable_cores()), scratch, own_core=own_core)

@@ -1,0 +1,68 @@
+"""Openings: what is on the board before the first turn.  Text <-> opening, for every game.
+
+An opening is a position, or moves from the start position, written with spaces between them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from referee.games.base import Game, MoveError, PositionError
+
+
+class OpeningError(ValueError):
+    """A text that is no opening of this game; the message says why."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One announcement of an opening."""
+
+    move: str | None
+    """The move's text; None for a position that was set up outright."""
+    state: Any
+    """The state after it."""
+
+
+def parse_opening(game: Game[Any, Any], text: str) -> list[Step]:
+    """The steps that a text leads through.  Raises OpeningError.
+
+    An empty text is the game's own start: no step.  The swap is no part of an opening, and a game
+    must not be over after it.
+    """
+    words = text.split()
+    if not words:
+        return []
+    try:
+        steps = [Step(None, game.parse_state(text))]
+    except PositionError as error:
+        if len(words) == 1 and not _is_move(game, words[0]):
+            raise OpeningError(f"{text!r} is neither a move nor a position: {error}") from error
+        steps = _play(game, words)
+    if game.outcome(steps[-1].state) is not None:
+        raise OpeningError(f"{text!r}: the game is over after this opening")
+    return steps
+
+
+def _is_move(game: Game[Any, Any], word: str) -> bool:
+    try:
+        game.parse_move(game.initial_state(), word)
+    except MoveError:
+        return False
+    return True
+
+
+def _play(game: Game[Any, Any], words: list[str]) -> list[Step]:
+    steps = []
+    state = game.initial_state()
+    for number, word in enumerate(words, 1):
+        try:
+            move = game.parse_move(state, word)
+            if game.swap is not None and move == game.swap:
+                raise OpeningError(
+                    f"move {number}: the swap is no part of an opening, but the bots' own choice"
+                )
+            state = game.apply(state, move)
+        except MoveError as error:
+            raise OpeningError(f"move {number}: {error.message}") from error
+        steps.append(Step(game.format_move(state, move), state))
+    return steps

@@ -1,0 +1,27 @@
+"""The bot ``first_legal`` in any game: the first legal move in the order of the rule book, never a swap.
+
+Usage: ``python -m sample_bots.first_move``.
+"""
+
+import sys
+from typing import Any
+
+from referee.games.catalog import AnyGame
+from sample_bots.conversation import run
+
+
+def choose(game: AnyGame, state: Any) -> Any:
+    """The lowest move other than a swap; deterministic."""
+    return next(move for move in game.legal_moves(state) if move != game.swap)
+
+
+def main(arguments: list[str]) -> int:
+    """Play one game; return the exit status."""
+    if arguments:
+        print("first_legal takes no option", file=sys.stderr)
+        return 2
+    return run(choose)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""bot.toml: what it may say, and how a directory's bot is found and built."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tournaments.bots import BotError, resolve_bot
+from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
+
+
+def directory(folder: Path, manifest: str, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / MANIFEST_FILE).write_text(manifest)
+    for name, text in files.items():
+        path = folder / name.replace("_", ".")
+        path.write_text(text)
+        path.chmod(0o755)
+    return folder
+
+
+def test_everything_that_a_manifest_may_say(tmp_path: Path) -> None:
+    text = (
+        'command = "python3 mine.py --fast"\nname = "Ada\'s"\nauthors = ["Ada"]\ngames = ["manchester"]\n'
+        'capabilities = ["time", "openings"]'
+    )
+    directory(tmp_path / "bot", text, mine_py="")
+    player = resolve_bot("bot", tmp_path, game="manchester(6,4)")
+    assert player.name == "Ada's"
+    assert player.command == (sys.executable, "mine.py", "--fast")
+    assert player.cwd == str(tmp_path / "bot")
+    assert player.capabilities == ("openings", "time")
+    assert player.how == "as its bot.toml says"
+    assert resolve_bot("bot", tmp_path, name="other").name == "other"
+
+
+def test_without_a_manifest_the_finding_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "bot").mkdir()
+    (tmp_path / "bot" / "bot.py").write_text("")
+    player = resolve_bot("bot", tmp_path)
+    assert player.how.startswith("no bot.toml; bot.py was found and is run as: ")
+    assert player.capabilities == ()
+    assert load_manifest(tmp_path / "bot") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "command: is missing"),
+        ("command = []", "command: needs at least 1 words"),
+        ('command = "x"\ncomand = 1', r"comand: unknown key; did you mean 'command'\?"),
+        ('command = "x"\ngames = ["chess"]', "no game 'chess'"),
+        ('command = "x"\ncapabilities = ["opening"]', "no capability 'opening'; did you mean 'openings'"),
+        ("command = 3", "command: must be"),
+        ('command = "a \'b"', "command"),
+        ("command = ", "this is not TOML"),
+    ],
+)
+def test_bad_manifests(tmp_path: Path, text: str, words: str) -> None:
+    directory(tmp_path / "bot", text)
+    with pytest.raises(ManifestError, match=words):
+        load_manifest(tmp_path / "bot")
+    with pytest.raises(BotError, match=MANIFEST_FILE):
+        resolve_bot("bot", tmp_path)
+
+
+def test_a_bot_that_does_not_play_the_game_is_refused(tmp_path: Path) -> None:
+    directory(tmp_path / "bot", 'command = "python3 x.py"\ngames = ["bga"]')
+    with pytest.raises(BotError, match="does not play manchester"):
+        resolve_bot("bot", tmp_path, game="manchester")
+    assert resolve_bot("bot", tmp_path, game="bga(6,6)+pie").name == "bot"
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    directory(tmp_path / "bot", 'command = "./engine"')
+    with pytest.raises(BotError, match=r"\./engine, which is not there"):
+        resolve_bot("bot", tmp_path)
+    directory(tmp_path / "bot", 'command = "no-such-program-anywhere x"')
+    with pytest.raises(BotError, match="is not on PATH"):
+        resolve_bot("bot", tmp_path)
+    (tmp_path / "bot" / "engine").write_text("")
+    directory(tmp_path / "bot", 'command = "./engine"')
+    with pytest.raises(BotError, match="is not executable"):
+        resolve_bot("bot", tmp_path)
+
+
+def test_a_bot_is_built_when_its_program_is_not_there(tmp_path: Path) -> None:
+    built = directory(
+        tmp_path / "bot",
+        'command = "./engine"\nbuild = "sh make.sh"',
+        make_sh="echo built >> log\nprintf '#!/bin/sh\\n' > engine\nchmod +x engine\n",
+    )
+    first = resolve_bot("bot", tmp_path, game="manchester")
+    assert first.command == (str(built / "engine"),)
+    again = resolve_bot("bot", tmp_path, game="manchester")
+    assert (built / "log").read_text() == "built\n"  # once
+    assert again.digest == first.digest
+
+
+def test_a_build_that_fails_says_what_it_printed(tmp_path: Path) -> None:
+    directory(
+        tmp_path / "bot",
+        'command = "./engine"\nbuild = "sh make.sh"',
+        make_sh="echo no compiler >&2\nexit 4\n",
+    )
+    with pytest.raises(BotError, match=r"ended with exit status 4: no compiler"):
+        resolve_bot("bot", tmp_path, game="manchester")
+    directory(tmp_path / "bot", 'command = "./engine"\nbuild = "true"')
+    with pytest.raises(BotError, match=r"\./engine, which is not there"):
+        resolve_bot("bot", tmp_path, game="manchester")

@@ -1,0 +1,131 @@
+"""`kalarena play` and the runner as processes: signals, full pipes, and what bots leave behind."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders import KALARENA, kalarena, one_object, write_tournament
+from tests.test_faults import living_processes_with
+
+LIMIT_S = 60
+DEAF = "import signal, time\nfor number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)\n"
+
+
+def deaf_bot(folder: Path) -> str:
+    """A bot that says it lives, and then neither reads nor ends by itself; its mark finds it again."""
+    mark = f"deaf-{os.getpid()}-{folder.name}"
+    os.mkfifo(folder / "alive")
+    (folder / f"{mark}.py").write_text(DEAF + "open('alive', 'w').write('x')\ntime.sleep(600)\n")
+    return mark
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int) -> None:
+    mark = deaf_bot(tmp_path)
+    command = [str(KALARENA), "play", f"{mark}.py", "greedy", "--move-time", "600"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert (tmp_path / "alive").read_text() == "x"
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130
+    assert errors == "stopped: the game was given up\n"
+    assert living_processes_with(mark) == []
+
+
+def test_a_full_standard_output_is_one_clear_message_and_loses_no_record(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [KALARENA, "play", "greedy", "first_legal", "--game", "kalah(3,2)", "--record", "game.json"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "Error: the result could not be printed: No space left on device\n"
+    assert one_object((tmp_path / "game.json").read_text())["reason"] == "score"
+
+
+def test_a_conversation_that_nobody_reads_costs_no_bot_its_time(tmp_path: Path) -> None:
+    """With -v into a pipe that is full, the game is played as without."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    command = [str(KALARENA), "play", "greedy", "first_legal", "-v", "--json", "--move-time", "0.5"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
+        os.close(writer)
+        output, _ = process.communicate(timeout=LIMIT_S)
+    os.close(reader)
+    assert process.returncode == 0
+    assert one_object(output)["reason"] == "score"
+
+
+def test_sigchld_ignored_by_a_parent_does_no_harm(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, str(KALARENA), "play", "greedy", "greedy", "--game", "kalah(3,2)"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("own", ["os.setsid()", "os.setpgid(0, 0)"])
+def test_children_that_left_the_group_are_ended_after_the_game(tmp_path: Path, own: str) -> None:
+    mark = f"left-{os.getpid()}-{tmp_path.name}"
+    child = f"import os, time; {own}; open('alive', 'w').write('x'); time.sleep(600)  # {mark}"
+    os.mkfifo(tmp_path / "alive")
+    (tmp_path / "parent.py").write_text(
+        f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {child!r}])\n"
+        "open('alive').read()\nprint('nonsense', flush=True)\nsys.stdin.read()\n"
+    )
+    done = kalarena(tmp_path, "play", "parent.py", "greedy")
+    assert done.returncode == 0
+    assert "unknown-message" in done.stdout or "nonsense" in done.stdout
+    assert living_processes_with(mark) == []
+
+
+def test_a_signal_to_the_runners_whole_group_ends_the_bots_too(tmp_path: Path) -> None:
+    """What a closed terminal does, and `timeout`."""
+    mark = deaf_bot(tmp_path)
+    path = write_tournament(tmp_path, f'bots = ["{mark}.py", "greedy"]\n[time]\nmove_s = 600.0')
+    runner = subprocess.Popen(
+        [KALARENA, "tournament", "run", str(path), "--out", "out", "--concurrency", "1"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert (tmp_path / "alive").read_text() == "x"
+    bots = [os.pidfd_open(pid) for pid in pids_with(f"{mark}.py", "tournament")]
+    assert bots
+    os.killpg(runner.pid, signal.SIGKILL)
+    runner.wait(LIMIT_S)
+    for bot in bots:
+        ended, _, _ = select.select([bot], [], [], LIMIT_S)
+        os.close(bot)
+        assert ended
+
+
+def pids_with(text: str, but: str) -> list[int]:
+    """Processes whose command line holds one text and not the other."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+        if text in line and but not in line:
+            found.append(int(folder.name))
+    return found

@@ -1,0 +1,42 @@
+"""What is wrong with a TOML file, as lines for people."""
+
+from collections.abc import Callable
+from typing import Any
+
+from referee.games.spec import did_you_mean
+
+
+def render(item: Any, known_keys: Callable[[tuple[Any, ...]], list[str]]) -> str:
+    """One of pydantic's errors as a line; ``known_keys`` tells which keys exist where one is unknown."""
+    location: tuple[Any, ...] = item["loc"]
+    where = ""
+    for part in location:
+        where += f"[{part + 1}]" if isinstance(part, int) else ("." if where else "") + str(part)
+    context = item.get("ctx", {})
+    given = _shown(item["input"])
+    noun = location[-1] if location and location[-1] in ("bots", "authors", "games") else "words"
+    match item["type"]:
+        case "extra_forbidden":
+            known = known_keys(location)
+            hint = did_you_mean(str(location[-1]), known) or f"; there are {', '.join(known)}"
+            return f"{where}: unknown key{hint}"
+        case "missing":
+            return f"{where}: is missing"
+        case "value_error":
+            return f"{where.removesuffix('.bot')}: {context['error']}"
+        case "too_short":
+            return f"{where}: needs at least {context['min_length']} {noun}"
+        case "too_long":
+            return f"{where}: at most {context['max_length']} {noun}, not {context['actual_length']}"
+        case "string_too_short" | "string_too_long":
+            return f"{where}: must be a text of 1 to 200 characters"
+        case "model_type" | "dict_type":
+            return f"{where}: must be a table of keys, not {given}"
+    message = item["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return f"{where}: must be {message}, not {given}"
+
+
+def _shown(value: Any, limit: int = 60) -> str:
+    """A value of the file, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "..."

@@ -1,0 +1,73 @@
+"""Openings of a tournament: from a file, or random ones."""
+
+import random
+from pathlib import Path
+
+from referee.games.catalog import AnyGame
+from referee.games.opening import OpeningError, parse_opening
+
+MAX_OPENING_PLIES = 100
+"""Documented bound on random openings."""
+ATTEMPTS = 1000
+"""A random opening that ends the game, or was there before, is drawn again at most this often."""
+
+
+def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:
+    """The openings of a file: one a line, a position or moves with spaces between them; # begins a comment.
+
+    Raises OpeningError that names each bad line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise OpeningError(f"{path} cannot be read: {why}") from error
+    openings, problems = [], []
+    for number, line in enumerate(lines, 1):
+        text = " ".join(line.partition("#")[0].split())
+        if not text:
+            continue
+        try:
+            parse_opening(game, text)
+        except OpeningError as error:
+            problems.append(f"{path.name} line {number}: {error}")
+        openings.append(text)
+    if problems:
+        raise OpeningError("; ".join(problems))
+    if not openings:
+        raise OpeningError(f"{path} holds no opening")
+    return tuple(openings)
+
+
+def random_openings(game: AnyGame, plies: int, seed: int, count: int) -> tuple[str, ...]:
+    """As many openings as wanted, all different as long as there are enough; the first ones stay the same
+    when more are wanted.  Raises OpeningError if none can be found.
+    """
+    found: list[str] = []
+    for number in range(count):
+        dice = random.Random(f"{seed}/{number}")  # a text's hash is the same everywhere and for ever
+        text = None
+        for _ in range(ATTEMPTS):
+            text = _draw(game, plies, dice) or text
+            if text is not None and text not in found:
+                break
+        if text is None:
+            raise OpeningError(
+                f"no {game.name} was still on after {plies} random plies, {ATTEMPTS} tries long"
+            )
+        found.append(text)
+    return tuple(found)
+
+
+def _draw(game: AnyGame, plies: int, dice: random.Random) -> str | None:
+    """Random moves from the start, never the swap; None if the game is over after them."""
+    state = game.initial_state()
+    words = []
+    for _ in range(plies):
+        moves = [move for move in game.legal_moves(state) if game.swap is None or move != game.swap]
+        if not moves:
+            return None
+        move = dice.choice(moves)
+        words.append(game.format_move(state, move))
+        state = game.apply(state, move)
+    return None if game.outcome(state) is not None else " ".join(words)
