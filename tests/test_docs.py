@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from referee.games.catalog import GAMES, parse_game
+from referee.results import CAPABILITIES
 from tournaments.cli.main import COMMANDS
 from tournaments.config import BotEntry, TimeTable, TournamentFile, load_tournament
+from tournaments.manifest import Manifest, load_manifest
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -145,13 +147,24 @@ def test_rules_name_every_preset_and_option() -> None:
             parse_game(spec)
 
 
-def test_the_short_game_of_the_protocol_is_played_so(tmp_path: Path) -> None:
-    section = TEXTS["protocol.md"].partition("## A short game")[2].partition("## ")[0]
+@pytest.mark.parametrize("spec", ["kalah(2,1)", "kalamala+cap=4"])
+def test_the_short_games_of_the_protocol_are_played_so(tmp_path: Path, spec: str) -> None:
+    section = TEXTS["protocol.md"].partition(f"`{spec}`, two bots")[2].partition("## ")[0]
     shown = re.findall(r"^    (first|second) +(<-|->)  (.+)$", section, re.MULTILINE)
-    assert len(shown) == 13
-    done = run(
-        ["kalarena", "play", "first_legal", "first_legal", "--game", "kalah(2,1)", "-v"],
-        tmp_path,
-    )
+    assert len(shown) >= 13
+    done = run(["kalarena", "play", "first_legal", "first_legal", "--game", spec, "-v"], tmp_path)
     seen = re.findall(r"ms  ([12]) first_legal  (<-|->)  (.+)$", done.stderr, re.MULTILINE)
     assert [(("first", "second")[int(player) - 1], arrow, line) for player, arrow, line in seen] == shown
+
+
+def test_the_documented_manifest_loads(tmp_path: Path) -> None:
+    (example,) = blocks(TEXTS["bots.md"], "toml")
+    (tmp_path / "bot.toml").write_text(example)
+    assert set(tomllib.loads(example)) == set(Manifest.model_fields)
+    assert load_manifest(tmp_path) is not None
+
+
+def test_every_capability_is_documented() -> None:
+    for capability in CAPABILITIES:
+        assert f"`{capability}`" in TEXTS["bots.md"]
+        assert f"`{capability}`" in TEXTS["protocol.md"]
