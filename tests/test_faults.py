@@ -112,11 +112,12 @@ async def test_fault_loses_with_its_reason_and_a_sentence(what: str, seat: int) 
     assert record.exit_status[1 - seat] == 0
 
 
-@pytest.mark.parametrize("seat", [0, 1])
-@pytest.mark.parametrize("what", ACCEPTED)
+@pytest.mark.parametrize(
+    ("what", "seat"),
+    # South's first move at START is no oddity.
+    [(what, seat) for what in ACCEPTED for seat in (0, 1) if (what, seat) != ("move-at-start", 0)],
+)
 async def test_accepted_oddities_play_on_to_the_end(what: str, seat: int) -> None:
-    if (what, seat) == ("move-at-start", 0):
-        pytest.skip("South's first move at START is no oddity")
     record = await play(scripted("--do", what), seat)
     if what == "move-at-start":
         # Taken as North's first reply; from then on it is one reply ahead, with moves for older boards.
