@@ -5,6 +5,7 @@ Trio waits for that one.  Before a task is parked, the selector is asked directl
 that answer at once then cost no trip through the event loop.
 """
 
+import os
 import select
 import selectors
 import sys
@@ -17,6 +18,10 @@ from referee.errors import RefereeError
 BRIEF_WAIT_S = 0.001
 """How long a wait may hold up the event loop before it is parked: the selector's own resolution.  Each
 game runs in a worker process whose loop has nothing else to do."""
+YIELDS = 4
+"""Times that a glance only gives way to the bots before it sleeps: where they share a core with us, a bot
+that answers at once has then answered.  Measured: a tenth of the time and CPU of a move less; more yields
+gain nothing."""
 GLANCES_IN_A_ROW = 64
 """After this many glances other tasks get their turn, and cancellation is noticed."""
 
@@ -79,7 +84,14 @@ class Watch:
 
     def glance(self) -> list[tuple[int, str]]:
         """The tags of readable descriptors, looked at for a moment without parking the task."""
-        found = self._poller.poll(BRIEF_WAIT_S)
+        poll = self._poller.poll
+        for _ in range(YIELDS):
+            found = poll(0.0)
+            if found:
+                break
+            os.sched_yield()
+        else:
+            found = poll(BRIEF_WAIT_S)
         self._glances += 1
         tags = self._tags
         return [tags[descriptor] for descriptor, _ in found]
