@@ -117,9 +117,11 @@ def _explain(line: str) -> RemoteProtocolError:
         return RemoteProtocolError("no-move", f"the move is missing; {_EXPECTED}")
     if line.startswith(_MOVE + ";") and ";" in line[len(_MOVE) + 1 :]:
         return RemoteProtocolError("extra-field", f"there is a field too many; {_EXPECTED}")
+    move = line.removeprefix(_MOVE).strip(" :,")
+    meant = f" (did you mean 'MOVE;{move}'?)" if move.isascii() and move.isdigit() else ""
     return RemoteProtocolError(
         "unknown-message",
-        f"the line is no message of the protocol; {_EXPECTED}. "
+        f"the line is no message of the protocol; {_EXPECTED}{meant}. "
         "Only moves belong on standard output: print debug text to standard error",
     )
 

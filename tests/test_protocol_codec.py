@@ -261,3 +261,9 @@ def test_any_text_is_a_referees_line_or_refused(line: str) -> None:
     except RemoteProtocolError as error:
         if error.fault != "unknown-message":
             raise
+
+
+@pytest.mark.parametrize("line", ["MOVE 3", "3", "MOVE3", "MOVE:3", "MOVE, 3"])
+def test_a_move_written_another_way_is_told_how(line: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=r"did you mean 'MOVE;3'\?"):
+        decode_bot_line(line)

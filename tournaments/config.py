@@ -234,8 +234,9 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
         clash = next((other.name for other in bots if slug(other.name) == slug(bot.name)), None)
         if clash is not None:
             problems.append(
-                f"bots[{number}]: the name {bot.name!r} is too like {clash!r} above: give one of them "
-                'another, as in {bot = "...", name = "..."}'
+                f"bots[{number}]: the name {bot.name!r} is "
+                + ("taken already" if clash == bot.name else f"too like {clash!r} above")
+                + ': give one of them another, as in {bot = "...", name = "..."}'
             )
         bots.append(bot)
     rounds = file.rounds or 1
