@@ -158,9 +158,19 @@ def play_packed(job: Job, leash: str | None = None, core: int | None = None) -> 
     except OSError as error:
         raise RefereeError(f"the program that asked for this game is gone: {error}") from error
     try:
+        if _is_let_go(descriptor):
+            raise RefereeError("the program that asked for this game is gone")
         return play_alone(job, leash=descriptor).to_msgpack()
     finally:
         os.close(descriptor)
+
+
+def _is_let_go(leash: int) -> bool:
+    """Whether nobody held the named pipe open for writing when we opened it: that is never reported later."""
+    try:
+        return os.read(leash, 1) == b""
+    except BlockingIOError:
+        return False
 
 
 def play_alone(job: Job, *, observe: Observer | None = None, leash: int | None = None) -> GameRecord:

@@ -203,7 +203,14 @@ class GameRecord:
         return {
             "game": self.game,
             "players": [
-                {"name": p.name, "command": list(p.command), "digest": p.digest} for p in self.players
+                {
+                    "name": p.name,
+                    "command": list(p.command),
+                    "digest": p.digest,
+                    "capabilities": list(p.capabilities),
+                    "how": p.how,
+                }
+                for p in self.players
             ],
             "winner": result.winner,
             "reason": result.reason.value,

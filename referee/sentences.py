@@ -110,7 +110,7 @@ def score(
     names: tuple[str, str], seats: tuple[str, str], winner: int | None, points: tuple[int, int], how: str
 ) -> str:
     """A game that was played to its end; ``how`` is what ended it, if the points do not say it all."""
-    end = f" ({how})" if how else ""
+    end = f"{how}; " if how else ""
     if winner is None:
-        return f"draw: {points[0]} to {points[1]}{end}"
-    return f"{names[winner]} ({seats[winner]}) won: {points[winner]} to {points[1 - winner]}{end}"
+        return f"draw: {end}{points[0]} to {points[1]}"
+    return f"{names[winner]} ({seats[winner]}) won: {end}{points[winner]} to {points[1 - winner]}"

@@ -80,7 +80,7 @@ def make_summary(
         second=second,
         winner=winner,
         reason=reason,
-        fault=None if reason is Reason.SCORE else "fault",
+        fault=None if reason in (Reason.SCORE, Reason.TURN_CAP) else "fault",
         detail=detail,
         score=(3, 1) if reason is Reason.SCORE else None,
         moves=moves,

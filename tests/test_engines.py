@@ -89,6 +89,14 @@ def test_a_job_whose_leash_is_gone_is_not_played(tmp_path: Path) -> None:
         play_packed(job(honest(), honest()), str(tmp_path / "no-leash"))
 
 
+def test_a_job_whose_leash_was_let_go_before_it_came_is_not_played(tmp_path: Path) -> None:
+    """A named pipe that nobody holds open any more is never reported as hung up."""
+    os.mkfifo(tmp_path / "leash")
+    os.close(os.open(tmp_path / "leash", os.O_RDWR))
+    with pytest.raises(RefereeError, match="is gone"):
+        play_packed(job(honest(), honest()), str(tmp_path / "leash"))
+
+
 def assassin(folder: Path) -> Path:
     """A bot that kills the process that started it."""
     program = folder / "assassin.py"

@@ -59,7 +59,7 @@ def test_a_game_that_reaches_its_cap_is_a_verdict_of_its_own() -> None:
     assert judged.result.reason is Reason.TURN_CAP
     assert judged.result.winner is None
     assert judged.result.score == (8, 8)
-    assert "8 to 8 (the stones left decide after turn 2" in judged.result.detail
+    assert "draw: the stones left decide after turn 2; 8 to 8" in judged.result.detail
     assert [said[-2][-4:] for said in judged.said] == [";END", ";END"]
     assert [said[-1] for said in judged.said] == ["END", "END"]
 

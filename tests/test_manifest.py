@@ -1,10 +1,12 @@
 """bot.toml: what it may say, and how a directory's bot is found and built."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.test_faults import living_processes_with
 from tournaments.bots import BotError, resolve_bot
 from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
 
@@ -47,11 +49,15 @@ def test_without_a_manifest_the_finding_is_explained(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "command: is missing"),
-        ("command = []", "command: needs at least 1 words"),
+        ("command = []", "command: must be a text as for a shell, or a list of words"),
+        ('command = ""', "command: must be a text as for a shell"),
+        ('command = ["a\\u0000"]', "command: holds a NUL"),
+        ('command = "x"\nname = "a\\nb"', "name: a name is 1 to 60"),
+        ('command = "java -cp . Bot"\nbuild = "make"', "build needs made"),
         ('command = "x"\ncomand = 1', r"comand: unknown key; did you mean 'command'\?"),
         ('command = "x"\ngames = ["chess"]', "no game 'chess'"),
         ('command = "x"\ncapabilities = ["opening"]', "no capability 'opening'; did you mean 'openings'"),
-        ("command = 3", "command: must be"),
+        ("command = 3", "command: must be a text"),
         ('command = "a \'b"', "command"),
         ("command = ", "this is not TOML"),
     ],
@@ -108,3 +114,23 @@ def test_a_build_that_fails_says_what_it_printed(tmp_path: Path) -> None:
     directory(tmp_path / "bot", 'command = "./engine"\nbuild = "true"')
     with pytest.raises(BotError, match=r"\./engine, which is not there"):
         resolve_bot("bot", tmp_path, game="manchester")
+
+
+def test_what_a_build_makes(tmp_path: Path) -> None:
+    java = directory(tmp_path / "java", 'command = "java -jar x.jar"\nbuild = "make"')
+    found = load_manifest(java)
+    assert found is not None
+    assert found.products == ["x.jar"]
+    text = 'command = "java Bot"\nbuild = "make"\nmade = ["Bot.class"]'
+    said = load_manifest(directory(tmp_path / "said", text))
+    assert said is not None
+    assert said.products == ["Bot.class"]
+
+
+def test_what_a_build_starts_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tournaments.bots.BUILD_LIMIT_S", 0.2)
+    mark = f"{600 + os.getpid() / 1e7:.7f}"
+    directory(tmp_path / "bot", f'command = "./x"\nbuild = ["sh", "-c", "sleep {mark}; true"]')
+    with pytest.raises(BotError, match=r"took over 0\.2 s"):
+        resolve_bot("bot", tmp_path, game="manchester")
+    assert living_processes_with(f"sleep {mark}") == []

@@ -1,5 +1,6 @@
 """Openings: texts, random ones, how they are announced, and tournaments that begin with them."""
 
+import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -36,12 +37,33 @@ def test_moves_lead_to_the_position_that_playing_them_gives(spec: str) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_a_position_is_one_step(spec: str) -> None:
+def test_a_position_is_one_step_and_what_its_board_says(spec: str) -> None:
     game = parse_game(spec)
-    state = game.apply(game.initial_state(), game.legal_moves(game.initial_state())[0])
-    (step,) = parse_opening(game, game.format_state(state))
+    played = game.apply(game.initial_state(), game.legal_moves(game.initial_state())[0])
+    state = game.parse_state(game.board_text(played))
+    (step,) = parse_opening(game, game.board_text(played))
     assert (step.move, step.state) == (None, state)
     assert parse_opening(game, "") == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("manchester", "7,7,7,7,7,7,7,0,7,7,7,7,7,7,7,0;South"),  # the start, but in the middle of a game
+        ("manchester", "7,7,7,7,7,7,7,0,0,8,8,8,8,8,8,1;North;reply"),
+        ("manchester", "7,7,7,7,7,7,7,0,0,8,8,8,8,8,8,1;South;swapped"),
+        (
+            "kalamala",
+            "......../......../...bw.../..b..w../..w..b../...wb.../......../w.......:34:b;1;"
+            "......../......../...bw.../..b..w../..w..b../...wb.../......../........",
+        ),
+    ],
+)
+def test_a_position_with_more_to_it_than_bots_are_told_is_refused(spec: str, text: str) -> None:
+    game = parse_game(spec)
+    game.parse_state(text)
+    with pytest.raises(OpeningError, match="all that bots are told"):
+        parse_opening(game, text)
 
 
 @pytest.mark.parametrize(
@@ -225,3 +247,16 @@ def test_openings_with_a_bot_that_cannot_take_them_are_refused_before_the_first_
 def test_bad_openings_in_the_file(tmp_path: Path, value: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         load_tournament(write_tournament(tmp_path, f'openings = {value}\nbots = ["greedy", "first_legal"]'))
+
+
+def test_play_begins_with_an_opening(tmp_path: Path) -> None:
+    done = kalarena(tmp_path, "play", "greedy", "first_legal", "--opening", "1 2", "--json")
+    game = json.loads(done.stdout)
+    assert game["opening"] == "1 2"
+    assert game["reason"] == "score"
+    assert game["players"][0]["capabilities"] == ["openings"]
+    done = kalarena(tmp_path, "play", "greedy", "cat", "--opening", "1 2")
+    assert done.returncode == 2
+    assert "cat cannot take an opening" in done.stderr
+    done = kalarena(tmp_path, "play", "greedy", "greedy", "--opening", "1 9")
+    assert (done.returncode, "there is no pit 9" in done.stderr) == (2, True)

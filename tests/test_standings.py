@@ -99,7 +99,7 @@ def test_only_faults_are_forfeits(reason: Reason) -> None:
     table = {
         line.name: line for line in standings(NAMES, [make_summary("ann", "bob", 1, reason=reason)], "points")
     }
-    assert table["ann"].forfeits == (reason is not Reason.SCORE)
+    assert table["ann"].forfeits == (reason not in (Reason.SCORE, Reason.TURN_CAP))
     assert table["ann"].losses == 1
     assert table["bob"].forfeits == 0
     assert table["bob"].wins == 1
@@ -174,3 +174,9 @@ def test_summary_of_a_record() -> None:
         moves=(2, 1),
         wall_us=(30, 400),
     )
+
+
+def test_a_game_that_a_house_rule_ended_is_no_forfeit() -> None:
+    capped = make_summary("ann", "bob", 0, reason=Reason.TURN_CAP)
+    lost = standings(["ann", "bob"], [capped], "points")[1]
+    assert (lost.name, lost.losses, lost.forfeits) == ("bob", 1, 0)

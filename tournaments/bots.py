@@ -1,9 +1,11 @@
 """From what a user writes for a bot to the command that starts it."""
 
+import contextlib
 import hashlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -86,7 +88,8 @@ def _directory_bot(directory: Path, name: str | None, game: str | None) -> Playe
             raise BotError(
                 f"{directory} does not play {family}: its {MANIFEST_FILE} says games = {manifest.games}"
             )
-        if manifest.build is not None and _needs_build(directory, manifest.command):
+        missing = [name for name in manifest.products if not (directory / name).exists()]
+        if manifest.build is not None and missing:
             _build(directory, manifest.build)
     return Player(
         name or manifest.name or directory.name,
@@ -118,33 +121,37 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
     return (os.path.abspath(found), *words[1:])  # noqa: PTH100
 
 
-def _needs_build(directory: Path, words: list[str]) -> bool:
-    """Whether something that the command names is not there yet: its program, a jar, or Java's main class."""
-    wanted = [word for word in words if os.sep in word.rstrip(os.sep) or word.endswith(".jar")]
-    if Path(words[0]).name == "java" and "-jar" not in words and len(words) > 1:
-        wanted.append(f"{words[-1]}.class")
-    return any(not (directory / word).exists() for word in wanted)
-
-
 def _build(directory: Path, command: list[str]) -> None:
     """Run a bot's build command.  Raises BotError with the end of what it printed."""
+    shown = shlex.join(command)
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=BUILD_LIMIT_S,
-            check=False,
+            start_new_session=True,  # so that what it starts can be ended with it
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BotError(f"{directory}: its build command {shlex.join(command)!r} failed: {error}") from error
-    if done.returncode != 0:
-        end = done.stdout.decode("utf-8", "backslashreplace").strip().splitlines()[-BUILD_LINES_SHOWN:]
+    except OSError as error:
+        raise BotError(f"{directory}: its build command {shown!r} cannot be run: {error.strerror}") from error
+    try:
+        printed, _ = process.communicate(timeout=BUILD_LIMIT_S)
+    except subprocess.TimeoutExpired as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()  # until nobody holds its output open any more
+        raise BotError(f"{directory}: its build command {shown!r} took over {BUILD_LIMIT_S:g} s") from error
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    if process.returncode != 0:
+        end = printed.decode("utf-8", "backslashreplace").strip().splitlines()[-BUILD_LINES_SHOWN:]
         raise BotError(
-            f"{directory}: its build command {shlex.join(command)!r} ended with exit status "
-            f"{done.returncode}: {' | '.join(map(visible, end))}"
+            f"{directory}: its build command {shown!r} ended with exit status {process.returncode}: "
+            + " | ".join(map(visible, end))
         )
 
 

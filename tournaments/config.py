@@ -23,15 +23,13 @@ from referee.games.opening import OpeningError
 from referee.results import Player
 from tournaments.bots import BotError, resolve_bot
 from tournaments.complaints import render
-from tournaments.manifest import MANIFEST_FILE
+from tournaments.manifest import MANIFEST_FILE, NAME, check_name
 from tournaments.openings import MAX_OPENING_PLIES, random_openings, read_openings
 
 MAX_BOTS = 1000
 """Documented bound: a round robin of more is half a million games a round."""
 MAX_ROUNDS = 10_000
 MAX_CONCURRENCY = 256
-
-_NAME = re.compile(r"\w[\w .:+=(),'-]{0,59}")
 
 
 class ConfigError(ValueError):
@@ -88,12 +86,7 @@ class BotEntry(_Model):
     @field_validator("name")
     @classmethod
     def _printable(cls, name: str | None) -> str | None:
-        if name is not None and not _NAME.fullmatch(name):
-            raise ValueError(
-                "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - "
-                "and begins with a letter or digit"
-            )
-        return name
+        return check_name(name)
 
 
 def _bot_entry(value: Any) -> Any:
@@ -226,7 +219,7 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
         except BotError as error:
             problems.append(f"bots[{number}]: {error}")
             continue
-        if not _NAME.fullmatch(bot.name):
+        if not NAME.fullmatch(bot.name):
             problems.append(
                 f"bots[{number}]: {bot.name!r} cannot be the name of a bot: give it one, as in "
                 '{bot = "...", name = "..."}'
@@ -291,6 +284,10 @@ def _known_keys(location: tuple[Any, ...]) -> list[str]:
     """The keys that exist where a key was unknown."""
     if location[0] == "time" and len(location) > 1:
         return list(TimeTable.model_fields)
+    if location[:2] == ("openings", "random") and len(location) > 2:
+        return list(RandomOpenings.model_fields)
+    if location[0] == "openings" and len(location) > 1:
+        return list(Openings.model_fields)
     if location[0] == "bots" and len(location) > 1:
         return list(BotEntry.model_fields)
     return list(TournamentFile.model_fields)

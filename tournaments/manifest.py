@@ -1,11 +1,12 @@
 """bot.toml, the manifest of a bot's directory."""
 
+import re
 import shlex
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, field_validator, model_validator
 
 from referee.games.catalog import GAMES
 from referee.games.spec import did_you_mean
@@ -19,12 +20,31 @@ class ManifestError(ValueError):
     """A manifest that cannot be used; the message has one line for each thing that is wrong."""
 
 
+NAME = re.compile(r"\w[\w .:+=(),'-]{0,59}")
+"""What a bot may be called."""
+
+
+def check_name(name: str | None) -> str | None:
+    """The name, if it can be one.  Raises ValueError."""
+    if name is not None and not NAME.fullmatch(name):
+        raise ValueError(
+            "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - "
+            "and begins with a letter or digit"
+        )
+    return name
+
+
 def _words(value: Any) -> Any:
     """A command may be a list of words or a text as for a shell."""
-    return shlex.split(value) if isinstance(value, str) else value
+    words = shlex.split(value) if isinstance(value, str) else value
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise ValueError("must be a text as for a shell, or a list of words")
+    if any("\0" in word for word in words):
+        raise ValueError("holds a NUL character")
+    return words
 
 
-Command = Annotated[list[str], BeforeValidator(_words), Field(min_length=1)]
+Command = Annotated[list[str], BeforeValidator(_words)]
 
 
 class Manifest(BaseModel):
@@ -42,7 +62,30 @@ class Manifest(BaseModel):
     capabilities: list[str] = []
     """What of the protocol's optional parts it can take."""
     build: Command | None = None
-    """How to make it, run in its directory when the command's program is not there yet."""
+    """How to make it, run in its directory when something of ``made`` is not there."""
+    made: list[str] | None = None
+    """What the build makes.  Default: the command's program, if it is a path, or its jar."""
+
+    @property
+    def products(self) -> list[str]:
+        """What the build makes."""
+        if self.made is not None:
+            return self.made
+        found = [word for word in self.command[:1] if "/" in word]
+        if "-jar" in self.command[:-1]:
+            found.append(self.command[self.command.index("-jar") + 1])
+        return found
+
+    @field_validator("name")
+    @classmethod
+    def _printable(cls, name: str | None) -> str | None:
+        return check_name(name)
+
+    @model_validator(mode="after")
+    def _makes_something(self) -> "Manifest":
+        if self.build is not None and not self.products:
+            raise ValueError('build needs made = ["..."] as well: the files that it makes')
+        return self
 
     @field_validator("games")
     @classmethod

@@ -126,7 +126,7 @@ class Tally:
             else:
                 player.losses += 1
                 versus.losses += 1
-                player.forfeits += game.reason is not Reason.SCORE
+                player.forfeits += game.fault is not None
             player.moves += game.moves[index]
             player.wall_us += game.wall_us[index]
 

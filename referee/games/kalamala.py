@@ -323,7 +323,7 @@ class Kalamala:
             if stones.bit_count() + reserve > 2 * RESERVE:
                 raise PositionError(f"{seat} has more than {2 * RESERVE} stones")
         past = self._first_past(white, black)
-        if match["past"] is not None:
+        if match["past"] is not None and self.ko is not Ko.NONE:
             past |= {_bits(board) for board in match["past"].split(",") if board}
         return KalamalaState(white, black, reserves, "wb".index(match["side"]), int(match["ply"] or 0), past)
 

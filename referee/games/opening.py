@@ -33,7 +33,7 @@ def parse_opening(game: Game[Any, Any], text: str) -> list[Step]:
     if not words:
         return []
     try:
-        steps = [Step(None, game.parse_state(text))]
+        steps = [Step(None, _position(game, text))]
     except PositionError as error:
         if len(words) == 1 and not _is_move(game, words[0]):
             raise OpeningError(f"{text!r} is neither a move nor a position: {error}") from error
@@ -41,6 +41,25 @@ def parse_opening(game: Game[Any, Any], text: str) -> list[Step]:
     if game.outcome(steps[-1].state) is not None:
         raise OpeningError(f"{text!r}: the game is over after this opening")
     return steps
+
+
+def _position(game: Game[Any, Any], text: str) -> Any:
+    """The state of a position that bots can be told of.  Raises PositionError, OpeningError.
+
+    They are told the board, and by the last field of the line who is to move, and must be able to follow
+    from that; a state with more to it (a history, a swap to come) is refused.
+    """
+    state = game.parse_state(text)
+    board = game.board_text(state)
+    told = game.parse_state(board)
+    if game.to_move(told) is not game.to_move(state):
+        told = game.parse_state(f"{board};{game.seats(told)[game.to_move(state)]}")
+    if told != state:
+        raise OpeningError(
+            f"{text!r} says more than the board and who is to move, which is all that bots are told; "
+            "begin with moves instead"
+        )
+    return state
 
 
 def _is_move(game: Game[Any, Any], word: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from protocol.messages import SWAP_WORD
 from referee.games.base import MoveError
 from referee.games.catalog import AnyGame
+from referee.games.opening import parse_opening
 from referee.games.pictures import text_picture
 from referee.results import Player, WireLine
 from referee.sentences import visible
@@ -23,10 +24,11 @@ LAST_LINES_S = 2.0
 class ConversationView:
     """Shows lines from a thread of its own: a terminal or pipe that takes nothing must not hold up a game."""
 
-    def __init__(self, game: AnyGame, players: tuple[Player, Player]) -> None:
+    def __init__(self, game: AnyGame, players: tuple[Player, Player], opening: str = "") -> None:
         self._game = game
         self._players = players
-        self._state = game.initial_state()
+        steps = parse_opening(game, opening)
+        self._state = steps[-1].state if steps else game.initial_state()
         self._waiting: queue.Queue[WireLine | None] = queue.Queue(MAX_WAITING)
         self._thread = threading.Thread(target=self._show_all, daemon=True)
 

@@ -17,7 +17,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from referee.results import GameRecord, Reason
+from referee.results import GameRecord
 from tournaments.schedule import Pairing
 from tournaments.standings import GameSummary, Tally
 from tournaments.summary import Summary
@@ -80,7 +80,7 @@ class LiveView:
         self._tally.add(GameSummary.of(record, pairing.round))
         self._done += 1
         self._progress.update(self._task, completed=self._done)
-        if result.reason is not Reason.SCORE:
+        if result.fault is not None:
             self._faults.append(
                 Text(f"{record.key}  {result.detail}", style="red", overflow="ellipsis", no_wrap=True)
             )

@@ -1,6 +1,8 @@
 """The command `kalarena` and its subcommands."""
 
 import importlib
+import signal
+import sys
 
 import click
 
@@ -53,6 +55,12 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 
         click.echo(f"kalarena {metadata.version('kalarena')}")
         context.exit()
+
+
+def entry() -> None:
+    """What the console command runs."""
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(INTERRUPTED))  # until a game or tournament takes over
+    main()
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,9 +12,10 @@ import click
 from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_START_S, TimeControl
 from referee.errors import RefereeError
 from referee.games.catalog import DEFAULT_GAME, parse_game
+from referee.games.opening import parse_opening
 from referee.games.spec import SpecError
 from referee.play import Job, play_alone
-from referee.results import GameRecord
+from referee.results import GameRecord, Player
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
 from tournaments.cli.conversation import ConversationView
@@ -52,6 +53,12 @@ from tournaments.tables import json_text
     help="Seconds for a bot to start; not part of its playing time.",
 )
 @click.option(
+    "--opening",
+    default="",
+    metavar="TEXT",
+    help="Begin with these moves, or this position; see docs/protocol.md.",
+)
+@click.option(
     "--json", "as_json", is_flag=True, help="Print the whole game as one JSON object, nothing else."
 )
 @click.option(
@@ -69,6 +76,7 @@ def command(
     increment: float,
     margin: float,
     start_time: float,
+    opening: str,
     as_json: bool,
     record: Path | None,
     verbose: bool,
@@ -85,12 +93,14 @@ def command(
         control = TimeControl(move_time, game_time, increment, margin, start_time)
         one, other = (resolve_bot(bot, Path.cwd(), game=spec) for bot in bots)
         players = (one, other)
+        if parse_opening(parse_game(spec), opening):
+            refuse_openings(players)
     except (SpecError, BotError, ValueError) as error:
         raise Usage(str(error)) from error
     if record is not None and not record.absolute().parent.is_dir():
         raise Usage(f"--record: there is no directory {record.absolute().parent}")
-    job = Job("play", spec, players, control)
-    view = ConversationView(parse_game(spec), players)
+    job = Job("play", spec, players, control, opening=opening)
+    view = ConversationView(parse_game(spec), players, opening)
     try:
         with view.shown() if verbose else contextlib.nullcontext(), leash_for_signals() as leash:
             played = play_alone(job, observe=view.add if verbose else None, leash=leash)
@@ -112,6 +122,16 @@ def command(
         raise Fault(unwritten)
 
 
+def refuse_openings(players: tuple[Player, Player]) -> None:
+    """Raise BotError if one of the bots does not say that it can take an opening."""
+    for player in players:
+        if "openings" not in player.capabilities:
+            raise BotError(
+                f"{player.name} cannot take an opening: it does not declare "
+                'capabilities = ["openings"] in a bot.toml'
+            )
+
+
 @contextlib.contextmanager
 def leash_for_signals() -> Iterator[int]:
     """A descriptor that becomes readable when we are told to stop, so that no bot is left behind.
@@ -131,17 +151,19 @@ def leash_for_signals() -> Iterator[int]:
         if signal.getsignal(number) is not signal.SIG_IGN
     ]
     before = {number: signal.signal(number, stop) for number in numbers}
+    given_up = False
     try:
         yield reader
     except RefereeError:
-        if not stopped:
+        given_up = bool(stopped)
+        if not given_up:
             raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         os.close(reader)
         os.close(writer)
-    if stopped:
+    if given_up:
         click.echo("stopped: the game was given up", err=True)
         raise SystemExit(INTERRUPTED)
 

@@ -66,6 +66,9 @@ def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: 
                     concurrency or tournament.concurrency,
                     not as_json,
                 )
+            if interrupted:  # a second Ctrl-C must not cost the reports
+                for number in _stopping_signals():
+                    signal.signal(number, signal.SIG_IGN)
             summary = Summary.load(store)
             directory.write_reports(summary)
     except (ConfigError, DirectoryError, StoreError) as error:
