@@ -299,3 +299,8 @@ def test_two_halves_of_a_name_are_not_one(tmp_path: Path) -> None:
     make_file(tmp_path / "y" / "bot.py", "")
     make_file(tmp_path / "y" / "a", "bc")
     assert digest("x", tmp_path) != digest("y", tmp_path)
+
+
+def test_a_file_name_that_is_nearly_right(tmp_path: Path) -> None:
+    make_file(tmp_path / "mybot.py")
+    assert "did you mean 'mybot.py'?" in refusal("mybit.py", tmp_path)

@@ -229,7 +229,11 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
         found = on_path and os.path.abspath(on_path)  # noqa: PTH100 - PATH may hold relative folders
     if found is None:
         what = f"no such program: {_shorten(program)}" if len(words) > 1 else f"no such bot: {_shorten(text)}"
-        hint = did_you_mean(program.partition(":")[0], SAMPLE_BOTS) if len(words) == 1 else ""
+        hint = ""
+        if len(words) == 1:
+            hint = did_you_mean(program.partition(":")[0], SAMPLE_BOTS) or did_you_mean(
+                program, _names_in(base)
+            )
         raise BotError(
             f"{what}{hint} (looked for a sample bot [{', '.join(SAMPLE_BOTS)}], "
             f"a path from {base.resolve()}, and a program on PATH)"
@@ -245,6 +249,14 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
                 path for kind in ("*.class", "*.jar") for path in sorted(folder.rglob(kind))[:MAX_FILES]
             ]
     return Player(name or own_name, (found, *words[1:]), str(base.resolve()), _digest(files, None, text))
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The names of what lies in a folder; none if it cannot be read."""
+    try:
+        return sorted(path.name for path in folder.iterdir())[:MAX_FILES]
+    except OSError:
+        return []
 
 
 def _shorten(text: str, limit: int = 80) -> str:
