@@ -59,7 +59,7 @@ def test_every_command_of_the_readme_works(workplace: Path) -> None:
 
 def test_the_first_bot_is_short() -> None:
     (bot,) = blocks(TEXTS["README.md"], "python")
-    assert len(bot.splitlines()) <= 24
+    assert len(bot.splitlines()) <= 20
 
 
 def test_the_first_bot_swaps_seats_and_plays_both_sides(workplace: Path) -> None:
