@@ -8,7 +8,7 @@ from referee.errors import RefereeError
 from referee.events import Event, InputClosed, Send, Taken, TimePassed
 from referee.match import Match
 from referee.results import WireLine
-from referee.watch import Watch
+from referee.watch import BRIEF_WAIT_S, Watch
 
 START_POLL_S = 0.0005
 START_POLL_GROWTH = 1.3
@@ -81,10 +81,12 @@ class Driver:
             if match.starting is not None and self._look_for_start():
                 continue
             ready = watch.glance()
-            if not ready:
-                ready = await watch.ready(self._next_wake() - now())
-            elif watch.has_glanced_enough:
+            if watch.has_glanced_enough:
                 await watch.rest()
+            elif not ready:
+                left_s = self._next_wake() - now()
+                if left_s > BRIEF_WAIT_S or match.starting is None:  # else another glance is as long
+                    ready = await watch.ready(left_s)
             # Everything read so far comes before a flag falls.
             if not self._take(ready):
                 at = now()

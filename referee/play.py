@@ -57,8 +57,8 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
     """Play a game with real processes.  Raises RefereeError for failures of ours: then no result stands.
 
     ``observe`` is told each wire line as it happens; ``leash`` is a descriptor that becomes readable when
-    nobody wants the game any more.  Whatever happens, cancellation included, no process of the two groups is
-    left behind.
+    nobody wants the game any more.  However the game ends, by cancellation too, no process of the two groups
+    is left behind; only if this process itself is killed they may be.
     """
     game = parse_game(job.game)
     first, second = job.players

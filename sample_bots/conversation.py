@@ -158,3 +158,11 @@ def run(choose: Choose) -> int:
         # somewhere, else Python complains about it once more when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def run_without_option(name: str, choose: Choose, arguments: list[str]) -> int:
+    """``run`` for a bot that takes no option; return the exit status."""
+    if arguments:
+        print(f"{name} takes no option", file=sys.stderr)
+        return 2
+    return run(choose)

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from referee.games.catalog import AnyGame
-from sample_bots.conversation import run
+from sample_bots.conversation import run_without_option
 
 
 def choose(game: AnyGame, state: Any) -> Any:
@@ -17,10 +17,7 @@ def choose(game: AnyGame, state: Any) -> Any:
 
 def main(arguments: list[str]) -> int:
     """Play one game; return the exit status."""
-    if arguments:
-        print("first_legal takes no option", file=sys.stderr)
-        return 2
-    return run(choose)
+    return run_without_option("first_legal", choose, arguments)
 
 
 if __name__ == "__main__":

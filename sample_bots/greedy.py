@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from referee.games.catalog import AnyGame
-from sample_bots.conversation import run
+from sample_bots.conversation import run_without_option
 from sample_bots.evaluation import evaluation_of
 from sample_bots.search import static_value
 
@@ -30,10 +30,7 @@ def choose(game: AnyGame, state: Any) -> Any:
 
 def main(arguments: list[str]) -> int:
     """Play one game; return the exit status."""
-    if arguments:
-        print("greedy takes no option", file=sys.stderr)
-        return 2
-    return run(choose)
+    return run_without_option("greedy", choose, arguments)
 
 
 if __name__ == "__main__":

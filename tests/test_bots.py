@@ -1,5 +1,6 @@
 """From what a user writes for a bot to the command that starts it."""
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -304,3 +305,10 @@ def test_two_halves_of_a_name_are_not_one(tmp_path: Path) -> None:
 def test_a_file_name_that_is_nearly_right(tmp_path: Path) -> None:
     make_file(tmp_path / "mybot.py")
     assert "did you mean 'mybot.py'?" in refusal("mybit.py", tmp_path)
+
+
+def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    folder = tmp_path / "bot"
+    make_file(folder / "bot.py")
+    make_file(Path(os.fsdecode(os.fsencode(folder) + b"/data-\xff.txt")))
+    assert resolve_bot("bot", tmp_path).digest

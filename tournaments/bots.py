@@ -110,7 +110,7 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
                 f"{directory}: its {MANIFEST_FILE} names the program {program}, which is not there"
             )
         if built and not os.access(path, os.X_OK):
-            raise BotError(f"{path} is not executable: chmod +x {path}")
+            raise BotError(_not_executable(path))
         return (str(path), *words[1:])
     # `python` and `python3` are the interpreter that we run with: another may be a slow shim, or not there.
     found = sys.executable if program in ("python", "python3") else shutil.which(program)
@@ -291,5 +291,5 @@ def _digest(files: list[Path], root: Path | None, text: str = "") -> str:
                 content = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise BotError(f"{path} cannot be read: {error.strerror}") from error
-        total.update(f"{name}\0{content}\n".encode())
+        total.update(f"{name}\0{content}\n".encode("utf-8", "surrogatepass"))  # a name may be any bytes
     return total.hexdigest()
