@@ -15,54 +15,48 @@ import sys
 import termios
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import IO
 
 from protocol.codec import decode_bytes
-from protocol.lines import MAX_LINE_BYTES, LineBuffer
+from protocol.lines import LineBuffer
 from referee.errors import RefereeError
 from referee.events import (
     BotExited,
     Event,
     InputClosed,
+    LimitPassed,
     LineReceived,
     LineTooLong,
+    NotStarted,
     OutputBlocked,
     OutputClosed,
     Sent,
 )
+from referee.launch import bot_status, failed_to_execute, first_process, launch, ran_to_its_end
+from referee.limits import MIB, Limits
+from referee.processes import ProcessTree
 from referee.results import Player
-from referee.stderr import DEFAULT_KEPT_BYTES, StderrKeeper
+from referee.sandbox import Sandbox, Tier
+from referee.stderr import StderrKeeper
 
+OPEN = Sandbox()
+"""No sandbox at all."""
 READ_BYTES = 4096
 """Bytes a read asks for on standard output: a move is below 20, and a small buffer is a quick one."""
 DRAIN_READS = 256
 """Reads at most in one go when a bot has ended: a grandchild may go on writing for ever."""
 
+SANDBOX_GONE_S = 5.0
+"""How long ``close`` waits for the end of a killed sandbox.  It takes up to 20 ms, on a busy host more."""
 GROUP_GONE_S = 0.2
 """How long ``close`` waits for the rest of a killed group; a kill takes effect within milliseconds."""
-
-# Failing to start a program is the bot's fault only where the program itself is to blame.
-_BOT_ERRNOS = {
-    errno.ENOENT,
-    errno.EACCES,
-    errno.ENOEXEC,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.ELOOP,
-    errno.EPERM,
-}
 
 now = time.monotonic
 """The one clock of stamps and deadlines, in seconds."""
 
 
-class NotRunnableError(Exception):
-    """The bot's command cannot be run; the text says why, for the student."""
-
-
 class Bot:
-    """A running bot.  Made by starting it; ``close`` must follow.
+    """A running bot.  Made by starting it; ``settle`` and, in any case, ``close`` must follow.
 
     Raises NotRunnableError if the command cannot be run, RefereeError if that is our host's fault.
     """
@@ -73,25 +67,44 @@ class Bot:
         player: Player,
         environment: Mapping[bytes, bytes],
         *,
-        max_line_bytes: int = MAX_LINE_BYTES,
-        stderr_bytes: int = DEFAULT_KEPT_BYTES,
+        sandbox: Sandbox = OPEN,
+        limits: Limits = Limits(),
     ) -> None:
         self.index = index
-        self.stderr = StderrKeeper(stderr_bytes)
+        self.player = player
+        self.limits = limits
+        self._root: int | None = None
+        """The first of its processes, once ``settle`` was called."""
+        self._tree: ProcessTree | None = None
+        self.stderr = StderrKeeper(limits.stderr_bytes)
         self.status: int | None = None
         """The exit status once known; negative is a signal's number."""
         self.output_ended_at: float | None = None
         """When standard output ended; None while it is open."""
         self.ended_at: float | None = None
         """When the end of the process was noticed; None while it lives."""
-        self._lines = LineBuffer(max_line_bytes)
+        self._lines = LineBuffer(limits.line_bytes)
         self._overflow_reported = False
-        self._process = _spawn(player, environment)
+        self._is_confined = sandbox.tier.confines
+        self._has_limits = sandbox.tier is not Tier.OFF
+        self._first_process: int | None = None
+        """A descriptor of the first process of the sandbox: with it, all others end."""
+        self.exit_descriptor: int | None = None
+        """Readable when the process has ended; None where the system has no such thing."""
+        self._confined = sandbox.confine(index, player, limits, environment)
+        try:
+            self._process = launch(player, self._confined)
+        except BaseException:
+            self._confined.close_status()
+            self._remove_group()
+            raise
+        finally:
+            self._confined.close()
         try:
             self._open_descriptors()
         except BaseException:
             self.kill()
-            self._process.wait()
+            self.close()
             raise
 
     def _open_descriptors(self) -> None:
@@ -99,7 +112,24 @@ class Bot:
         for descriptor in (self._stdin, self.stdout, self.errors):
             os.set_blocking(descriptor, False)
         self.exit_descriptor = _open_pidfd(self._process.pid)
-        """Readable when the process has ended; None where the system has no such thing."""
+
+    def settle(self) -> None:
+        """Wait until the bot's sandbox is there, if it has one.  Raises RefereeError if it does not come.
+
+        Apart from starting it, so that two bots can be started at the same time.
+        """
+        if self._confined.status is None:
+            self._root = self._process.pid
+            return
+        self._root = first_process(self._confined.status, self._process)
+        self._first_process = _open_pidfd(self._root)
+
+    @property
+    def tree(self) -> ProcessTree | None:
+        """Its processes; None before ``settle``."""
+        if self._tree is None and self._root is not None:
+            self._tree = ProcessTree(self._root, skip_root=self._is_confined)
+        return self._tree
 
     @property
     def pid(self) -> int:
@@ -176,12 +206,13 @@ class Bot:
     def has_ended(self) -> bool:
         """Whether the process has ended; its number stays taken until ``close``."""
         if self.status is None:
-            self.status = _exit_status(self._process)
-            if self.status is not None:
+            status = _exit_status(self._process)
+            if status is not None:
+                self.status = bot_status(status) if self._is_confined else status
                 self.ended_at = now()
         return self.status is not None
 
-    def why_closed(self, event: InputClosed, within_s: float) -> InputClosed | BotExited:
+    def why_closed(self, event: InputClosed, within_s: float) -> Event:
         """The process's end instead of a closed input, if it comes within this time; waits for it.
 
         Nothing else matters in the game any more, so that holding it up harms nobody.
@@ -211,11 +242,44 @@ class Bot:
             if not self.read_errors():
                 return
 
-    def exited_event(self) -> BotExited:
-        """The event of the process's end; only after ``has_ended``."""
+    def exited_event(self) -> BotExited | LimitPassed | NotStarted:
+        """The event of the process's end; only after ``has_ended``.
+
+        Raises RefereeError if it was the sandbox that failed, not the bot.
+        """
         assert self.status is not None
         assert self.ended_at is not None
-        return BotExited(self.index, self.ended_at, self.status, self.unfinished, self.stderr.last_line())
+        group = self._confined.group
+        if group is not None and group.ran_out_of_memory():
+            return self._memory_passed(group.most_memory_mb())
+        if self._confined.status is not None and not ran_to_its_end(self._confined.status):
+            raise RefereeError(f"the sandbox of {self.player.name} failed: {self.stderr.text().strip()}")
+        if self._has_limits:
+            why = failed_to_execute(self.player, self.status, self.stderr.text())
+            if why is not None:
+                return NotStarted(self.index, self.ended_at, why)
+        return BotExited(self.index, self.ended_at, self.status, self.unfinished, self.stderr.last_words())
+
+    def limit_passed(self) -> LimitPassed | None:
+        """Look whether the bot's processes together use more than they may; if so, they are killed.
+
+        Where the kernel itself watches over it (a control group), nothing needs to be looked at.
+        """
+        if not self._has_limits or self._confined.group is not None or self.tree is None:
+            return None
+        allowed = self.limits.memory_mb * MIB
+        used = self.tree.memory_bytes(allowed)
+        if used > allowed:
+            self.kill()
+            return self._memory_passed(used // MIB)
+        if not self._is_confined and (count := self.tree.count()) > self.limits.processes:
+            self.kill()
+            return LimitPassed(self.index, now(), "process", count, self.limits.processes)
+        return None
+
+    def _memory_passed(self, used_mb: int) -> LimitPassed:
+        allowed_mb = self.limits.memory_mb
+        return LimitPassed(self.index, now(), "memory", max(used_mb, allowed_mb), allowed_mb)
 
     def output_closed_event(self) -> OutputClosed:
         """The event of an end of output that no end of the process followed."""
@@ -223,7 +287,15 @@ class Bot:
         return OutputClosed(self.index, self.output_ended_at, self.unfinished)
 
     def kill(self) -> None:
-        """End the bot's whole process group, at once.  Never fails."""
+        """End the bot's sandbox, or where it has none its process group, at once.  Never fails."""
+        if self._root is None:
+            with contextlib.suppress(RefereeError):
+                self.settle()
+        if self._first_process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first_process, signal.SIGKILL)
+        if self._confined.group is not None:
+            self._confined.group.kill()
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -245,12 +317,31 @@ class Bot:
                 return
             time.sleep(0.001)
 
+    def _wait_for_sandbox(self) -> None:
+        """Wait until the first process of the sandbox is gone, which it is only after all others."""
+        if self._first_process is None:
+            return
+        poller = select.poll()
+        poller.register(self._first_process, select.POLLIN)
+        poller.poll(SANDBOX_GONE_S * 1000)
+        os.close(self._first_process)
+        self._first_process = None
+
+    def _remove_group(self) -> None:
+        if self._confined.group is not None:
+            self._confined.group.remove()
+
     def close(self) -> None:
         """After ``kill``: reap the process and close all descriptors."""
         status = self._process.wait()
         if self.status is None:
-            self.status = status
+            self.status = bot_status(status) if self._is_confined else status
+        self._wait_for_sandbox()
         self._wait_for_group()
+        self._remove_group()
+        self._confined.close_status()
+        if self._tree is not None:
+            self._tree.close()
         for stream in _streams(self._process):
             stream.close()
         if self.exit_descriptor is not None:
@@ -269,63 +360,6 @@ def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO
     assert process.stdout is not None
     assert process.stderr is not None
     return process.stdin, process.stdout, process.stderr
-
-
-def _spawn(player: Player, environment: Mapping[bytes, bytes]) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            player.command,
-            cwd=player.cwd,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,  # a group of its own, so that it can be killed whole
-        )
-    except OSError as error:
-        if error.errno not in _BOT_ERRNOS:
-            raise RefereeError(f"could not start a process for {player.name}: {error}") from error
-        raise NotRunnableError(_why_not_runnable(player, error)) from error
-    except ValueError as error:  # a NUL byte in an argument
-        raise NotRunnableError(f"its command cannot be run: {error}") from error
-
-
-def _why_not_runnable(player: Player, error: OSError) -> str:
-    """What is wrong with the command, as far as the file tells."""
-    program = Path(player.command[0])
-    name = program.name  # where it lies is nobody's business but its owner's
-    if not Path(player.cwd).is_dir():
-        return "its directory is not there"
-    if not program.exists():
-        return f"there is no file {name}"
-    if program.is_dir():
-        return f"{name} is a directory"
-    if error.errno == errno.ENOEXEC:
-        return (
-            f"{name} is not a program this system can run: a script needs a first line such as "
-            "#!/usr/bin/env python3, a compiled program must be compiled for this system"
-        )
-    if error.errno == errno.ENOENT:
-        first_line = _first_line(program)
-        if first_line.startswith(b"#!"):
-            return (
-                f"the first line of {name}, {decode_bytes(first_line)!r}, names an interpreter that is "
-                "not there"
-                + (" (the line ends in CR LF: save it with LF)" if first_line.endswith(b"\r") else "")
-            )
-        return f"{name} needs a loader or an interpreter that is not on this system"
-    if error.errno == errno.EACCES and not os.access(program, os.X_OK):
-        return f"{name} is not executable: chmod +x {name}"
-    return f"{name}: {os.strerror(error.errno or 0)}"
-
-
-def _first_line(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.readline(256).rstrip(b"\n")
-    except OSError:
-        return b""
 
 
 def _open_pidfd(pid: int) -> int | None:

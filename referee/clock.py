@@ -1,6 +1,35 @@
-"""Time controls and clocks.  Pure: time is an argument, in seconds."""
+"""Time controls, clocks, and what of a turn's time is charged.  Pure: time is an argument.
+
+The fair clock.  On a busy machine time passes between a bot's getting a line and its getting a CPU.  The
+system counts that, for each thread, and counts the CPU time of each.  Of a turn's wall time is charged
+
+    min(wall, max(wall - bot's wait - referee's wait, CPU time))
+
+where the bot's wait is that of the one thread that waited longest for a CPU, the referee's wait is how long the
+stamp of the reply was delayed, and the CPU time is that of all threads together.  A bot that queues behind its own
+threads gains nothing by it, since their CPU time counts; a bot that the host kept waiting loses nothing.
+"""
 
 from dataclasses import dataclass
+
+from referee.events import Usage
+
+FAIR, WALL = "fair", "wall"
+CLOCKS = (FAIR, WALL)
+"""What is charged: see above, or all the time that passed."""
+ALLOW, SUSPEND, MEASURE = "allow", "suspend", "measure"
+PONDERING = (ALLOW, SUSPEND, MEASURE)
+"""What a bot may do while its opponent thinks: what it wants; nothing, since it is stopped; or what it wants, and
+its CPU time is recorded."""
+HOST_FAULT_FACTOR = 20
+HOST_FAULT_EXTRA_US = 1_000_000
+"""A turn whose wall time passes its limit this many times, and this much more, without its being charged so much,
+ends the game as our host's fault.  A machine with 8 busy processes for 2 CPUs was seen to take 5 times as long."""
+LEAST_EXTENSION_US = 1000
+"""A deadline that passed without being confirmed is put off by at least this much."""
+QUEUED_EXTENSION_US = 10_000
+"""By so much for a bot that waits for a CPU at that moment: a wait is counted only when it is over.  Linux gives
+each process that is ready its turn within some milliseconds."""
 
 DEFAULT_MARGIN_S = 0.05
 """Forgiven overshoot of a deadline.  Above the p99 of 3 ms that one game in a worker process of its
@@ -33,6 +62,10 @@ class TimeControl:
     """Limit for the time from the start of the process until the bot has taken its START line."""
     setup_s: float = DEFAULT_SETUP_S
     """Time of the very first turn of the game that is not charged."""
+    clock: str = FAIR
+    """One of CLOCKS."""
+    ponder: str = MEASURE
+    """One of PONDERING."""
 
     def __post_init__(self) -> None:
         if self.move_s is None and self.game_s is None:
@@ -47,6 +80,9 @@ class TimeControl:
                 raise ValueError(f"{name} must not be below 0 seconds, but is {value:g}")
         if self.increment_s and self.game_s is None:
             raise ValueError("an increment needs a limit per game to be added to")
+        for name, known in (("clock", CLOCKS), ("ponder", PONDERING)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
 
     def __str__(self) -> str:
         parts = []
@@ -56,7 +92,24 @@ class TimeControl:
             parts.append(f"+{self.increment_s:g} s a move")
         if self.move_s is not None:
             parts.append(f"{self.move_s:g} s per move")
+        if self.clock == WALL:
+            parts.append("wall clock")
+        if self.ponder == SUSPEND:
+            parts.append("bots suspended while the opponent thinks")
         return ", ".join(parts) + f" (margin {self.margin_s:g} s, start {self.start_s:g} s)"
+
+
+def charged_us(wall_us: int, usage: Usage | None) -> int:
+    """What of a turn of this wall time is charged; all of it where the counters were not read."""
+    if usage is None:
+        return wall_us
+    fair_us = wall_us - usage.wait_us - usage.referee_wait_us
+    return min(wall_us, max(fair_us, usage.cpu_us))
+
+
+def host_fault_us(limit_us: int) -> int:
+    """The wall time of a turn after which the host, not the bot, is to blame."""
+    return HOST_FAULT_FACTOR * limit_us + HOST_FAULT_EXTRA_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +153,22 @@ class Clock:
         # What the margin forgave is not carried over as a debt.
         return Clock(self.control, max(0.0, self.left_s - elapsed_s) + self.control.increment_s)
 
-    def why_late(self, elapsed_s: float, free_s: float = 0.0) -> str:
-        """Which limit a move of this length broke, for people; ``free_s`` of it were not charged."""
+    def why_late(self, elapsed_s: float, free_s: float = 0.0, charged_s: float | None = None) -> str:
+        """Which limit a move of this length broke, for people; ``free_s`` of it were not charged.
+
+        ``charged_s`` is given where the counters were read: what of it all is charged.
+        """
         control = self.control
         passed = f"{elapsed_s:.3f} s passed"
         if free_s:
             passed += f" (the first {free_s:g} s of the game's first turn are not counted)"
+        if charged_s is not None:
+            host_s = max(0.0, elapsed_s - free_s - charged_s)
+            passed += (
+                f", of which the host caused {host_s:.3f} s and {charged_s:.3f} s are charged"
+                if host_s >= 0.0005
+                else ", none of it caused by the host"
+            )
         if self.left_s is not None and (control.move_s is None or self.left_s < control.move_s):
             return (
                 f"the game limit is {control.game_s:g} s"

@@ -5,9 +5,10 @@ from typing import Any
 
 from referee.bot import Bot, now
 from referee.errors import RefereeError
-from referee.events import Event, InputClosed, Send, Taken, TimePassed
+from referee.events import Event, InputClosed, LineReceived, Send, Taken, TimePassed
 from referee.match import Match
 from referee.results import WireLine
+from referee.timing import Timekeeper
 from referee.watch import BRIEF_WAIT_S, Watch
 
 START_POLL_S = 0.0005
@@ -27,6 +28,9 @@ An interpreter on a loaded machine takes up to 0.1 s to go."""
 
 EXIT_POLL_S = 0.02
 """Where a process's end wakes nobody (no pidfd), it is looked for this often."""
+
+LIMITS_POLL_S = 0.05
+"""How often the memory of the bots is looked at.  A process fills some 250 MB in that time."""
 
 KILL_LIMIT_S = 5.0
 """A killed process that is not gone by then is stuck in the kernel: our host's fault."""
@@ -55,12 +59,16 @@ class Driver:
     ) -> None:
         self._match = match
         self._bots = bots
+        self.time = Timekeeper(bots, match.control)
+        self._limits_due = now() + LIMITS_POLL_S
         self._observe = observe
         self._observed = 0
         self._watch = Watch()
         self._start_poll_s = START_POLL_S
         self._exit_reported = [False, False]
         self._end_reported = [False, False]
+        self.cpu_us: tuple[int | None, int | None] = (None, None)
+        """CPU time of each bot until the end of the match; None where it is not counted."""
         self._ending = any(bot.exit_descriptor is None for bot in bots)
         """Whether a bot has begun to end, or may have without our being woken."""
         for bot in bots:
@@ -74,30 +82,43 @@ class Driver:
 
     async def referee(self, sends: Sequence[Send]) -> None:
         """Play until the match has a result; ``sends`` are what its start asked for."""
-        match = self._match
-        watch = self._watch
+        match, watch, time = self._match, self._watch, self.time
         self._carry_out(sends)
         while match.result is None:
             if match.starting is not None and self._look_for_start():
                 continue
+            if time.is_looking:
+                time.mark()
             ready = watch.glance()
             if watch.has_glanced_enough:
                 await watch.rest()
+                if self._look_at_limits():
+                    continue
             elif not ready:
+                if self._look_at_limits():
+                    continue
+                if not time.is_looking and match.on_turn is not None:
+                    time.look_closer(match.on_turn, now() - match.turn_began)
                 left_s = self._next_wake() - now()
                 if left_s > BRIEF_WAIT_S or match.starting is None:  # else another glance is as long
+                    if time.is_looking:
+                        time.mark()
                     ready = await watch.ready(left_s)
             # Everything read so far comes before a flag falls.
             if not self._take(ready):
                 at = now()
                 if match.deadline is not None and at > match.deadline:
-                    self._tell(TimePassed(at, (self._bots[0].unfinished, self._bots[1].unfinished)))
+                    self._tell(self._time_passed(at))
+        self.cpu_us = time.cpu_us()
+        time.game_over()
 
     def _carry_out(self, sends: Sequence[Send]) -> None:
-        match, bots = self._match, self._bots
+        match, bots, time = self._match, self._bots, self.time
         while sends:
             following: Sequence[Send] = ()
             for send in sends:
+                if send is match.gives_turn and time.must_prepare[send.player] and match.starting is None:
+                    time.turn_begins(send.player)
                 event = bots[send.player].write(send.line)
                 if isinstance(event, InputClosed):
                     event = bots[send.player].why_closed(event, END_OF_OUTPUT_GRACE_S)
@@ -106,13 +127,49 @@ class Driver:
                 if following and match.result is not None:
                     break  # the game ended on the way: what else was to be said no longer holds
             sends = following  # which can only be that of the last line
+        if time.must_follow and match.on_turn is not None:
+            time.turn_has_begun(match.on_turn)
         if self._observe is not None:
             for line in match.wire[self._observed :]:
                 self._observe(line)
             self._observed = len(match.wire)
 
     def _tell(self, event: Event) -> None:
-        self._carry_out(self._match.handle(event))
+        match = self._match
+        if match.deadline is not None and event.at > match.deadline and match.on_turn is not None:
+            # Only the counters can tell whether the time is over; a reply has brought them with it.
+            decides = isinstance(event, TimePassed) or (
+                isinstance(event, LineReceived) and event.player == match.on_turn
+            )
+            if not decides:
+                self._carry_out(match.handle(self._time_passed(event.at)))
+                if match.result is not None:
+                    return
+        self._carry_out(match.handle(event))
+
+    def _time_passed(self, at: float) -> TimePassed:
+        """The event of a deadline that passed, with all that can be said of it."""
+        match = self._match
+        awaited = match.on_turn if match.on_turn is not None else match.starting
+        tree = None if awaited is None else self._bots[awaited].tree
+        unfinished = (self._bots[0].unfinished, self._bots[1].unfinished)
+        usage = self.time.usage() if match.on_turn is not None else None
+        doing = "" if tree is None else tree.doing()
+        if usage is not None and doing == "running" and self.time.is_queued(match.on_turn or 0):
+            doing = "queued"
+        return TimePassed(at, unfinished, usage, doing)
+
+    def _look_at_limits(self) -> bool:
+        """See from time to time whether a bot holds more memory than it may; whether the match was told so."""
+        if now() < self._limits_due:
+            return False
+        self._limits_due = now() + LIMITS_POLL_S
+        for bot in self._bots:
+            event = None if bot.has_ended() else bot.limit_passed()
+            if event is not None:
+                self._tell(event)
+                return True
+        return False
 
     def _look_for_start(self) -> bool:
         """Whether the bot that is starting has taken its START just now, or never will."""
@@ -133,7 +190,7 @@ class Driver:
         """When to look again even if nothing becomes readable."""
         match = self._match
         assert match.deadline is not None  # a match without a result always has one
-        wake = match.deadline
+        wake = min(match.deadline, self._limits_due)
         if match.starting is not None:
             wake = min(wake, now() + self._start_poll_s)
             self._start_poll_s = min(self._start_poll_s * START_POLL_GROWTH, START_POLL_MAX_S)
@@ -158,6 +215,10 @@ class Driver:
             if kind == OUTPUT:
                 for event in bot.read_output():
                     told = True
+                    if self.time.is_looking and index == match.on_turn and type(event) is LineReceived:
+                        usage = self.time.turn_ends(index, event.at - match.turn_began)
+                        if usage is not None:
+                            event = event._replace(usage=usage)
                     self._tell(event)
                     if match.result is not None:
                         return True
@@ -267,4 +328,5 @@ class Driver:
 
     def close(self) -> None:
         """Give the selector back."""
+        self.time.close()
         self._watch.close()

@@ -3,6 +3,17 @@
 from typing import NamedTuple
 
 
+class Usage(NamedTuple):
+    """What the system's counters say of a turn, from its beginning until now; all in microseconds."""
+
+    cpu_us: int
+    """CPU time of all threads of the bot's processes together."""
+    wait_us: int
+    """How long one of them, the one that waited longest, was ready to run and had no CPU."""
+    referee_wait_us: int
+    """How long the referee itself was ready to run, to stamp this moment, and had no CPU."""
+
+
 class Sent(NamedTuple):
     """Our line left for the bot completely."""
 
@@ -24,6 +35,8 @@ class LineReceived(NamedTuple):
     player: int
     at: float
     line: str
+    usage: Usage | None = None
+    """Of its turn, if the counters were read: not for a turn of under a millisecond, nor for the wall clock."""
 
 
 class LineTooLong(NamedTuple):
@@ -67,7 +80,20 @@ class BotExited(NamedTuple):
     unfinished: str
     """What came on standard output after the last line feed."""
     last_words: str
-    """The last line on standard error; empty if there is none."""
+    """What standard error ends with, see referee/diagnosis.py; empty if there is nothing."""
+
+
+class LimitPassed(NamedTuple):
+    """The bot used more than it may, and was killed for it."""
+
+    player: int
+    at: float
+    limit: str
+    """Which one: ``memory`` or ``processes``."""
+    used: int
+    """In MiB for memory, else a number."""
+    allowed: int
+    """The same, of the limit."""
 
 
 class NotStarted(NamedTuple):
@@ -84,6 +110,15 @@ class TimePassed(NamedTuple):
     at: float
     unfinished: tuple[str, str] = ("", "")
     """What each bot sent after its last line feed."""
+    usage: Usage | None = None
+    """Of the present turn, if the counters were read."""
+    doing: str = ""
+    """What the bot that is awaited is doing: one of DOING; empty if that cannot be told."""
+
+
+DOING = ("reading", "running", "queued", "waiting", "stopped", "ended")
+"""What a bot can be found doing: waiting to read its standard input, computing, ready to compute but without a CPU,
+waiting for something else, stopped by a signal, or gone."""
 
 
 PlayerEvent = (
@@ -95,6 +130,7 @@ PlayerEvent = (
     | InputClosed
     | OutputClosed
     | BotExited
+    | LimitPassed
     | NotStarted
 )
 Event = PlayerEvent | TimePassed

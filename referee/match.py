@@ -7,6 +7,10 @@ time, and lets a bot that dies at its start lose before anything is said to the 
 the turn of a bot begins when the line that gives it the turn was sent, and ends with its next
 complete line.  Lines that a bot sends early wait in a queue for its turn, as with the course's engine.
 
+Times come as seconds of any clock and are kept in whole microseconds since the start, so that a game can be
+judged again from its record to the same verdict.  With the fair clock a deadline that passed is only an
+occasion to look: where the counters say that less time is charged than passed, it is put off by the difference.
+
 Every fault ends the game, with the other side credited.  Where one event shows several faults,
 PRECEDENCE decides, by the event's own time stamp; an event later than the deadline therefore always
 finds a bot that had lost on time before it happened.  A line stamped exactly at the deadline counts.
@@ -20,12 +24,22 @@ from protocol.errors import ProtocolError, RemoteProtocolError
 from protocol.messages import OPENING_WORD, Change, End, Next, RefereeMessage, Start, Swap, Time
 from protocol.session import Session
 from referee import sentences
-from referee.clock import Clock, TimeControl
+from referee.clock import (
+    FAIR,
+    LEAST_EXTENSION_US,
+    QUEUED_EXTENSION_US,
+    SUSPEND,
+    Clock,
+    TimeControl,
+    charged_us,
+    host_fault_us,
+)
 from referee.errors import RefereeError
 from referee.events import (
     BotExited,
     Event,
     InputClosed,
+    LimitPassed,
     LineReceived,
     LineTooLong,
     NotStarted,
@@ -36,9 +50,12 @@ from referee.events import (
     Sent,
     Taken,
     TimePassed,
+    Usage,
 )
+from referee.facts import fact_of
 from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
 from referee.games.opening import Step
+from referee.limits import DEFAULT_WIRE_BYTES
 from referee.results import Fact, MatchResult, MoveRecord, Reason, WireLine
 
 PRECEDENCE = (
@@ -73,13 +90,17 @@ class Match(Generic[S, M]):
         names: tuple[str, str],
         opening: Sequence[Step] = (),
         timed: tuple[bool, bool] = (False, False),
+        wire_bytes: int = DEFAULT_WIRE_BYTES,
     ) -> None:
-        """``opening`` is announced before the first turn; ``timed`` bots are sent TIME lines."""
+        """``opening`` is announced before the first turn; ``timed`` bots are sent TIME lines; a bot that sends more
+        than ``wire_bytes`` in all is flooding.
+        """
         self.game = game
         self.control = control
         self.names = names
         self._opening = opening
         self._timed = timed
+        self._wire_bytes = wire_bytes
         self.state: S = opening[-1].state if opening else game.initial_state()
         self.seats = game.seats(self.state)
         self.last_seat = game.seats(game.initial_state())[Side.SECOND]
@@ -95,39 +116,49 @@ class Match(Generic[S, M]):
         self.on_turn: int | None = None
         """The player whose clock runs; None while starting and after the end."""
         self._began = 0.0
-        self._turn_began = 0.0
-        self._free_s = control.setup_s
-        """Time of the present turn that is not charged: only the first turn has some."""
+        self._now_us = 0
+        self._turn_began_us = 0
+        self._deadline_us: int | None = None
+        """The deadline in microseconds since the start; ``deadline`` follows it."""
+        setup_us = _to_us(control.setup_s)
+        # A bot that is stopped while its opponent thinks cannot set itself up then.
+        self._free_us = [setup_us, setup_us if control.ponder == SUSPEND else 0]
+        """Time of each player's next turn that is not charged: only a first turn has some."""
         self._clocks = [Clock.fresh(control), Clock.fresh(control)]
-        self._limits_s = [clock.limit_s for clock in self._clocks]
+        self._limits_us = [_to_us(clock.limit_s) for clock in self._clocks]
+        self._heard_bytes = [0, 0]
         self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
         self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
         self._output_closed: list[OutputClosed | None] = [None, None]
-        self._awaited: Send | None = None
+        self.gives_turn: Send | None = None
         """The line whose sending matters: the one that gives a turn, or START."""
 
     def start(self, at: float) -> list[Send]:
         """Begin, at this time: the processes are being started."""
         self._began = at
-        return self._open(Side.SECOND, at)
+        return self._open(Side.SECOND)
 
     def handle(self, event: Event) -> list[Send]:
-        """Take one event; return what is to be sent.  Raises RefereeError only for bugs of ours."""
+        """Take one event; return what is to be sent.
+
+        Raises RefereeError for bugs of ours, and when our host kept a bot waiting beyond all measure.
+        """
+        now_us = self._now_us = int((event.at - self._began) * 1e6 + 0.5)
         if isinstance(event, Sent):
-            player, at, line = event
-            self.wire.append(WireLine(player, "to", line, self._micros(at)))
-            awaited = self._awaited
+            player, _, line = event
+            self.wire.append(WireLine(player, "to", line, now_us))
+            awaited = self.gives_turn
             if awaited is None or player != awaited.player or line != awaited.line:
                 return []  # nothing waited for this line to be gone
         if self.result is not None:
             return []
+        past = self._deadline_us is not None and now_us > self._deadline_us
         if isinstance(event, LineReceived):
-            player, at, line = event
-            self.wire.append(WireLine(player, "from", line, self._micros(at)))
-        elif not isinstance(event, Sent):
-            self._note(event)
+            self.wire.append(WireLine(event.player, "from", event.line, now_us))
+        elif not isinstance(event, Sent) and (past or not isinstance(event, TimePassed)):
+            self.facts.append(fact_of(event, now_us, len(self.wire)))
         try:
-            if self.deadline is not None and event.at > self.deadline:
+            if past and self._is_too_late(event):
                 return self._too_late(event)
             if isinstance(event, TimePassed):
                 return []
@@ -136,36 +167,41 @@ class Match(Generic[S, M]):
         except ProtocolError as error:
             raise RefereeError(f"the judge contradicted the protocol: {error}") from error
 
+    @property
+    def turn_began(self) -> float:
+        """When the present turn began, in the time of the events."""
+        return self._began + self._turn_began_us / 1e6
+
     # The three stages.
 
-    def _open(self, player: int, at: float) -> list[Send]:
+    def _open(self, player: int) -> list[Send]:
         """Give a player its START; it has the start limit to take it."""
         self.starting = player
-        self.deadline = at + self.control.start_s
+        self._set_deadline(self._now_us + _to_us(self.control.start_s))
         gives_turn = player == Side.FIRST and not self._opening
         return self._say_awaited(player, Start(self.seats[player]), timed=gives_turn)
 
     def _sent(self, event: Sent) -> list[Send]:
         """The awaited line has left."""
         player, at, _ = event
-        self._awaited = None
+        self.gives_turn = None
         if player != self.starting:
-            return self._begin_turn(player, at)
+            return self._begin_turn(player)
         if self._early[player]:
             return self._taken(Taken(player, at))  # it spoke before START: it lives
         return []
 
     def _taken(self, event: Taken) -> list[Send]:
-        player, at = event
+        player = event.player
         if player != self.starting:
             return []
         if player == Side.SECOND:
-            return self._open(Side.FIRST, at)
+            return self._open(Side.FIRST)
         self.starting = None
         if self._opening:
-            self.deadline = None
+            self._clear_deadline()
             return self._announce_opening()
-        return self._begin_turn(player, at)
+        return self._begin_turn(player)
 
     def _announce_opening(self) -> list[Send]:
         """Tell both bots each step of the opening; the last one gives the first turn."""
@@ -177,21 +213,25 @@ class Match(Generic[S, M]):
         step = self._opening[-1]
         return sends + self._change(step.move or OPENING_WORD, self.game.board_text(step.state))
 
-    def _begin_turn(self, player: int, at: float) -> list[Send]:
+    def _begin_turn(self, player: int) -> list[Send]:
         """The player's clock runs from now."""
+        now_us = self._now_us
         self.on_turn = player
-        self._turn_began = at
-        self.deadline = at + self._free_s + self._limits_s[player]
+        self._turn_began_us = now_us
+        self._deadline_us = at_us = now_us + self._free_us[player] + self._limits_us[player]
+        self.deadline = self._began + at_us / 1e6
         if self._early[player]:
-            event = self._early[player].popleft()
-            return self._reply(player, max(at, event.at), event.line)
+            return self._reply(player, self._early[player].popleft().line, None)
         closed = self._output_closed[player]
-        return self._closed_output(closed._replace(at=at)) if closed is not None else []
+        return self._closed_output(closed) if closed is not None else []
 
     def _received(self, event: LineReceived) -> list[Send]:
-        player, at, line = event
+        player, at, line, usage = event
+        self._heard_bytes[player] += len(line) + 1
+        if self._heard_bytes[player] > self._wire_bytes:
+            return self._lose(player, Reason.FLOOD, "wire-limit", sentences.wire_limit(self._wire_bytes))
         if player == self.on_turn:
-            return self._reply(player, at, line)
+            return self._reply(player, line, usage)
         early = self._early[player]
         early.append(event)
         if len(early) > MAX_QUEUED_LINES:
@@ -200,7 +240,7 @@ class Match(Generic[S, M]):
             return self._taken(Taken(player, at))
         return []
 
-    def _reply(self, player: int, at: float, line: str) -> list[Send]:
+    def _reply(self, player: int, line: str, usage: Usage | None) -> list[Send]:
         """The bot on turn completed a line in time: a move, or a fault."""
         game, state = self.game, self.state
         try:
@@ -220,15 +260,20 @@ class Match(Generic[S, M]):
         except (RemoteProtocolError, InvalidMoveError) as error:
             return self._lose(player, Reason.PROTOCOL, error.fault, sentences.refused(line, error.message))
 
-        elapsed = at - self._turn_began
-        clock = self._clocks[player].after(max(0.0, elapsed - self._free_s))
-        if clock is not self._clocks[player]:
-            self._clocks[player], self._limits_s[player] = clock, clock.limit_s
-        self._free_s = 0.0
+        wall_us = self._now_us - self._turn_began_us
+        spent_us = self._charged_us(usage) if usage is not None or self._free_us[player] else wall_us
+        clock = self._clocks[player]
+        if clock.left_s is not None:
+            self._clocks[player] = clock = clock.after(spent_us / 1e6)
+            self._limits_us[player] = _to_us(clock.limit_s)
+        self._free_us[player] = 0
         text = game.format_move(state, move)
-        self.moves.append(MoveRecord(player, text, int(elapsed * 1e6 + 0.5)))
+        if usage is None:
+            self.moves.append(MoveRecord(player, text, wall_us, spent_us))
+        else:
+            self.moves.append(MoveRecord(player, text, wall_us, spent_us, *usage))
         self.state = following
-        self.on_turn = self.deadline = None
+        self.on_turn = self._deadline_us = self.deadline = None
         if isinstance(message, Swap):
             self.seats = game.seats(following)
         return self._announce(player, text, swapped=isinstance(message, Swap))
@@ -270,23 +315,67 @@ class Match(Generic[S, M]):
         if timed and self._timed[player]:
             own, opponent = self._clocks[player].shown_ms, self._clocks[1 - player].shown_ms
             sends.append(self._say(player, Time(own, opponent)))
-        self._awaited = self._say(player, message)
-        return [*sends, self._awaited]
+        self.gives_turn = self._say(player, message)
+        return [*sends, self.gives_turn]
 
     # Faults.
 
+    def _charged_us(self, usage: Usage | None) -> int:
+        """What of the present turn is charged so far."""
+        player = self.on_turn
+        assert player is not None  # asked in a turn only
+        counted = usage if self.control.clock == FAIR else None
+        return max(0, charged_us(self._now_us - self._turn_began_us, counted) - self._free_us[player])
+
+    def _usage(self, event: Event) -> Usage | None:
+        """What an event tells of the present turn's counters."""
+        if isinstance(event, TimePassed) or (
+            isinstance(event, LineReceived) and event.player == self.on_turn
+        ):
+            return event.usage
+        return None
+
+    def _is_too_late(self, event: Event) -> bool:
+        """Whether the deadline that passed is confirmed; if not, it is put off.  Raises RefereeError."""
+        if self.on_turn is None:
+            return True  # the start limit, which is generous, is one of wall time
+        spent_us, limit_us = self._charged_us(self._usage(event)), self._limits_us[self.on_turn]
+        usage = self._usage(event) if self.control.clock == FAIR else None
+        queued = isinstance(event, TimePassed) and event.doing == "queued"
+        if queued and usage is not None and usage.cpu_us <= limit_us:
+            extension_us = max(limit_us - spent_us, QUEUED_EXTENSION_US)
+        elif spent_us > limit_us:
+            return True
+        else:
+            extension_us = max(limit_us - spent_us, LEAST_EXTENSION_US)
+        wall_us = self._now_us - self._turn_began_us
+        if wall_us > host_fault_us(limit_us + self._free_us[self.on_turn]):
+            raise RefereeError(
+                f"this host kept {self.names[self.on_turn]} waiting for a CPU for so long that its turn could not be "
+                f"timed: {wall_us / 1e6:.3f} s passed, {spent_us / 1e6:.3f} s of it are charged"
+            )
+        self._set_deadline(self._now_us + extension_us)
+        return False
+
     def _too_late(self, event: Event) -> list[Send]:
         """Something happened after the deadline: its bot lost before that."""
-        unfinished = event.unfinished if isinstance(event, TimePassed) else ("", "")
+        passed = event if isinstance(event, TimePassed) else TimePassed(event.at)
         if self.starting is not None:
-            return self._lose(
-                self.starting, Reason.START, "start-limit", sentences.start_limit(self.control.start_s)
-            )
+            detail = sentences.start_limit(self.control.start_s, passed.doing)
+            return self._lose(self.starting, Reason.START, "start-limit", detail)
         player = self.on_turn
         assert player is not None  # a deadline is set only while starting or on turn
-        elapsed = event.at - self._turn_began
-        why = self._clocks[player].why_late(elapsed, self._free_s)
-        return self._lose(player, Reason.TIMEOUT, "late", sentences.late(why, unfinished[player]))
+        usage = self._usage(event)
+        why = self._clocks[player].why_late(
+            (self._now_us - self._turn_began_us) / 1e6,
+            self._free_us[player] / 1e6,
+            self._charged_us(usage) / 1e6 if usage is not None and self.control.clock == FAIR else None,
+        )
+        if isinstance(event, LineReceived) and event.player == player:
+            detail = sentences.late_reply(why, event.line)
+        else:
+            detail = sentences.late(why, passed.unfinished[player], passed.doing)
+        return self._lose(player, Reason.TIMEOUT, "late", detail)
 
     def _too_long(self, event: LineTooLong) -> list[Send]:
         return self._lose(event.player, Reason.FLOOD, "long-line", sentences.long_line(event.head))
@@ -315,6 +404,10 @@ class Match(Generic[S, M]):
         note = sentences.last_words(event.last_words)
         return self._lose(event.player, Reason.EXIT, fault, detail, note)
 
+    def _limit_passed(self, event: LimitPassed) -> list[Send]:
+        detail = sentences.limit_passed(event.limit, event.used, event.allowed)
+        return self._lose(event.player, Reason.EXIT, f"{event.limit}-limit", detail)
+
     def _not_started(self, event: NotStarted) -> list[Send]:
         return self._lose(event.player, Reason.START, "not-runnable", sentences.not_started(event.why))
 
@@ -326,7 +419,8 @@ class Match(Generic[S, M]):
     def _finish(self, result: MatchResult, gone: int | None) -> list[Send]:
         """END to both, the current North first; a bot that is gone gets nothing."""
         self.result = result
-        self.on_turn = self.starting = self.deadline = self._awaited = None
+        self.on_turn = self.starting = self.gives_turn = None
+        self._clear_deadline()
         order = (0, 1) if self.seats[0] == self.last_seat else (1, 0)
         return [self._say(player, End()) for player in order if player != gone]
 
@@ -335,21 +429,12 @@ class Match(Generic[S, M]):
     def _say(self, player: int, message: RefereeMessage) -> Send:
         return Send(player, self._sessions[player].say(message))
 
-    def _micros(self, at: float) -> int:
-        return int((at - self._began) * 1e6 + 0.5)
+    def _set_deadline(self, at_us: int) -> None:
+        self._deadline_us = at_us
+        self.deadline = self._began + at_us / 1e6
 
-    def _note(self, event: Event) -> None:
-        """Keep a fact for the record."""
-        player: int | None = None
-        rest: tuple[object, ...]
-        if isinstance(event, TimePassed):
-            if self.deadline is None or event.at <= self.deadline:
-                return  # nothing came of it
-            rest = event.unfinished
-        else:
-            player, rest = event.player, event[2:]
-        text = "; ".join(str(part) for part in rest if part != "")
-        self.facts.append(Fact(player, type(event).__name__, self._micros(event.at), text))
+    def _clear_deadline(self) -> None:
+        self._deadline_us = self.deadline = None
 
     _HANDLERS: dict[type[PlayerEvent], Any] = {  # noqa: RUF012 - a constant
         Sent: _sent,
@@ -360,5 +445,10 @@ class Match(Generic[S, M]):
         InputClosed: _closed_input,
         OutputClosed: _closed_output,
         BotExited: _exited,
+        LimitPassed: _limit_passed,
         NotStarted: _not_started,
     }
+
+
+def _to_us(seconds: float) -> int:
+    return round(seconds * 1e6)

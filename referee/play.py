@@ -4,37 +4,26 @@ import contextlib
 import os
 import platform
 import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from importlib import metadata
 
 import trio
 
-from protocol.lines import MAX_LINE_BYTES
-from referee.bot import Bot, NotRunnableError, now
+from referee.bot import Bot, now
 from referee.clock import TimeControl
 from referee.driver import AnyMatch, Driver, Observer
 from referee.errors import RefereeError
 from referee.events import NotStarted
 from referee.games.catalog import GAME_VARIABLE, OPENING_VARIABLE, AnyGame, parse_game
 from referee.games.opening import parse_opening
+from referee.launch import NotRunnableError
+from referee.limits import Limits
 from referee.match import Match
 from referee.orphans import adopt_orphans, sweep_orphans
 from referee.results import GameRecord, Player
-from referee.stderr import DEFAULT_KEPT_BYTES
-
-END_GRACE_S = 0.5
-"""Time for a bot to end by itself after END, as the course's engine gave it; then its group is killed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a bot may use up besides its time."""
-
-    line_bytes: int = MAX_LINE_BYTES
-    stderr_bytes: int = DEFAULT_KEPT_BYTES
-    end_grace_s: float = END_GRACE_S
+from referee.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +40,8 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     opening: str = ""
     """The opening's text, see referee/games/opening.py; empty for the game's own start."""
+    sandbox: Sandbox = field(default_factory=Sandbox)
+    """How the bots are confined."""
 
 
 async def play_game(job: Job, *, observe: Observer | None = None, leash: int | None = None) -> GameRecord:
@@ -64,7 +55,9 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
     first, second = job.players
     opening = parse_opening(game, job.opening)
     timed = ("time" in first.capabilities, "time" in second.capabilities)
-    match: AnyMatch = Match(game, job.control, (first.name, second.name), opening, timed)
+    match: AnyMatch = Match(
+        game, job.control, (first.name, second.name), opening, timed, job.limits.wire_bytes
+    )
     environment = {**os.environb, GAME_VARIABLE.encode(): game.name.encode()}
     environment.pop(b"PYTHONUNBUFFERED", None)  # whether a bot flushes must not depend on our shell
     if opening:
@@ -78,29 +71,33 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
     try:
         for index, player in enumerate(job.players):
             try:
-                bots.append(
-                    Bot(
-                        index,
-                        player,
-                        environment,
-                        max_line_bytes=job.limits.line_bytes,
-                        stderr_bytes=job.limits.stderr_bytes,
-                    )
-                )
+                bots.append(Bot(index, player, environment, sandbox=job.sandbox, limits=job.limits))
             except NotRunnableError as error:
                 match.handle(NotStarted(index, now(), str(error)))
                 # Nobody was told anything yet, and the other bot need not learn of it.
                 return _record(job, game, match, bots, started_at, began)
+        for bot in bots:
+            bot.settle()
         driver = Driver(match, (bots[0], bots[1]), observe, leash)
         with contextlib.closing(driver):
             await driver.referee(sends)
             await driver.wind_down(job.limits.end_grace_s)
             with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
                 await driver.kill()
-        return _record(job, game, match, bots, started_at, began)
+        record = _record(job, game, match, bots, started_at, began)
+        time = driver.time
+        off_turn = (time.off_turn_cpu_us[0], time.off_turn_cpu_us[1])
+        counted = driver.cpu_us != (None, None)
+        return replace(
+            record,
+            clock=time.clock,
+            cpu_us=driver.cpu_us,
+            off_turn_cpu_us=off_turn if counted else (None, None),
+        )
     finally:
         for bot in bots:
             bot.kill()
+        for bot in bots:
             bot.close()
 
 
@@ -128,6 +125,8 @@ def _record(
         host=platform.node(),
         versions=_versions(),
         cores=sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [],
+        limits=job.limits,
+        sandbox=job.sandbox.tier.value,
     )
 
 

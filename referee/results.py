@@ -13,8 +13,9 @@ import msgpack
 
 from referee.clock import TimeControl
 from referee.errors import RefereeError
+from referee.limits import Limits
 
-RECORD_SCHEMA = 1
+RECORD_SCHEMA = 2
 """Version of the record's layout; a reader refuses a newer one."""
 
 
@@ -77,6 +78,9 @@ class Player:
     """What of the protocol's optional parts the bot can take, see CAPABILITIES."""
     how: str = ""
     """How the command was found, for people; empty if it was given outright."""
+    reads: tuple[str, ...] = ()
+    """Absolute paths of the files and directories that it is made of: all that it can read of our files when it is
+    confined, beside its interpreter."""
 
 
 class MoveRecord(NamedTuple):
@@ -86,6 +90,15 @@ class MoveRecord(NamedTuple):
     move: str
     wall_us: int
     """Microseconds from the last byte sent to the bot until its line was complete."""
+    charged_us: int
+    """Microseconds of that which are charged to the bot."""
+    cpu_us: int | None = None
+    """CPU time of the bot in this turn; this and the next two are None where the counters were not read, as in a
+    turn of under a millisecond (of which all is charged)."""
+    wait_us: int | None = None
+    """How long the bot waited for a CPU, see referee/clock.py."""
+    referee_wait_us: int | None = None
+    """How long the referee waited for a CPU before it could stamp the reply."""
 
 
 class WireLine(NamedTuple):
@@ -108,8 +121,15 @@ class Fact(NamedTuple):
     """The event's name, for example ``BotExited``."""
     at_us: int
     """Microseconds since the start of the game."""
-    text: str
-    """What the event carries, as text."""
+    after: int
+    """How many wire lines came before it."""
+    data: tuple[Any, ...] = ()
+    """What else the event carries, in the order of its fields."""
+
+    @property
+    def text(self) -> str:
+        """What the event carries, for people."""
+        return "; ".join(str(part) for part in _flat(self.data) if part not in ("", None))
 
 
 @dataclass(frozen=True)
@@ -144,6 +164,16 @@ class GameRecord:
     """Of this program and what it ran on."""
     cores: list[int] = field(default_factory=list)
     """The numbers of the cores that the referee and the bots could run on; empty if not known."""
+    limits: Limits = field(default_factory=Limits)
+    """What each bot could use."""
+    sandbox: str = ""
+    """How the bots were confined: one of referee/sandbox.py's tiers; empty in records of schema 1."""
+    clock: str = "wall"
+    """The clock that ran: ``wall`` too where a fair one was asked for on a system that has no counters."""
+    cpu_us: tuple[int | None, int | None] = (None, None)
+    """CPU time of each bot from its start until END; None where the counters were not read."""
+    off_turn_cpu_us: tuple[int | None, int | None] = (None, None)
+    """CPU time of each bot while its opponent was on turn, summed over turns of more than a millisecond."""
 
     def to_msgpack(self) -> bytes:
         """The record in columns, with its schema version."""
@@ -151,6 +181,7 @@ class GameRecord:
         data["schema"] = RECORD_SCHEMA
         data["players"] = [[getattr(p, name.name) for name in fields(Player)] for p in self.players]
         data["control"] = asdict(self.control)
+        data["limits"] = asdict(self.limits)
         data["result"] = asdict(self.result)
         for name in ("moves", "wire", "facts"):
             data[name] = list(zip(*data[name], strict=True))
@@ -165,22 +196,21 @@ class GameRecord:
             schema = data.pop("schema")
         except Exception as error:
             raise RefereeError(f"this is no game record: {error}") from error
-        if schema != RECORD_SCHEMA:
+        if schema == 1:
+            data = _from_schema_1(data)
+        elif schema != RECORD_SCHEMA:
             raise RefereeError(
                 f"the record has schema {schema}, this program reads schema {RECORD_SCHEMA}: use the "
                 "version of kalarena that wrote it, or a newer one"
             )
         try:
             return cls._from_columns(data)
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise RefereeError(f"this game record is damaged: {error!r}") from error
 
     @classmethod
     def _from_columns(cls, data: dict[str, Any]) -> "GameRecord":
-        first, second = (
-            Player(name, tuple(command), cwd, digest, tuple(capabilities), how)
-            for name, command, cwd, digest, capabilities, how in data["players"]
-        )
+        first, second = (Player(*map(_tuples, player)) for player in data["players"])
         result = data["result"]
         score = None if result["score"] is None else (result["score"][0], result["score"][1])
         return cls(
@@ -190,7 +220,13 @@ class GameRecord:
                 "control": TimeControl(**data["control"]),
                 "moves": [MoveRecord(*row) for row in _rows(data["moves"])],
                 "wire": [WireLine(*row) for row in _rows(data["wire"])],
-                "facts": [Fact(*row) for row in _rows(data["facts"])],
+                "facts": [
+                    Fact(player, name, at_us, after, _tuples(rest))
+                    for player, name, at_us, after, rest in _rows(data["facts"])
+                ],
+                "limits": Limits(**data["limits"]),
+                "cpu_us": tuple(data["cpu_us"]),
+                "off_turn_cpu_us": tuple(data["off_turn_cpu_us"]),
                 "result": MatchResult(**{**result, "reason": Reason(result["reason"]), "score": score}),
                 "stderr": tuple(data["stderr"]),
                 "exit_status": tuple(data["exit_status"]),
@@ -218,13 +254,31 @@ class GameRecord:
             "detail": result.detail,
             "note": result.note,
             "score": None if result.score is None else list(result.score),
-            "moves": [{"player": m.player, "move": m.move, "wall_ms": m.wall_us / 1000} for m in self.moves],
+            "moves": [
+                {
+                    "player": m.player,
+                    "move": m.move,
+                    "wall_ms": m.wall_us / 1000,
+                    "charged_ms": m.charged_us / 1000,
+                    "cpu_ms": _ms(m.cpu_us),
+                    "wait_ms": _ms(m.wait_us),
+                    "referee_wait_ms": _ms(m.referee_wait_us),
+                }
+                for m in self.moves
+            ],
             "wire": [
                 {"player": w.player, "dir": w.direction, "line": w.line, "t_ms": w.at_us / 1000}
                 for w in self.wire
             ],
             "facts": [
-                {"player": f.player, "fact": f.name, "t_ms": f.at_us / 1000, "text": f.text}
+                {
+                    "player": f.player,
+                    "fact": f.name,
+                    "t_ms": f.at_us / 1000,
+                    "text": f.text,
+                    "after": f.after,
+                    "data": list(f.data),
+                }
                 for f in self.facts
             ],
             "final_state": self.final_state,
@@ -237,16 +291,60 @@ class GameRecord:
             "host": self.host,
             "versions": self.versions,
             "cores": self.cores,
+            "limits": asdict(self.limits),
+            "sandbox": self.sandbox,
+            "clock": self.clock,
+            "cpu_ms": [_ms(time_us) for time_us in self.cpu_us],
+            "off_turn_cpu_ms": [_ms(time_us) for time_us in self.off_turn_cpu_us],
             "key": self.key,
             "schema": RECORD_SCHEMA,
         }
 
     def mean_move_ms(self, player: int) -> float | None:
-        """Average wall time of a player's moves in milliseconds; None if there are none."""
-        times = [move.wall_us for move in self.moves if move.player == player]
+        """Average charged time of a player's moves in milliseconds; None if there are none."""
+        times = [move.charged_us for move in self.moves if move.player == player]
         return sum(times) / len(times) / 1000 if times else None
 
 
 def _rows(columns: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
     """Columns back to rows; no rows at all leave no columns."""
     return zip(*columns, strict=True) if columns else iter(())
+
+
+def _from_schema_1(data: dict[str, Any]) -> dict[str, Any]:
+    """A record of the first layout: all time was charged, and facts were text alone."""
+    moves = data["moves"]
+    facts = data["facts"]
+    if moves:
+        nothing = [None] * len(moves[0])
+        moves = [*moves, moves[2], nothing, nothing, nothing]
+    if facts:
+        facts = [*facts[:3], [0] * len(facts[0]), [[text] for text in facts[3]]]
+    control = {**data["control"], "clock": "wall"}
+    unknown = (None, None)
+    return {
+        **data,
+        "moves": moves,
+        "facts": facts,
+        "control": control,
+        "limits": {},
+        "cpu_us": unknown,
+        "off_turn_cpu_us": unknown,
+    }
+
+
+def _ms(time_us: int | None) -> float | None:
+    return None if time_us is None else time_us / 1000
+
+
+def _tuples(value: Any) -> Any:
+    """A value in which lists, as msgpack and JSON have them, are tuples again."""
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _flat(value: tuple[Any, ...]) -> Iterator[Any]:
+    for part in value:
+        if isinstance(part, tuple | list):
+            yield from _flat(tuple(part))
+        else:
+            yield part

@@ -14,6 +14,21 @@ NOTHING_CAME = (
     ". Nothing came in this turn: if the bot did print its move, it did not flush standard output (Python: "
     "print(..., flush=True)); else it was still thinking, or waiting for a line that does not come"
 )
+WAS_DOING = {
+    "reading": (
+        ". It is waiting to read from us while we wait for its move: did you flush stdout? "
+        "(Python: print(..., flush=True)); or does it wait for a line that does not come?"
+    ),
+    "running": ". Nothing came in this turn, and it is still computing",
+    "queued": ". Nothing came in this turn, and it is still computing",
+    "waiting": (
+        ". Nothing came in this turn, and it is neither computing nor in a read of its standard input: it sleeps, or "
+        "waits for something else (a lock, a thread, a file; or for input through select or a poll)"
+    ),
+    "stopped": ". Nothing came in this turn, and its process is stopped by a signal, which it must have sent itself",
+    "ended": ". Nothing came in this turn, and its process is ending",
+}
+"""What a bot that is late was found doing (events.DOING) -> what to tell its author."""
 CLOSED_INPUT = (
     "it closed its standard input, or its process ended, so that it could not be told the last move; "
     "a bot must read until it gets END"
@@ -43,17 +58,38 @@ def refused(line: str, why: str) -> str:
     return f"it sent {quote(line)}: {why}"
 
 
-def late(why: str, unfinished: str) -> str:
+def late(why: str, unfinished: str, doing: str = "") -> str:
     """No complete reply in time."""
-    return f"out of time: {why}{_unfinished(unfinished) or NOTHING_CAME}"
+    return f"out of time: {why}{_unfinished(unfinished) or WAS_DOING.get(doing, NOTHING_CAME)}"
 
 
-def start_limit(limit_s: float) -> str:
+def late_reply(why: str, line: str) -> str:
+    """A complete reply, after the time was over."""
+    return f"out of time: {why} before its reply {quote(line)} was complete"
+
+
+def start_limit(limit_s: float, doing: str = "") -> str:
     """START was not taken."""
+    state = {"running": "; it is still computing", "stopped": "; it is stopped by a signal"}.get(doing, "")
     return (
         f"it did not start: its process ran, but in {limit_s:g} s it neither read its START line from "
-        "standard input nor sent anything"
+        f"standard input nor sent anything{state}"
     )
+
+
+def limit_passed(limit: str, used: int, allowed: int) -> str:
+    """Killed for what it used."""
+    if limit == "memory":
+        return f"it was killed by the memory limit: its processes held {used} MB together, {allowed} MB are allowed"
+    return (
+        f"it was killed by the limit of processes: it had {used} processes and threads at the same time, "
+        f"{allowed} are allowed"
+    )
+
+
+def wire_limit(allowed: int) -> str:
+    """More lines than are kept."""
+    return f"it sent more than {allowed} bytes in this game; print debug text to standard error"
 
 
 def not_started(why: str) -> str:

@@ -1,5 +1,7 @@
 """What is kept of a bot's standard error: its beginning and its end."""
 
+import re
+
 DEFAULT_KEPT_BYTES = 64 * 1024
 """Kept of each bot's standard error per game: a long traceback is about 10 KiB."""
 
@@ -39,6 +41,37 @@ class StderrKeeper:
         )
 
     def last_line(self) -> str:
-        """The last line that is not blank, for a verdict; empty if there is none."""
+        """The last line that is not blank; empty if there is none."""
         lines = (self._head[-1024:] + self._tail[-1024:]).decode("utf-8", "backslashreplace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def last_words(self) -> str:
+        """What it ends with, for a verdict: of a traceback the error and where it was, else the last line."""
+        return last_words((self._head + self._tail)[-LOOKED_AT_BYTES:].decode("utf-8", "backslashreplace"))
+
+
+LOOKED_AT_BYTES = 8192
+"""The end of a traceback is in this much: each of its lines is short."""
+_PLACE = re.compile(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+
+
+def last_words(text: str) -> str:
+    """The last line that is not blank, and if it ends a Python traceback, the place that this names last."""
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    if not lines:
+        return ""
+    begins = [
+        number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")
+    ]
+    places = [_PLACE.match(line) for line in lines[begins[-1] :]] if begins else []
+    last = [place for place in places if place is not None]
+    words = lines[-1].strip()
+    if not last:
+        return words
+    file = last[-1]["file"].rpartition("/")[2]
+    where = f"{file}, line {last[-1]['line']}"
+    return (
+        f"{words} (at {where}, in {last[-1]['function']})"
+        if last[-1]["function"]
+        else f"{words} (at {where})"
+    )

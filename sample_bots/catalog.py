@@ -9,7 +9,14 @@ from sample_bots.minimax import DEFAULT_DEPTH
 from sample_bots.options import BadOptionError, parse_depth, parse_seed
 from sample_bots.search import MAX_DEPTH
 
-__all__ = ["SAMPLE_BOTS", "BadOptionError", "SampleBot", "sample_bot_command", "sample_bot_files"]
+__all__ = [
+    "SAMPLE_BOTS",
+    "BadOptionError",
+    "SampleBot",
+    "rule_book_directories",
+    "sample_bot_command",
+    "sample_bot_files",
+]
 
 _HERE = Path(__file__).resolve().parent
 
@@ -72,6 +79,11 @@ def sample_bot_command(spec: str) -> list[str] | None:
         except BadOptionError as error:
             raise BadOptionError(f"{spec!r}: {error}") from None
     return command
+
+
+def rule_book_directories() -> list[Path]:
+    """The directories that the sample bots read beside their own: the protocol's and the referee's packages."""
+    return [_HERE.parent / name for name in ("protocol", "referee")]
 
 
 def sample_bot_files() -> list[Path]:

@@ -10,7 +10,8 @@ import pytest
 from referee.bot import Bot
 from referee.clock import TimeControl
 from referee.events import InputClosed, OutputBlocked, Sent
-from referee.play import Job, Limits, play_game
+from referee.limits import Limits
+from referee.play import Job, play_game
 from referee.results import GameRecord, Player, Reason
 
 HERE = Path(__file__).parent

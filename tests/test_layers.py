@@ -35,12 +35,15 @@ class Rule:
 
 # fmt: off
 RULE_BOOK = ("protocol", "referee.games")
-JUDGE = (*RULE_BOOK, "referee.clock", "referee.errors", "referee.events", "referee.match", "referee.results",
-         "referee.sentences", "referee.stderr")
-PROCESSES = (*JUDGE, "trio", "referee.bot", "referee.driver", "referee.orphans", "referee.play",
-             "referee.watch")
-PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.play", "referee.results",
-           "referee.sentences")
+JUDGE = (*RULE_BOOK, "referee.clock", "referee.errors", "referee.events", "referee.facts", "referee.limits",
+         "referee.match", "referee.rejudge", "referee.results", "referee.sentences", "referee.stderr")
+CONFINING = ("referee.cgroup", "referee.errors", "referee.limits", "referee.needs", "referee.results",
+             "referee.sandbox", "referee.seccomp")
+COUNTING = ("referee.processes", "referee.procfs")
+PROCESSES = (*JUDGE, *CONFINING, *COUNTING, "trio", "referee.bot", "referee.driver", "referee.launch",
+             "referee.orphans", "referee.play", "referee.timing", "referee.watch")
+PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.limits", "referee.play",
+           "referee.probe", "referee.rejudge", "referee.results", "referee.sandbox", "referee.sentences")
 
 RULES = (
     # The protocol and the rules of games know nothing of each other, nor of anything else.
@@ -52,7 +55,10 @@ RULES = (
     Rule("referee.clock",           JUDGE, pure=True),
     Rule("referee.errors",          JUDGE, pure=True),
     Rule("referee.events",          JUDGE, pure=True),
+    Rule("referee.facts",           JUDGE, pure=True),
+    Rule("referee.limits",          ("protocol", "referee.stderr"), pure=True),
     Rule("referee.match",           JUDGE, pure=True),
+    Rule("referee.rejudge",         JUDGE, pure=True),
     Rule("referee.results",         (*JUDGE, "msgpack"), pure=True),
     Rule("referee.sentences",       JUDGE, pure=True),
     Rule("referee.stderr",          JUDGE, pure=True),
@@ -63,6 +69,19 @@ RULES = (
     Rule("referee.play",            PROCESSES),
     Rule("referee.orphans",         ()),
     Rule("referee.watch",           PROCESSES),
+    Rule("referee.launch",          PROCESSES),
+
+    # What the system counts of processes.
+    Rule("referee.procfs",          ()),
+    Rule("referee.processes",       ("referee.procfs",)),
+    Rule("referee.timing",          ("referee.clock", "referee.events", *COUNTING)),
+
+    # How a command is confined: from facts about the host to a command line.
+    Rule("referee.seccomp",         (), pure=True),
+    Rule("referee.needs",           ()),
+    Rule("referee.cgroup",          ("referee.limits",)),
+    Rule("referee.sandbox",         CONFINING),
+    Rule("referee.probe",           (*CONFINING, "referee.probe")),
 
     # The bot a student starts from imports nothing of ours; the others may use the rules, not the referee.
     Rule("sample_bots",             (*RULE_BOOK, "sample_bots")),
@@ -92,7 +111,8 @@ RULES = (
     Rule("tournaments.bots",        ("referee.games", "referee.results", "referee.sentences",
                                      "sample_bots.catalog", "tournaments.manifest")),
     Rule("tournaments.openings",    ("referee.games",)),
-    Rule("tournaments.config",      ("pydantic", "referee.clock", "referee.games", "referee.results",
+    Rule("tournaments.config",      ("pydantic", "referee.clock", "referee.games", "referee.limits",
+                                     "referee.probe", "referee.results",
                                      "tournaments.bots", "tournaments.complaints", "tournaments.manifest",
                                      "tournaments.openings")),
 

@@ -92,7 +92,9 @@ def test_a_game_without_a_move() -> None:
 
 
 def test_mean_time_of_a_move() -> None:
-    record = make_record(moves=[MoveRecord(0, "1", 1000), MoveRecord(1, "1", 7000), MoveRecord(0, "1", 2000)])
+    record = make_record(
+        moves=[MoveRecord(0, "1", 1000, 1000), MoveRecord(1, "1", 7000, 7000), MoveRecord(0, "1", 2000, 2000)]
+    )
     assert record.mean_move_ms(0) == 1.5
     assert record.mean_move_ms(1) == 7.0
 
@@ -222,7 +224,7 @@ def test_json_view_is_json_of_plain_values(record: GameRecord) -> None:
 def test_size_of_a_typical_record() -> None:
     """A long game: 60 moves, each told to two bots with a board of 16 numbers of up to two digits."""
     board = ",".join(str(number) for number in range(5, 21))
-    moves = [MoveRecord(turn % 2, "3", 123_456 + turn) for turn in range(60)]
+    moves = [MoveRecord(turn % 2, "3", 123_456 + turn, 123_456 + turn) for turn in range(60)]
     wire = [
         WireLine(turn % 2, direction, line, 1_000_000 + turn)
         for turn in range(60)

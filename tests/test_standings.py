@@ -158,7 +158,7 @@ def test_books_balance(ranking: str, games: list[GameSummary]) -> None:
 def test_summary_of_a_record() -> None:
     record = make_record(
         "r003-1v2",
-        moves=[MoveRecord(0, "1", 10), MoveRecord(0, "2", 20), MoveRecord(1, "3", 400)],
+        moves=[MoveRecord(0, "1", 10, 10), MoveRecord(0, "2", 20, 20), MoveRecord(1, "3", 400, 400)],
         result=MatchResult(1, Reason.EXIT, "it ended", None, "killed"),
     )
     assert GameSummary.of(record, 3) == GameSummary(

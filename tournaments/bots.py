@@ -13,12 +13,22 @@ from pathlib import Path
 from referee.games.spec import did_you_mean, parse_spec
 from referee.results import Player
 from referee.sentences import visible
-from sample_bots.catalog import SAMPLE_BOTS, BadOptionError, sample_bot_command, sample_bot_files
+from sample_bots.catalog import (
+    SAMPLE_BOTS,
+    BadOptionError,
+    rule_book_directories,
+    sample_bot_command,
+    sample_bot_files,
+)
 from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
 
 BUILD_LIMIT_S = 120.0
 """A build command may take this long; a Java or C++ bot of a course compiles in seconds."""
 BUILD_LINES_SHOWN = 5
+
+SHIM_MANAGERS = ("pyenv", "rbenv", "nodenv", "jenv", "goenv", "asdf", "mise")
+"""Version managers whose ``shims`` folder is on PATH, and whose ``which`` tells the program behind a shim."""
+SHIM_LIMIT_S = 10.0
 
 SAMPLE_BOTS_CAN = ("openings",)
 """Capabilities of the sample bots; none of them would make use of TIME lines."""
@@ -53,12 +63,15 @@ def resolve_bot(text: str, base: Path, name: str | None = None, game: str | None
         raise BotError(str(error)) from error
     if command is not None:
         digest = _digest(sample_bot_files(), None, text)
-        return Player(name or text, tuple(command), str(base.resolve()), digest, SAMPLE_BOTS_CAN)
+        files = sample_bot_files()
+        reads = tuple(sorted({str(path.parent) for path in files} | set(map(str, rule_book_directories()))))
+        return Player(name or text, tuple(command), str(base.resolve()), digest, SAMPLE_BOTS_CAN, reads=reads)
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
         return _directory_bot(path, name, game)
     if path is not None:
-        return Player(name or path.stem, _file_command(path), str(path.parent), _digest([path], path.parent))
+        digest = _digest([path], path.parent)
+        return Player(name or path.stem, _file_command(path), str(path.parent), digest, reads=(str(path),))
     return _command_line(text, base, name)
 
 
@@ -81,7 +94,8 @@ def _directory_bot(directory: Path, name: str | None, game: str | None) -> Playe
         file = _entry_point(directory)
         command = _file_command(file)
         how = f"no {MANIFEST_FILE}; {file.name} was found and is run as: {shlex.join(command)}"
-        return Player(name or directory.name, command, str(directory), _directory_digest(directory), (), how)
+        digest = _directory_digest(directory)
+        return Player(name or directory.name, command, str(directory), digest, (), how, (str(directory),))
     if game is not None:
         family = parse_spec(game).name
         if manifest.games is not None and family not in manifest.games:
@@ -98,6 +112,7 @@ def _directory_bot(directory: Path, name: str | None, game: str | None) -> Playe
         _directory_digest(directory),
         tuple(sorted(set(manifest.capabilities))),
         f"as its {MANIFEST_FILE} says",
+        (str(directory),),
     )
 
 
@@ -226,7 +241,7 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
             raise BotError(_not_executable(Path(found)))
     else:
         on_path = shutil.which(program)
-        found = on_path and os.path.abspath(on_path)  # noqa: PTH100 - PATH may hold relative folders
+        found = on_path and _behind_shim(os.path.abspath(on_path))  # noqa: PTH100 - PATH may hold relative folders
     if found is None:
         what = f"no such program: {_shorten(program)}" if len(words) > 1 else f"no such bot: {_shorten(text)}"
         hint = ""
@@ -248,7 +263,36 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
             files += [
                 path for kind in ("*.class", "*.jar") for path in sorted(folder.rglob(kind))[:MAX_FILES]
             ]
-    return Player(name or own_name, (found, *words[1:]), str(base.resolve()), _digest(files, None, text))
+    reads = {str(path) for word in words[1:] if (path := _existing_path(base, word)) and _is_part(path)}
+    if os.sep in program:
+        reads.add(found)
+    digest = _digest(files, None, text)
+    command = (found, *words[1:])
+    return Player(name or own_name, command, str(base.resolve()), digest, reads=tuple(sorted(reads)))
+
+
+def _is_part(path: Path) -> bool:
+    """Whether a path that a command line names can be a part of the bot: not a whole home, nor the root."""
+    return not Path.home().resolve().is_relative_to(path)
+
+
+def _behind_shim(program: str) -> str:
+    """The program that a version manager's shim stands for: the shim costs 0.1 s and needs the whole manager."""
+    path = Path(program)
+    if path.parent.name != "shims":
+        return program
+    manager = next((name for name in SHIM_MANAGERS if name in path.parent.parent.name), None)
+    command = manager and (shutil.which(manager) or _existing_path(path.parent.parent, f"libexec/{manager}"))
+    if not command:
+        return program
+    try:
+        done = subprocess.run(
+            [command, "which", path.name], capture_output=True, text=True, timeout=SHIM_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return program
+    found = done.stdout.strip()
+    return found if done.returncode == 0 and os.access(found, os.X_OK) else program
 
 
 def _names_in(folder: Path) -> list[str]:

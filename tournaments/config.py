@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,9 +19,19 @@ from pydantic import (
     model_validator,
 )
 
-from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_SETUP_S, DEFAULT_START_S, TimeControl
+from referee.clock import (
+    DEFAULT_MARGIN_S,
+    DEFAULT_MOVE_S,
+    DEFAULT_SETUP_S,
+    DEFAULT_START_S,
+    FAIR,
+    MEASURE,
+    TimeControl,
+)
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import OpeningError
+from referee.limits import LEAST, Limits
+from referee.probe import AUTO, MODES, OFF, REQUIRED
 from referee.results import Player
 from tournaments.bots import BotError, resolve_bot
 from tournaments.complaints import render
@@ -30,6 +42,9 @@ MAX_BOTS = 1000
 """Documented bound: a round robin of more is half a million games a round."""
 MAX_ROUNDS = 10_000
 MAX_CONCURRENCY = 256
+
+
+_LIMITS = Limits()
 
 
 class ConfigError(ValueError):
@@ -58,16 +73,48 @@ class TimeTable(_Model):
     margin_s: float = Field(DEFAULT_MARGIN_S, ge=0, allow_inf_nan=False)
     start_s: float = Field(DEFAULT_START_S, gt=0, allow_inf_nan=False)
     setup_s: float = Field(DEFAULT_SETUP_S, ge=0, allow_inf_nan=False)
+    clock: str = FAIR
+    ponder: str = MEASURE
 
     def control(self) -> TimeControl:
         """The time control; without any limit, the default per move."""
         move_s = DEFAULT_MOVE_S if self.move_s is None and self.game_s is None else self.move_s
-        return TimeControl(move_s, self.game_s, self.increment_s, self.margin_s, self.start_s, self.setup_s)
+        return TimeControl(**{**self.model_dump(), "move_s": move_s})
 
     @model_validator(mode="after")
     def _sensible(self) -> "TimeTable":
         self.control()  # raises ValueError
         return self
+
+
+class SandboxTable(_Model):
+    """``[sandbox]``: how bots are confined."""
+
+    mode: str | None = None
+
+    @field_validator("mode")
+    @classmethod
+    def _known(cls, mode: str | None) -> str | None:
+        if mode is not None and mode not in MODES:
+            raise ValueError(f"must be one of {', '.join(MODES)}, not {mode!r}")
+        return mode
+
+
+class LimitsTable(_Model):
+    """``[limits]``: what each bot may use; see referee/limits.py."""
+
+    memory_mb: int = Field(_LIMITS.memory_mb, ge=LEAST["memory_mb"])
+    processes: int = Field(_LIMITS.processes, ge=LEAST["processes"])
+    file_mb: int = Field(_LIMITS.file_mb, ge=LEAST["file_mb"])
+    scratch_mb: int = Field(_LIMITS.scratch_mb, ge=LEAST["scratch_mb"])
+    stderr_bytes: int = Field(_LIMITS.stderr_bytes, ge=LEAST["stderr_bytes"])
+    line_bytes: int = Field(_LIMITS.line_bytes, ge=LEAST["line_bytes"])
+    wire_bytes: int = Field(_LIMITS.wire_bytes, ge=LEAST["wire_bytes"])
+    end_grace_s: float = Field(_LIMITS.end_grace_s, ge=0, le=60, allow_inf_nan=False)
+
+    def limits(self) -> Limits:
+        """The limits."""
+        return Limits(**self.model_dump())
 
 
 class BotEntry(_Model):
@@ -134,13 +181,38 @@ class TournamentFile(_Model):
     ranking: Annotated[Ranking, BeforeValidator(_ranking)] = Ranking.POINTS
     concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY)
     own_core: bool = False
+    untrusted: bool = False
+    clock: str | None = None
+    ponder: str | None = None
     time: TimeTable = TimeTable()
+    sandbox: SandboxTable = SandboxTable()
+    limits: LimitsTable = LimitsTable()
     bots: list[Annotated[BotEntry, BeforeValidator(_bot_entry)]] = Field(min_length=2, max_length=MAX_BOTS)
 
     @field_validator("game")
     @classmethod
     def _known(cls, game: str) -> str:
         return parse_game(game).name  # raises SpecError, a ValueError
+
+    def control(self) -> TimeControl:
+        """The time control; ``clock`` and ``ponder`` may stand at the top of the file, too."""
+        control = self.time.control()
+        given = {name: value for name in ("clock", "ponder") if (value := getattr(self, name)) is not None}
+        return replace(control, **given)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "TournamentFile":
+        for name in ("clock", "ponder"):
+            value = getattr(self, name)
+            if value is not None and name in self.time.model_fields_set and getattr(self.time, name) != value:
+                raise ValueError(f"{name} is given twice, here and in [time], and differently")
+        self.control()  # raises ValueError
+        if self.untrusted and self.sandbox.mode not in (None, REQUIRED):
+            raise ValueError(
+                f"untrusted = true needs a sandbox that holds, and [sandbox] says mode = {self.sandbox.mode!r}: "
+                "leave that out"
+            )
+        return self
 
 
 class Tournament(BaseModel):
@@ -159,6 +231,11 @@ class Tournament(BaseModel):
     """Games at a time; None is one per core."""
     own_core: bool = False
     """Whether each game has a core of its own."""
+    untrusted: bool = False
+    """Whether the bots must be confined."""
+    sandbox_mode: str = OFF
+    """One of referee.probe's MODES."""
+    limits: Limits = Limits()
     openings: tuple[str, ...] = ()
     """Openings, one for each round, and over again; none for the game's own start."""
     openings_source: str = ""
@@ -183,6 +260,8 @@ class Tournament(BaseModel):
             "time control": str(self.control),
             "setup_s": self.control.setup_s,
             "openings": self.openings_source,
+            "limits": asdict(self.limits),
+            "pondering": self.control.ponder,
             "bots": {bot.name: bot.digest for bot in self.bots},
         }
 
@@ -232,6 +311,8 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
                 + ': give one of them another, as in {bot = "...", name = "..."}'
             )
         bots.append(bot)
+    if file.untrusted:
+        problems += _too_wide(path, bots)
     rounds = file.rounds or 1
     openings: tuple[str, ...] = ()
     source = ""
@@ -256,11 +337,30 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
         openings=openings,
         openings_source=source,
         ranking=file.ranking,
-        control=file.time.control(),
+        control=file.control(),
+        untrusted=file.untrusted,
+        sandbox_mode=file.sandbox.mode or (REQUIRED if file.untrusted else AUTO),
+        limits=file.limits.limits(),
         bots=tuple(bots),
         concurrency=file.concurrency,
         own_core=file.own_core,
     )
+
+
+def _too_wide(path: Path, bots: Sequence[Player]) -> Iterator[str]:
+    """What is wrong with bots that could read another bot's files, or all that lies beside the tournament's file."""
+    folder = path.parent.resolve()
+    for number, bot in enumerate(bots, 1):
+        others = [(other.name, Path(read)) for other in bots if other is not bot for read in other.reads]
+        for read in map(Path, bot.reads):
+            seen = [name for name, file in others if file.is_relative_to(read) and str(file) not in bot.reads]
+            if seen or folder.is_relative_to(read):
+                yield (
+                    f"bots[{number}]: {bot.name} could read all of {read}"
+                    + (f", and with it {seen[0]}" if seen else "")
+                    + ": put its files into a directory of their own, with a bot.toml that says how to start it"
+                )
+                break
 
 
 def _load_openings(
@@ -284,6 +384,10 @@ def _known_keys(location: tuple[Any, ...]) -> list[str]:
     """The keys that exist where a key was unknown."""
     if location[0] == "time" and len(location) > 1:
         return list(TimeTable.model_fields)
+    if location[0] == "sandbox" and len(location) > 1:
+        return list(SandboxTable.model_fields)
+    if location[0] == "limits" and len(location) > 1:
+        return list(LimitsTable.model_fields)
     if location[:2] == ("openings", "random") and len(location) > 2:
         return list(RandomOpenings.model_fields)
     if location[0] == "openings" and len(location) > 1:

@@ -10,6 +10,7 @@ import trio
 from referee.errors import RefereeError
 from referee.play import Job
 from referee.results import GameRecord
+from referee.sandbox import Sandbox
 from tournaments.config import Tournament
 from tournaments.engines.base import Engine, EngineError
 from tournaments.gamefiles import has_game_files, write_game_files
@@ -18,6 +19,9 @@ from tournaments.store import Store, StoreError
 
 MAX_ATTEMPTS = 3
 """A game that fails for a reason of ours is played again, at most this often in all."""
+
+OPEN = Sandbox()
+"""No sandbox."""
 
 Observer = Callable[[Pairing, GameRecord], None]
 """Told each game after it was kept."""
@@ -63,6 +67,7 @@ async def run(
     directory: Path,
     report: RunReport,
     observe: Observer | None = None,
+    sandbox: Sandbox = OPEN,
 ) -> None:
     """Play everything that has no result yet.
 
@@ -81,7 +86,7 @@ async def run(
 
     async def play_one(pairing: Pairing) -> None:
         nonlocal progress, under_way
-        record = await _play(tournament, engine, pairing, report)
+        record = await _play(tournament, engine, pairing, report, sandbox)
         if record is not None:
             await keeper.keep(pairing, record)
             played.add(pairing.key)
@@ -118,12 +123,12 @@ def _restore_files(store: Store, directory: Path) -> set[str]:
 
 
 async def _play(
-    tournament: Tournament, engine: Engine, pairing: Pairing, report: RunReport
+    tournament: Tournament, engine: Engine, pairing: Pairing, report: RunReport, sandbox: Sandbox
 ) -> GameRecord | None:
     """Play a pairing, again if our side fails; None if it failed every time."""
     players = (tournament.bots[pairing.first], tournament.bots[pairing.second])
     opening = tournament.opening(pairing.round)
-    job = Job(pairing.key, tournament.game, players, tournament.control, opening=opening)
+    job = Job(pairing.key, tournament.game, players, tournament.control, tournament.limits, opening, sandbox)
     failures = []
     for _ in range(MAX_ATTEMPTS):
         try:

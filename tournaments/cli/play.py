@@ -9,12 +9,23 @@ from pathlib import Path
 
 import click
 
-from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_START_S, TimeControl
+from referee.clock import (
+    CLOCKS,
+    DEFAULT_MARGIN_S,
+    DEFAULT_MOVE_S,
+    DEFAULT_START_S,
+    FAIR,
+    MEASURE,
+    PONDERING,
+    TimeControl,
+)
 from referee.errors import RefereeError
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import parse_opening
 from referee.games.spec import SpecError
+from referee.limits import DEFAULT_MEMORY_MB, Limits
 from referee.play import Job, play_alone
+from referee.probe import AUTO, MODES, SandboxError, find_sandbox
 from referee.results import GameRecord, Player
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
@@ -53,6 +64,35 @@ from tournaments.tables import json_text
     help="Seconds for a bot to start; not part of its playing time.",
 )
 @click.option(
+    "--clock",
+    type=click.Choice(CLOCKS),
+    default=FAIR,
+    show_default=True,
+    help="What is charged: not what the host caused, or all time that passed.",
+)
+@click.option(
+    "--ponder",
+    type=click.Choice(PONDERING),
+    default=MEASURE,
+    show_default=True,
+    help="What a bot may do while its opponent thinks.",
+)
+@click.option(
+    "--sandbox",
+    type=click.Choice(MODES),
+    default=AUTO,
+    show_default=True,
+    help="How the bots are confined: as well as this host can (see `kalarena doctor`), not at all, or well.",
+)
+@click.option(
+    "--memory-mb",
+    type=int,
+    default=DEFAULT_MEMORY_MB,
+    show_default=True,
+    metavar="MB",
+    help="Memory of all processes of a bot together.",
+)
+@click.option(
     "--opening",
     default="",
     metavar="TEXT",
@@ -76,6 +116,10 @@ def command(
     increment: float,
     margin: float,
     start_time: float,
+    clock: str,
+    ponder: str,
+    sandbox: str,
+    memory_mb: int,
     opening: str,
     as_json: bool,
     record: Path | None,
@@ -90,16 +134,18 @@ def command(
         spec = parse_game(game).name
         if move_time is None and game_time is None:
             move_time = DEFAULT_MOVE_S
-        control = TimeControl(move_time, game_time, increment, margin, start_time)
+        control = TimeControl(move_time, game_time, increment, margin, start_time, clock=clock, ponder=ponder)
+        limits = Limits(memory_mb=memory_mb)
         one, other = (resolve_bot(bot, Path.cwd(), game=spec) for bot in bots)
         players = (one, other)
         if parse_opening(parse_game(spec), opening):
             refuse_openings(players)
-    except (SpecError, BotError, ValueError) as error:
+        confined = find_sandbox(sandbox)
+    except (SpecError, BotError, SandboxError, ValueError) as error:
         raise Usage(str(error)) from error
     if record is not None and not record.absolute().parent.is_dir():
         raise Usage(f"--record: there is no directory {record.absolute().parent}")
-    job = Job("play", spec, players, control, opening=opening)
+    job = Job("play", spec, players, control, limits, opening, confined)
     view = ConversationView(parse_game(spec), players, opening)
     try:
         with view.shown() if verbose else contextlib.nullcontext(), leash_for_signals() as leash:

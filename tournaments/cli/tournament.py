@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 import trio
 
+from referee.probe import MODES, SandboxError, find_sandbox
+from referee.sandbox import Sandbox
 from tournaments.cli.live import LiveView
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.config import ConfigError, Tournament, load_tournament
@@ -45,7 +47,15 @@ def command() -> None:
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the final table as one JSON object, nothing else."
 )
-def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: bool) -> None:
+@click.option(
+    "--sandbox",
+    "sandbox_mode",
+    type=click.Choice(MODES),
+    help="How bots are confined.  [default: what FILE says]",
+)
+def run_command(
+    file: Path, out: Path | None, concurrency: int | None, as_json: bool, sandbox_mode: str | None
+) -> None:
     """Run the tournament of FILE, or go on with what is in DIR.
 
     It may be stopped, or killed, at any time: the same command goes on with the games that are missing.
@@ -53,6 +63,9 @@ def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: 
     started = False
     try:
         tournament = load_tournament(file)
+        sandbox = find_sandbox(sandbox_mode or tournament.sandbox_mode)
+        if tournament.untrusted and not sandbox.tier.confines:
+            raise SandboxError("the file says untrusted = true, which needs a sandbox: leave --sandbox out")
         directory = TournamentDirectory(out or Path("results") / file.stem)
         with directory.locked(), Store(directory.store_path) as store:
             store.check_identity(tournament.identity())
@@ -62,7 +75,7 @@ def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: 
             started = True
             with single_error():
                 interrupted = trio.run(
-                    partial(_run, tournament, store, directory, report),
+                    partial(_run, tournament, store, directory, report, sandbox),
                     concurrency or tournament.concurrency,
                     not as_json,
                 )
@@ -71,7 +84,7 @@ def run_command(file: Path, out: Path | None, concurrency: int | None, as_json: 
                     signal.signal(number, signal.SIG_IGN)
             summary = Summary.load(store)
             directory.write_reports(summary)
-    except (ConfigError, DirectoryError, StoreError) as error:
+    except (ConfigError, DirectoryError, SandboxError, StoreError) as error:
         raise (Fault if started else Usage)(str(error)) from error
     except GameFilesError as error:
         raise Fault(str(error)) from error
@@ -105,6 +118,7 @@ async def _run(
     store: Store,
     directory: TournamentDirectory,
     report: RunReport,
+    sandbox: Sandbox,
     concurrency: int | None,
     live: bool,
 ) -> bool:
@@ -123,7 +137,7 @@ async def _run(
         async with trio.open_nursery() as nursery:
             await nursery.start(stop_on_signal)
             async with open_local_engine(directory.path, concurrency, own_core=tournament.own_core) as engine:
-                await run(tournament, store, engine, directory.path, report, view.add)
+                await run(tournament, store, engine, directory.path, report, view.add, sandbox)
             nursery.cancel_scope.cancel()
     return interrupted
 

@@ -1,0 +1,169 @@
+"""Starting a bot's command, confined, and telling why it cannot be run."""
+
+import errno
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from protocol.codec import decode_bytes
+from referee.errors import RefereeError
+from referee.needs import first_line, interpreter_of
+from referee.results import Player
+from referee.sandbox import Confinement
+
+SETUP_LIMIT_S = 10.0
+"""bubblewrap tells within 10 ms of the process that it has made; a host that needs longer than this is stuck."""
+CANNOT_EXECUTE = (126, 127)
+"""What prlimit ends with when it cannot execute the command (as a shell, POSIX 2.8.2)."""
+PRLIMIT_COMPLAINT = "prlimit: failed to execute "
+SIGNAL_STATUS = 128
+"""bubblewrap ends with this plus a signal's number when that killed the bot, as a shell does."""
+
+# Failing to start a program is the bot's fault only where the program itself is to blame.
+_BOT_ERRNOS = {
+    errno.ENOENT,
+    errno.EACCES,
+    errno.ENOEXEC,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.EPERM,
+}
+
+
+class NotRunnableError(Exception):
+    """The bot's command cannot be run; the text says why, for the student."""
+
+
+def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
+    """Start the command.  Raises NotRunnableError, or RefereeError if our host is to blame."""
+    wrapped = confined.command != player.command
+    try:
+        if wrapped:
+            _check_runnable(player)
+        return subprocess.Popen(
+            confined.command,
+            cwd=confined.cwd,
+            env=confined.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=confined.descriptors,
+            start_new_session=True,  # a group of its own, so that it can be killed whole
+        )
+    except OSError as error:
+        if error.errno not in _BOT_ERRNOS or (wrapped and error.filename == confined.command[0]):
+            raise RefereeError(f"could not start a process for {player.name}: {error}") from error
+        raise NotRunnableError(why_not_runnable(player, error.errno)) from error
+    except ValueError as error:  # a NUL byte in an argument
+        raise NotRunnableError(f"its command cannot be run: {error}") from error
+
+
+def _check_runnable(player: Player) -> None:
+    """Raise OSError for what the system would not execute, where something else is executed first."""
+    program = Path(player.command[0])
+    if not Path(player.cwd).is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no directory", player.cwd)
+    with program.open("rb"):
+        pass
+    if program.is_dir() or not os.access(program, os.X_OK):
+        raise PermissionError(errno.EACCES, "not executable", str(program))
+    if (
+        first_line(program).startswith(b"#!")
+        and interpreter_of(program) is None
+        and not _finds_interpreter(program)
+    ):
+        raise FileNotFoundError(errno.ENOENT, "no interpreter", str(program))
+
+
+def _finds_interpreter(program: Path) -> bool:
+    """Whether ``env NAME`` of a first line could find something: only env itself can tell for sure."""
+    words = first_line(program)[2:].decode("utf-8", "replace").split()
+    return bool(words) and Path(words[0]).name == "env" and any(map(shutil.which, words[1:]))
+
+
+def failed_to_execute(player: Player, status: int, errors: str) -> str | None:
+    """Why the command inside its wrapping could not be executed; None if it was."""
+    if status not in CANNOT_EXECUTE or not errors.startswith(PRLIMIT_COMPLAINT):
+        return None
+    said = errors.splitlines()[0].rpartition(": ")[2]
+    number = next((code for code in _BOT_ERRNOS if os.strerror(code) == said), None)
+    return why_not_runnable(player, number, said)
+
+
+def why_not_runnable(player: Player, number: int | None, said: str = "") -> str:
+    """What is wrong with the command, as far as the file and the system's error number tell."""
+    program = Path(player.command[0])
+    name = program.name  # where it lies is nobody's business but its owner's
+    if not Path(player.cwd).is_dir():
+        return "its directory is not there"
+    if not program.exists():
+        return f"there is no file {name} (command not found)"
+    if program.is_dir():
+        return f"{name} is a directory"
+    if number == errno.ENOEXEC:
+        return (
+            f"{name} is not a program this system can run: a script needs a first line such as "
+            "#!/usr/bin/env python3, a compiled program must be compiled for this system"
+        )
+    if number == errno.ENOENT:
+        line = first_line(program)
+        if line.startswith(b"#!"):
+            return (
+                f"the first line of {name}, {decode_bytes(line)!r}, names an interpreter that is not there"
+                + (" (the line ends in CR LF: save it with LF)" if line.endswith(b"\r") else "")
+            )
+        return f"{name} needs a loader or an interpreter that is not on this system"
+    if number == errno.EACCES and not os.access(program, os.X_OK):
+        return f"{name} is not executable: chmod +x {name}"
+    return f"{name}: {said or os.strerror(number or 0)}"
+
+
+def first_process(status: int, process: subprocess.Popen[bytes]) -> int:
+    """The number of the sandbox's first process, for which bubblewrap is waited.  Raises RefereeError.
+
+    Killing bubblewrap before it has told would leave a sandbox behind.
+    """
+    poller = select.poll()
+    poller.register(status, select.POLLIN)
+    told = b""
+    while b"\n" not in told:
+        data = os.read(status, 4096) if poller.poll(SETUP_LIMIT_S * 1000) else b""
+        if not data:
+            raise RefereeError(f"the sandbox could not be made{_complaint(process)}")
+        told += data
+    try:
+        pid: int = json.loads(told.split(b"\n")[0])["child-pid"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise RefereeError(f"bubblewrap told something unknown of itself: {told!r}") from error
+    return pid
+
+
+def ran_to_its_end(status: int) -> bool:
+    """Whether bubblewrap, which has ended, tells of an end of the bot: else it never came to start it."""
+    os.set_blocking(status, False)
+    try:
+        told = os.read(status, 4096)
+    except BlockingIOError:
+        return False
+    return b"exit-code" in told
+
+
+def bot_status(status: int) -> int:
+    """The bot's own exit status from that of bubblewrap; negative is a signal's number."""
+    if status > SIGNAL_STATUS and status - SIGNAL_STATUS in set(signal.Signals):
+        return SIGNAL_STATUS - status
+    return status
+
+
+def _complaint(process: subprocess.Popen[bytes]) -> str:
+    """What a process that should have started a bot says on standard error."""
+    assert process.stderr is not None
+    os.set_blocking(process.stderr.fileno(), False)
+    said = process.stderr.read(4096) or b""
+    return f": {decode_bytes(said.strip())}" if said else ""

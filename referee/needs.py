@@ -1,0 +1,126 @@
+"""What of our file system a confined bot needs to see so that its program runs: the interpreter, where that lies
+outside /usr (a virtual environment, pyenv, a Java of one's own), and where a program of a script's first line is.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SHOWN_ALWAYS = tuple(
+    map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"))
+)
+"""Every sandbox shows these."""
+STORES = (Path("/nix/store"), Path("/gnu/store"))
+"""Where each program lies in a directory of its own, and needs many others (Nix, Guix)."""
+MAX_LINKS = 40
+"""Links followed from a program's name to its file; the kernel's own bound (MAXSYMLINKS)."""
+FIRST_LINE_BYTES = 256
+"""The kernel reads so much of a script to find its interpreter (BINPRM_BUF_SIZE)."""
+
+
+def first_line(path: Path) -> bytes:
+    """The first line of a file without its line feed; empty if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.readline(FIRST_LINE_BYTES).rstrip(b"\n")
+    except OSError:
+        return b""
+
+
+def interpreter_of(program: Path) -> Path | None:
+    """The program that the first line of a script asks for; None if it is no script, or that is not there.
+
+    For ``env python3`` that is the interpreter that we run with: another one on PATH may be a slow shim.
+    """
+    line = first_line(program)
+    if not line.startswith(b"#!"):
+        return None
+    words = line[2:].decode("utf-8", "replace").split()
+    if not words:
+        return None
+    asked = words[0]
+    if Path(asked).name == "env":
+        names = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        if not names:
+            return None
+        asked = sys.executable if names[0] in ("python", "python3") else shutil.which(names[0]) or ""
+    return Path(asked) if asked and Path(asked).exists() else None
+
+
+def needed_paths(program: Path) -> list[Path]:
+    """What must be seen, read-only and under its own name, for this program to start; itself included."""
+    found: dict[Path, None] = {}
+    for each in (program, interpreter_of(program)):
+        if each is not None:
+            for path in _needs_of(each):
+                found[path] = None
+    return [path for path in found if not _is_shown(path)]
+
+
+def program_directories(program: Path) -> list[str]:
+    """What must be on PATH for a script's ``#!/usr/bin/env NAME`` to find what ``interpreter_of`` found."""
+    interpreter = interpreter_of(program)
+    if interpreter is None or b"env" not in first_line(program):
+        return []
+    return [str(interpreter.parent)]
+
+
+def _is_shown(path: Path) -> bool:
+    return any(path.is_relative_to(shown) for shown in SHOWN_ALWAYS)
+
+
+def _needs_of(program: Path) -> Iterator[Path]:
+    for path in _links(program):
+        yield path
+        store = next((store for store in STORES if path.is_relative_to(store)), None)
+        if store is not None:
+            yield store
+        prefix = _installation(path)
+        if prefix is None:
+            continue
+        yield prefix
+        home = _home_of_environment(prefix)
+        if home is not None:
+            yield from filter(None, map(_installation, _links(home / path.name)))
+            base = _installation(home / path.name)
+            if base is not None:
+                yield base
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """A path, and where its links lead one after the other."""
+    for _ in range(MAX_LINKS):
+        yield path
+        if not path.is_symlink():
+            real = path.resolve()  # one of its directories may be a link
+            if real != path:
+                yield real
+            return
+        path = Path(os.path.normpath(path.parent / path.readlink()))
+
+
+def _installation(program: Path) -> Path | None:
+    """The directory that a program was installed into: that which holds its ``bin``.
+
+    None where that is too wide to be shown: somebody's home, the root.
+    """
+    if program.parent.name != "bin" or _is_shown(program):
+        return None
+    prefix = program.parent.parent
+    too_wide = prefix == prefix.parent or prefix.name == ".local" or prefix in (Path.home(), Path("/home"))
+    return None if too_wide else prefix
+
+
+def _home_of_environment(prefix: Path) -> Path | None:
+    """Where the interpreter of a Python virtual environment lies, as its pyvenv.cfg says."""
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    for line in lines:
+        key, _, value = line.partition("=")
+        if key.strip() == "home":
+            return Path(value.strip())
+    return None

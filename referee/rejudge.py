@@ -1,0 +1,1 @@
+"""Judging a game again from its record.  Pure."""
