@@ -36,7 +36,7 @@ from referee.launch import bot_status, failed_to_execute, first_process, launch,
 from referee.limits import MIB, Limits
 from referee.processes import ProcessTree
 from referee.results import Player
-from referee.sandbox import Sandbox, Tier
+from referee.sandbox import GO, Sandbox, Tier
 from referee.stderr import StderrKeeper
 
 OPEN = Sandbox()
@@ -123,6 +123,8 @@ class Bot:
             return
         self._root = first_process(self._confined.status, self._process)
         self._first_process = _open_pidfd(self._root)
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, which shows elsewhere
+            os.write(self._stdin, GO)
 
     @property
     def tree(self) -> ProcessTree | None:

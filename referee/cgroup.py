@@ -5,7 +5,6 @@ whole, by the kernel, at the moment that it is used (Documentation/admin-guide/c
 """
 
 import contextlib
-import os
 import sys
 from pathlib import Path
 
@@ -66,10 +65,6 @@ class BotGroup:
     def _write(self, name: str, value: str) -> None:
         (self.path / name).write_text(value)
 
-    def joining(self, shell: str) -> tuple[str, ...]:
-        """What is put before a command so that it starts inside the group, with all that it starts itself."""
-        return (shell, "-c", 'echo 0 > "$0" && exec "$@"', str(self.path / "cgroup.procs"))
-
     def ran_out_of_memory(self) -> bool:
         """Whether the kernel has killed the group for its memory."""
         return _events(self.path / "memory.events").get("oom_kill", 0) > 0
@@ -118,8 +113,3 @@ def _words(path: Path) -> list[str]:
 def _events(path: Path) -> dict[str, int]:
     words = _words(path)
     return {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True)}
-
-
-def shell() -> str:
-    """The shell with which a command joins a group."""
-    return "/bin/sh" if os.access("/bin/sh", os.X_OK) else "sh"

@@ -12,7 +12,7 @@ from referee.cgroup import CgroupError, delegated_group
 from referee.errors import RefereeError
 from referee.limits import Limits
 from referee.results import Player
-from referee.sandbox import Sandbox, Tier, Tools
+from referee.sandbox import GO, Sandbox, Tier, Tools
 
 PROBE_LIMIT_S = 20.0
 """A sandbox starts within 20 ms; a host that needs longer than this cannot be played on."""
@@ -166,7 +166,7 @@ def _try(sandbox: Sandbox) -> str | None:
             confined.command,
             cwd=confined.cwd,
             env=confined.environment,
-            stdin=subprocess.DEVNULL,
+            input=GO.decode(),
             capture_output=True,
             text=True,
             errors="replace",

@@ -24,7 +24,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from referee.cgroup import BotGroup, CgroupError, shell
+from referee.cgroup import BotGroup, CgroupError
 from referee.errors import RefereeError
 from referee.limits import MIB, Limits
 from referee.needs import SHOWN_ALWAYS, needed_paths, program_directories
@@ -71,6 +71,17 @@ FEW_USERS_FIRST, FEW_USERS = 20_000, 40_000
 MAX_COPIED_FILES = 200
 """Files of a bot that are copied into its sandbox because only root could read them; each is a descriptor."""
 
+SHELL = "/bin/sh"
+FROM_US = '[ "$PPID" = "$0" ] || exit 1; [ -z "$1" ] || echo 0 > "$1"; shift; exec "$@"'
+"""Goes on only if its parent is still the one that is named, and joins a control group if one is named.  The
+process has just asked to be killed when its parent dies, and the parent may have died before that."""
+WHEN_TOLD = 'read -r go && exec "$@"'
+"""Waits for the word GO on standard input, and starts nothing if the input ends before it.  (A shell reads no more
+than the line from a pipe.)"""
+GO = b"go\n"
+"""What a confined bot's standard input begins with; the shell before the bot takes it.  It is sent when we hold
+the sandbox's first process: should we be killed before that, no program of a bot's is started."""
+
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
@@ -101,19 +112,28 @@ class Sandbox:
             return Confinement(player.command, player.cwd, environment)
         command = (*_prlimit(self.tools, limits, confined=self.tier.confines), *player.command)
         if not self.tier.confines:
-            if self.tools.setpriv:
-                command = (self.tools.setpriv, "--pdeathsig", "KILL", "--", *command)
-            return Confinement(command, player.cwd, environment)
+            return Confinement((*self._bound_to_us(), *command), player.cwd, environment)
         confined = _bubblewrapped(self.tools, command, index, player, limits, environment)
         if self.tier is not Tier.CGROUP:
-            return confined
+            return replace(confined, command=(*self._bound_to_us(), *confined.command))
         try:
             group = BotGroup(self.cgroup, f"kalarena-bot-{os.getpid()}-{index}", limits)
         except CgroupError as error:
             confined.close()
             confined.close_status()
             raise RefereeError(str(error)) from error
-        return replace(confined, command=(*group.joining(shell()), *confined.command), group=group)
+        command = (*self._bound_to_us(str(group.path / "cgroup.procs")), *confined.command)
+        return replace(confined, command=command, group=group)
+
+    def _bound_to_us(self, group: str = "") -> tuple[str, ...]:
+        """What is put before a command so that it is killed when this process dies, in any way and at any time.
+
+        bubblewrap's own --die-with-parent comes some milliseconds too late for that.
+        """
+        if not self.tools.setpriv:
+            return ()
+        asking = (self.tools.setpriv, "--pdeathsig", "KILL", "--")
+        return (*asking, SHELL, "-c", FROM_US, str(os.getpid()), group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +197,7 @@ def _bubblewrapped(
                 "--inh-caps=-all",
             ]
             words += ["--bounding-set=-all", "--no-new-privs", "--"]
+        words += [SHELL, "-c", WHEN_TOLD, SHELL]
         shown = {key: value for key, value in environment.items() if key.startswith(b"KALARENA_")}
         path = ":".join([*program_directories(Path(player.command[0])), "/usr/local/bin", "/usr/bin", "/bin"])
         shown |= {
