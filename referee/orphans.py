@@ -2,8 +2,8 @@
 
 A bot's child that called setsid() is in no group of ours any more, and would be adopted by the system
 when its parent ends.  On Linux a process can ask to adopt such orphans itself (PR_SET_CHILD_SUBREAPER),
-and can then find and end them.  Only for a process that has no other children than bots: a worker,
-`kalarena play`.
+and can then find and end them.  For a process that has no other children than bots (a worker, `kalarena play`), or
+for one whose other children are in its own session (a runner, which finds the bots of a worker that was killed).
 """
 
 import ctypes
@@ -25,11 +25,16 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def sweep_orphans() -> int:
-    """Kill and reap all children of this process until there are none; return how many there were."""
+def sweep_orphans(*, of_others: bool = False) -> int:
+    """Kill and reap all children of this process until there are none; return how many there were.
+
+    ``of_others`` spares those of this process's own session: workers, which it started itself.  Bots, and what
+    they leave behind, have sessions of their own.
+    """
     swept = 0
     until = time.monotonic() + SWEEP_LIMIT_S
-    while children := _children():
+    own = os.getsid(0)
+    while children := [pid for pid in _children() if not of_others or _session(pid) not in (own, None)]:
         for pid in children:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -40,6 +45,14 @@ def sweep_orphans() -> int:
         if time.monotonic() > until:
             break
     return swept
+
+
+def _session(pid: int) -> int | None:
+    """The session of a process; None if it is gone."""
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def _children() -> list[int]:

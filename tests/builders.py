@@ -85,6 +85,8 @@ def make_summary(
         score=(3, 1) if reason is Reason.SCORE else None,
         moves=moves,
         wall_us=wall_us,
+        charged_us=wall_us,
+        sandbox="off",
     )
 
 

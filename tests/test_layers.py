@@ -117,7 +117,8 @@ RULES = (
                                      "tournaments.openings")),
 
     # Running it: an engine plays jobs and knows no tournament; the runner knows engines by their interface.
-    Rule("tournaments.engines",     ("trio", "trio_parallel", *PLAYING, "tournaments.engines")),
+    Rule("tournaments.engines",     ("trio", "trio_parallel", *PLAYING, "referee.orphans",
+                                     "tournaments.engines")),
     Rule("tournaments.runner",      ("trio", *PLAYING, "tournaments.config", "tournaments.engines.base",
                                      "tournaments.gamefiles", "tournaments.schedule", "tournaments.store")),
 

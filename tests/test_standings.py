@@ -173,6 +173,8 @@ def test_summary_of_a_record() -> None:
         score=None,
         moves=(2, 1),
         wall_us=(30, 400),
+        charged_us=(30, 400),
+        sandbox="",
     )
 
 

@@ -51,7 +51,7 @@ def read_csv(text: str) -> list[list[str]]:
 
 def test_text_by_hand() -> None:
     assert summary().render("text").split("\n") == [
-        "Cup: kalah(6,4), 2 s per move, 3 of 6 games",
+        "Cup: kalah(6,4), 2 s per move, 3 of 6 games, sandbox off",
         "",
         "#  rank  name  points  played  wins  draws  losses  forfeits      1      2    3",
         "1     1  ann      2.5       3     2      1       0         0      -  1.5/2  1/1",
@@ -122,10 +122,10 @@ def test_csv_names_are_no_formulas_and_break_no_row(name: str) -> None:
 def test_games_csv_by_hand() -> None:
     assert tables.games_csv(GAMES).split("\n") == [
         "key,round,first,second,winner,reason,fault,score_first,score_second,"
-        "moves_first,moves_second,mean_move_ms_first,mean_move_ms_second,detail",
-        "r001-1v2,1,ann,bob,ann,score,,3,1,4,4,2.500,1.000,what happened",
-        "r001-2v1,1,bob,ann,,score,,3,1,4,4,1.000,2.500,what happened",
-        "r001-3v1,1,cid,ann,ann,timeout,fault,,,0,0,,,what happened",
+        "moves_first,moves_second,mean_move_ms_first,mean_move_ms_second,sandbox,detail",
+        "r001-1v2,1,ann,bob,ann,score,,3,1,4,4,2.500,1.000,off,what happened",
+        "r001-2v1,1,bob,ann,,score,,3,1,4,4,1.000,2.500,off,what happened",
+        "r001-3v1,1,cid,ann,ann,timeout,fault,,,0,0,,,off,what happened",
         "",
     ]
 
@@ -147,6 +147,7 @@ def test_json_by_hand() -> None:
         "time_control": "2 s per move",
         "games": 3,
         "games_total": 6,
+        "sandbox": "off",
         "ranking": "points",
     }
     assert standing[0] == {

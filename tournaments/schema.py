@@ -36,5 +36,8 @@ game = Table(
     Column("second_moves", Integer, nullable=False),
     Column("first_wall_us", Integer, nullable=False),
     Column("second_wall_us", Integer, nullable=False),
+    Column("first_charged_us", Integer, nullable=False),
+    Column("second_charged_us", Integer, nullable=False),
+    Column("sandbox", String(32), nullable=False, comment="the tier that ran"),
     Column("record", LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
 )

@@ -25,12 +25,16 @@ class GameSummary:
     """Moves made by first and second."""
     wall_us: tuple[int, int]
     """Wall time of these moves together."""
+    charged_us: tuple[int, int]
+    """What was charged of it."""
+    sandbox: str
+    """How the bots were confined, see referee/sandbox.py."""
 
     @classmethod
     def of(cls, record: GameRecord, round_number: int) -> "GameSummary":
         """The summary of a record."""
         result = record.result
-        times = [[move.wall_us for move in record.moves if move.player == player] for player in (0, 1)]
+        moves = [[move for move in record.moves if move.player == player] for player in (0, 1)]
         return cls(
             key=record.key,
             round=round_number,
@@ -41,8 +45,10 @@ class GameSummary:
             fault=result.fault,
             detail=result.detail,
             score=result.score,
-            moves=(len(times[0]), len(times[1])),
-            wall_us=(sum(times[0]), sum(times[1])),
+            moves=(len(moves[0]), len(moves[1])),
+            wall_us=(sum(move.wall_us for move in moves[0]), sum(move.wall_us for move in moves[1])),
+            charged_us=(sum(move.charged_us for move in moves[0]), sum(move.charged_us for move in moves[1])),
+            sandbox=record.sandbox,
         )
 
 
@@ -57,7 +63,7 @@ class Standing:
     forfeits: int = 0
     """Those of the losses that were by a fault, not by score."""
     moves: int = 0
-    wall_us: int = 0
+    charged_us: int = 0
     rank: int = 0
     """Counted from 1; bots that the ranking cannot tell apart share one."""
     versus: dict[str, "Versus"] = field(default_factory=dict)
@@ -75,8 +81,8 @@ class Standing:
 
     @property
     def mean_move_ms(self) -> float | None:
-        """Average wall time of a move in milliseconds over all games; None without a move."""
-        return self.wall_us / self.moves / 1000 if self.moves else None
+        """Average charged time of a move in milliseconds over all games; None without a move."""
+        return self.charged_us / self.moves / 1000 if self.moves else None
 
 
 @dataclass
@@ -128,7 +134,7 @@ class Tally:
                 versus.losses += 1
                 player.forfeits += game.fault is not None
             player.moves += game.moves[index]
-            player.wall_us += game.wall_us[index]
+            player.charged_us += game.charged_us[index]
 
     def table(self, ranking: str) -> list[Standing]:
         """The table, best first.

@@ -175,6 +175,9 @@ class Store:
             second_moves=summary.moves[1],
             first_wall_us=summary.wall_us[0],
             second_wall_us=summary.wall_us[1],
+            first_charged_us=summary.charged_us[0],
+            second_charged_us=summary.charged_us[1],
+            sandbox=summary.sandbox,
             record=zlib.compress(record.to_msgpack(), DEFLATE_LEVEL),
         )
         with self._writing(f"game {record.key} could not be kept: ") as connection:
@@ -220,6 +223,8 @@ def _summary(row: Any) -> GameSummary:
         score=score,
         moves=(row["first_moves"], row["second_moves"]),
         wall_us=(row["first_wall_us"], row["second_wall_us"]),
+        charged_us=(row["first_charged_us"], row["second_charged_us"]),
+        sandbox=row["sandbox"],
     )
 
 

@@ -1,5 +1,6 @@
 """A tournament's results as a whole: what the store holds, put into every form in which it is read."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,7 +62,16 @@ class Summary:
     @property
     def about(self) -> str:
         """One line on what was played."""
-        return f"{self.game}, {self.control}, {len(self.games)} of {self.total} games"
+        confined = f", sandbox {self.sandbox}" if self.games else ""
+        return f"{self.game}, {self.control}, {len(self.games)} of {self.total} games{confined}"
+
+    @property
+    def sandbox(self) -> str:
+        """How the bots of the games so far were confined; each tier with its games if there are several."""
+        tiers = Counter(game.sandbox or "unknown" for game in self.games)
+        if len(tiers) == 1:
+            return next(iter(tiers))
+        return " and ".join(f"{tier} ({count} games)" for tier, count in sorted(tiers.items()))
 
     def to_json(self) -> dict[str, Any]:
         """The table for scripts."""
@@ -71,6 +81,7 @@ class Summary:
             "time_control": self.control,
             "games": len(self.games),
             "games_total": self.total,
+            "sandbox": self.sandbox,
         }
         return tables.to_json(self.table, self.ranking, about)
 

@@ -89,7 +89,7 @@ def to_csv(table: Sequence[Standing], ranking: str) -> str:
 
 GAME_COLUMNS = (
     *("key", "round", "first", "second", "winner", "reason", "fault", "score_first", "score_second"),
-    *("moves_first", "moves_second", "mean_move_ms_first", "mean_move_ms_second", "detail"),
+    *("moves_first", "moves_second", "mean_move_ms_first", "mean_move_ms_second", "sandbox", "detail"),
 )
 
 
@@ -100,10 +100,12 @@ def games_csv(games: Sequence[GameSummary]) -> str:
     writer.writerow(GAME_COLUMNS)
     for game in games:
         winner = "" if game.winner is None else (game.first, game.second)[game.winner]
-        means = [f"{us / n / 1000:.3f}" if n else "" for us, n in zip(game.wall_us, game.moves, strict=True)]
+        means = [
+            f"{us / n / 1000:.3f}" if n else "" for us, n in zip(game.charged_us, game.moves, strict=True)
+        ]
         cells = [game.key, game.round, _inert(game.first), _inert(game.second), _inert(winner)]
         cells += [game.reason.value, game.fault or "", *(game.score or ("", ""))]
-        writer.writerow([*cells, *game.moves, *means, _inert(game.detail)])
+        writer.writerow([*cells, *game.moves, *means, game.sandbox, _inert(game.detail)])
     return out.getvalue()
 
 

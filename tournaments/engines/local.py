@@ -20,6 +20,7 @@ from pathlib import Path
 import trio
 import trio_parallel
 
+from referee.orphans import adopt_orphans, sweep_orphans
 from referee.play import Job, play_packed
 from referee.results import GameRecord
 from tournaments.engines.base import EngineError
@@ -73,6 +74,7 @@ class LocalEngine:
         finally:
             path.unlink(missing_ok=True)
         if isinstance(packed, trio_parallel.BrokenWorkerError):
+            sweep_orphans(of_others=True)  # its bots, which are ours now
             raise EngineError(f"the worker process of game {job.key} died") from packed
         if isinstance(packed, Exception):
             raise packed
@@ -114,5 +116,6 @@ async def open_local_engine(
     removed.
     """
     _remove_stale_leashes(scratch)
+    adopt_orphans()
     async with trio_parallel.open_worker_context(idle_timeout=math.inf) as context:
         yield LocalEngine(context, concurrency or len(usable_cores()), scratch, own_core=own_core)
