@@ -3,13 +3,14 @@
 #   make test    install what the tests need and run them
 #   make lint    formatting, style, types
 #   make bench   compare the referee with one in C, in the same run
+#   make soak    play thousands of games with bots that misbehave, and count what is left behind
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO_OUT := results/demo
 
-.PHONY: help demo install test lint format bench clean
+.PHONY: help demo install test lint format bench soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -51,6 +52,9 @@ format: $(VENV)/installed-dev
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/bench_referee.py
+
+soak: $(VENV)/installed-dev
+	$(BIN)/python -m tests.soak
 
 clean:
 	rm -rf $(VENV) results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -41,7 +41,11 @@ PAIRS = (TIMED_PAIR, ("first", "first swap"), ("last", "last swap"), ("last", "f
 MAX_WALL_RATIO = 6.0
 MAX_CPU_PER_GAME_MS = 2.5
 MIN_GAMES_PER_S = 100.0
+MAX_CONFINED_START_MS = 25.0
 """The targets of docs/design.md."""
+
+STARTS = 40
+"""Starts of a bot of each kind in each repetition."""
 
 JUDGED_PLACE = "one"
 """Where the ratio of wall times is judged: over all CPUs it was seen anywhere between 1.5 and 12, as the
@@ -62,6 +66,9 @@ games per s     Everything counted, process starts included.  C: one process for
                 Ours: the tournaments' local engine, its worker processes started and warmed up before.
                 The last line is the whole program, with its store and its files of each game, from the
                 difference of a long and a short tournament (so without the start of the program).
+                Bots are not confined there; the line below them is the same with confined bots.
+start of a bot  From before its start until it has ended, for a bot that ends at once: bare, and in the best
+                sandbox that this host gives (`kalarena doctor` says which).
 """
 
 
@@ -144,10 +151,15 @@ class Arena:
     def play(self, who: str, games: int, pair: tuple[str, str] = TIMED_PAIR) -> dict[str, Any]:
         return self.finish(self.start(who, games, pair))
 
-    def games_per_s(self, who: str, games: int, at_once: int) -> float:
+    def starts(self, times: int) -> dict[str, Any]:
+        """Medians of the time of a bot's start, bare and confined."""
+        command = [*self.referees["ours"], "--starts", str(times), str(self.folder / "instant_bot")]
+        return self.finish(subprocess.Popen(command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True))
+
+    def games_per_s(self, who: str, games: int, at_once: int, *options: str) -> float:
         """How many games a second, ``at_once`` being played at any time."""
         if who == "ours":
-            numbers = self.finish(self.start(who, games, TIMED_PAIR, "--at-once", str(at_once)))
+            numbers = self.finish(self.start(who, games, TIMED_PAIR, *options, "--at-once", str(at_once)))
             return float(numbers["games"] / numbers["total_wall_s"])
         share = max(1, games // at_once)
         began = time.perf_counter()
@@ -163,7 +175,8 @@ class Arena:
             f'{{bot = {json.dumps(f"{bot} {word}")}, name = "{word}"}}' for word in TIMED_PAIR
         )
         file, out = self.folder / "speed.toml", self.folder / "results"
-        file.write_text(f"rounds = {rounds}\nbots = [{entries}]\n", encoding="utf-8")
+        text = f'rounds = {rounds}\nbots = [{entries}]\n[sandbox]\nmode = "off"\n'
+        file.write_text(text, encoding="utf-8")
         options = ["--out", str(out), "--concurrency", str(at_once), "--json"]
         began = time.perf_counter()
         done = subprocess.run(
@@ -245,6 +258,8 @@ def measure(arena: Arena, games: int, repeat: int) -> dict[str, Any]:
     costs: dict[tuple[str, str], list[Cost]] = {}
     speeds: dict[tuple[int, str], list[float]] = {}
     tournaments: list[float] = []
+    confined: list[float] = []
+    starts: list[dict[str, Any]] = []
     for number in range(repeat):
         show_progress(f"repetition {number + 1} of {repeat} ...")
         for place, cpus in places.items():
@@ -256,6 +271,8 @@ def measure(arena: Arena, games: int, repeat: int) -> dict[str, Any]:
                 speed = arena.games_per_s(who, games, at_once)
                 speeds.setdefault((at_once, who), []).append(speed)
         tournaments.append(arena.tournament_games_per_s(games, cores))
+        confined.append(arena.games_per_s("ours", games, cores, "--confined"))
+        starts.append(arena.starts(STARTS))
     show_progress("")
     return {
         "system": f"{platform.system()} {platform.machine()}",
@@ -272,6 +289,11 @@ def measure(arena: Arena, games: int, repeat: int) -> dict[str, Any]:
             for at_once in sorted({1, cores})
         },
         "tournament_games_per_s": median(tournaments),
+        "confined_games_per_s": median(confined),
+        "start": {
+            "tier": starts[0]["tier"],
+            **{name: median(start[name] for start in starts) for name in ("bare_ms", "confined_ms")},
+        },
     }
 
 
@@ -319,6 +341,15 @@ def rows(report: dict[str, Any]) -> Iterator[str | Row]:
         ("... in `kalarena tournament run`", report["tournament_games_per_s"]),
     ):
         yield Row(what, c_speed, ours_speed, f"ours >= {MIN_GAMES_PER_S:g}", ours_speed >= MIN_GAMES_PER_S)
+    start = report["start"]
+    yield Row(f"{cores} at a time, sandbox {start['tier']}", c_speed, report["confined_games_per_s"])
+    yield f"Start of a bot, sandbox {start['tier']}"
+    over = start["confined_ms"] - start["bare_ms"]
+    yield f"  {'bare, ms':<34}{'':>9}{start['bare_ms']:>9.2f}"
+    yield (
+        f"  {'confined, ms':<34}{'':>9}{start['confined_ms']:>9.2f}{'':>8}   "
+        f"bare + {MAX_CONFINED_START_MS:g}  {'yes' if over <= MAX_CONFINED_START_MS else 'NO'}"
+    )
 
 
 def table(report: dict[str, Any]) -> str:

@@ -5,7 +5,12 @@ usage: python -m benchmarks.our_referee [--at-once N] GAMES FIRST [ARGUMENT...] 
 Plays one game after the other in this process and prints one JSON object, with the keys of referee.c
 except for play_cpu_s, which cannot be seen from outside of play_game; start_cpu_s stands in for it.  With
 --at-once it plays through the tournaments' local engine instead, N games at a time in worker processes;
-only the total wall time means something then.
+only the total wall time means something then.  --confined does that in the best sandbox of this host.
+
+usage: python -m benchmarks.our_referee --starts N FIRST
+
+Starts a bot that ends at once, N times bare and N times confined in turn, and prints the medians of the time until
+it has ended.
 """
 
 import json
@@ -23,8 +28,11 @@ import trio
 
 from referee.bot import Bot
 from referee.clock import TimeControl
+from referee.limits import Limits
 from referee.play import Job, play_game
+from referee.probe import probe
 from referee.results import GameRecord, Player
+from referee.sandbox import Sandbox
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine
 
@@ -32,6 +40,8 @@ GAME = "manchester"
 CONTROL = TimeControl(move_s=10.0)
 WARM_UP_GAMES = 8
 """For each worker: imports and caches are not what is measured."""
+
+BARE = Sandbox()
 
 Players = tuple[Player, Player]
 
@@ -46,8 +56,8 @@ def make_player(command: Sequence[str]) -> Player:
     return Player(Path(command[0]).name, tuple(command), str(Path.cwd()))
 
 
-def make_jobs(players: Players, games: int) -> list[Job]:
-    return [Job(f"benchmark-{number}", GAME, players, CONTROL) for number in range(games)]
+def make_jobs(players: Players, games: int, sandbox: Sandbox = BARE) -> list[Job]:
+    return [Job(f"benchmark-{number}", GAME, players, CONTROL, sandbox=sandbox) for number in range(games)]
 
 
 class Played(NamedTuple):
@@ -121,9 +131,32 @@ async def play_in(engine: Engine, jobs: list[Job]) -> list[Played]:
     return played
 
 
-async def measure_engine(players: Players, games: int, at_once: int) -> dict[str, Any]:
+def start_s(player: Player, sandbox: Sandbox) -> float:
+    """Wall time of one start of a bot that ends at once, until it is gone."""
+    began = time.perf_counter()
+    bot = Bot(0, player, os.environb, sandbox=sandbox, limits=Limits())
+    try:
+        bot.settle()
+    finally:
+        bot.close()  # waits for its end
+    return time.perf_counter() - began
+
+
+def measure_starts(player: Player, times: int) -> dict[str, Any]:
+    """Medians of starts, bare and confined in turn."""
+    sandbox = probe().sandbox
+    found: dict[str, list[float]] = {"bare": [], "confined": []}
+    for _ in range(times):
+        found["bare"].append(start_s(player, BARE) * 1e3)
+        found["confined"].append(start_s(player, sandbox) * 1e3)
+    return {"tier": sandbox.tier.value, **{f"{name}_ms": median(each) for name, each in found.items()}}
+
+
+async def measure_engine(
+    players: Players, games: int, at_once: int, sandbox: Sandbox = BARE
+) -> dict[str, Any]:
     """Play in worker processes, ``at_once`` games at a time."""
-    jobs = make_jobs(players, games)
+    jobs = make_jobs(players, games, sandbox)
     with tempfile.TemporaryDirectory(prefix="kalarena-bench-") as scratch:
         async with open_local_engine(Path(scratch), at_once) as engine:
             await play_in(engine, make_jobs(players, WARM_UP_GAMES * at_once))
@@ -136,13 +169,20 @@ async def measure_engine(players: Players, games: int, at_once: int) -> dict[str
 def main() -> None:
     arguments = sys.argv[1:]
     at_once = 0
+    sandbox = BARE
+    if arguments[:1] == ["--starts"]:
+        print(json.dumps(measure_starts(make_player([*arguments[2:], "exit"]), int(arguments[1]))))
+        return
+    if arguments[:1] == ["--confined"]:
+        sandbox = probe().sandbox
+        del arguments[:1]
     if arguments[:1] == ["--at-once"]:
         at_once = int(arguments[1])
         del arguments[:2]
     cut = arguments.index("--")
     games, players = int(arguments[0]), (make_player(arguments[1:cut]), make_player(arguments[cut + 1 :]))
     if at_once:
-        numbers = trio.run(measure_engine, players, games, at_once)
+        numbers = trio.run(measure_engine, players, games, at_once, sandbox)
     else:
         numbers = measure(players, games)
     print(json.dumps(numbers))

@@ -32,6 +32,7 @@ from referee.events import (
     OutputClosed,
     Sent,
 )
+from referee.hidden_memory import hidden_bytes
 from referee.launch import bot_status, failed_to_execute, first_process, launch, ran_to_its_end
 from referee.limits import MIB, Limits
 from referee.processes import ProcessTree
@@ -271,6 +272,8 @@ class Bot:
             return None
         allowed = self.limits.memory_mb * MIB
         used = self.tree.memory_bytes(allowed)
+        if self._is_confined and self._root is not None:
+            used += hidden_bytes(self._root)
         if used > allowed:
             self.kill()
             return self._memory_passed(used // MIB)

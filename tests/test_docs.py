@@ -13,7 +13,14 @@ import pytest
 from referee.games.catalog import GAMES, parse_game
 from referee.results import CAPABILITIES
 from tournaments.cli.main import COMMANDS
-from tournaments.config import BotEntry, TimeTable, TournamentFile, load_tournament
+from tournaments.config import (
+    BotEntry,
+    LimitsTable,
+    SandboxTable,
+    TimeTable,
+    TournamentFile,
+    load_tournament,
+)
 from tournaments.manifest import Manifest, load_manifest
 
 ROOT = Path(__file__).parent.parent
@@ -106,10 +113,12 @@ def fault_words() -> set[str]:
         "referee/games/kalah.py",
         "referee/games/kalamala.py",
         "referee/match.py",
+        "referee/bot.py",
     ):
         text = (ROOT / name).read_text()
         found |= set(re.findall(r'(?:ProtocolError|MoveError)\(\s*"([a-z-]+)"', text))
         found |= set(re.findall(r'Reason\.[A-Z]+,\s*"([a-z-]+)"', text))
+        found |= {f"{limit}-limit" for limit in re.findall(r'"(memory|process)", ', text)}
         found |= set(re.findall(r'fault = "([a-z-]+)" if', text)) | set(
             re.findall(r'else "([a-z-]+)"\n', text)
         )
@@ -125,7 +134,9 @@ def test_every_fault_is_in_the_protocols_table() -> None:
 def test_every_key_of_the_tournament_file_is_documented() -> None:
     (example,) = blocks(TEXTS["tournaments.md"], "toml")
     data = tomllib.loads(example)
-    assert set(data) == set(TournamentFile.model_fields)
+    assert set(data) == set(TournamentFile.model_fields) - {"clock", "ponder"}  # which are in [time], too
+    assert set(data["sandbox"]) == set(SandboxTable.model_fields)
+    assert set(data["limits"]) == set(LimitsTable.model_fields)
     assert set(data["time"]) == set(TimeTable.model_fields)
     assert {key for bot in data["bots"] if isinstance(bot, dict) for key in bot} == set(BotEntry.model_fields)
 

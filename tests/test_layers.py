@@ -37,7 +37,7 @@ class Rule:
 RULE_BOOK = ("protocol", "referee.games")
 JUDGE = (*RULE_BOOK, "referee.clock", "referee.errors", "referee.events", "referee.facts", "referee.limits",
          "referee.match", "referee.rejudge", "referee.results", "referee.sentences", "referee.stderr")
-CONFINING = ("referee.cgroup", "referee.errors", "referee.limits", "referee.needs", "referee.results",
+CONFINING = ("referee.cgroup", "referee.errors", "referee.hidden_memory", "referee.limits", "referee.needs", "referee.results",
              "referee.sandbox", "referee.seccomp")
 COUNTING = ("referee.processes", "referee.procfs")
 PROCESSES = (*JUDGE, *CONFINING, *COUNTING, "trio", "referee.bot", "referee.driver", "referee.launch",
@@ -81,6 +81,7 @@ RULES = (
     Rule("referee.needs",           ()),
     Rule("referee.cgroup",          ("referee.limits",)),
     Rule("referee.sandbox",         CONFINING),
+    Rule("referee.hidden_memory",   ("referee.sandbox",)),
     Rule("referee.probe",           (*CONFINING, "referee.probe")),
 
     # The bot a student starts from imports nothing of ours; the others may use the rules, not the referee.
@@ -103,6 +104,10 @@ RULES = (
                                      "tournaments.store", "tournaments.tables")),
     Rule("tournaments.gamefiles",   ("referee.results", "referee.sentences", "tournaments.config")),
     Rule("tournaments.directory",   ("tournaments.summary", "tournaments.tables")),
+    Rule("tournaments.verification", ("referee.errors", "referee.rejudge", "referee.results",
+                                     "tournaments.directory", "tournaments.gamefiles", "tournaments.schedule",
+                                     "tournaments.standings", "tournaments.store", "tournaments.summary",
+                                     "tournaments.tables")),
 
     # What a tournament file says.
     Rule("tournaments.complaints",  ("referee.games",)),
