@@ -47,6 +47,8 @@ READ_BYTES = 4096
 DRAIN_READS = 256
 """Reads at most in one go when a bot has ended: a grandchild may go on writing for ever."""
 
+NEAR = 5
+"""A bot that holds a fifth of its memory is looked at more often."""
 SANDBOX_GONE_S = 5.0
 """How long ``close`` waits for the end of a killed sandbox.  It takes up to 20 ms, on a busy host more."""
 GROUP_GONE_S = 0.2
@@ -80,6 +82,8 @@ class Bot:
         self.stderr = StderrKeeper(limits.stderr_bytes)
         self.status: int | None = None
         """The exit status once known; negative is a signal's number."""
+        self.is_near_a_limit = False
+        """Whether its memory was much when it was looked at last."""
         self.output_ended_at: float | None = None
         """When standard output ended; None while it is open."""
         self.ended_at: float | None = None
@@ -274,6 +278,7 @@ class Bot:
         used = self.tree.memory_bytes(allowed)
         if self._is_confined and self._root is not None:
             used += hidden_bytes(self._root)
+        self.is_near_a_limit = used > allowed // NEAR
         if used > allowed:
             self.kill()
             return self._memory_passed(used // MIB)

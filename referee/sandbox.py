@@ -72,12 +72,15 @@ MAX_COPIED_FILES = 200
 """Files of a bot that are copied into its sandbox because only root could read them; each is a descriptor."""
 
 SHELL = "/bin/sh"
-FROM_US = '[ "$PPID" = "$0" ] || exit 1; [ -z "$1" ] || echo 0 > "$1"; shift; exec "$@"'
+FROM_US = '[ "$PPID" = "$0" ] || exit 1; [ -z "$1" ] || echo 0 > "$1"; shift; exec {redirections}"$@"'
 """Goes on only if its parent is still the one that is named, and joins a control group if one is named.  The
 process has just asked to be killed when its parent dies, and the parent may have died before that."""
-WHEN_TOLD = 'read -r go && exec "$@"'
-"""Waits for the word GO on standard input, and starts nothing if the input ends before it.  (A shell reads no more
-than the line from a pipe.)"""
+PUT_AWAY = "{input}<&0 {output}>&1 </dev/null >/dev/null "
+"""bubblewrap's own processes keep their standard input and output for as long as they live, and would keep the
+bot's open when it has closed them itself: they are given none, and the bot's are carried past them."""
+WHEN_TOLD = 'exec <&{input} >&{output} {input}<&- {output}>&- && read -r go && exec "$@"'
+"""Puts standard input and output back, waits for the word GO, and starts nothing if the input ends before it.  (A
+shell reads no more than the line from a pipe.)"""
 GO = b"go\n"
 """What a confined bot's standard input begins with; the shell before the bot takes it.  It is sent when we hold
 the sandbox's first process: should we be killed before that, no program of a bot's is started."""
@@ -113,19 +116,23 @@ class Sandbox:
         command = (*_prlimit(self.tools, limits, confined=self.tier.confines), *player.command)
         if not self.tier.confines:
             return Confinement((*self._bound_to_us(), *command), player.cwd, environment)
-        confined = _bubblewrapped(self.tools, command, index, player, limits, environment)
+        confined = _bubblewrapped(
+            self.tools, command, index, player, limits, environment, counted=self.tier is Tier.CGROUP
+        )
+        redirections = PUT_AWAY.format(**_carriers(confined.descriptors))
         if self.tier is not Tier.CGROUP:
-            return replace(confined, command=(*self._bound_to_us(), *confined.command))
+            return replace(confined, command=(*self._bound_to_us("", redirections), *confined.command))
         try:
             group = BotGroup(self.cgroup, f"kalarena-bot-{os.getpid()}-{index}", limits)
         except CgroupError as error:
             confined.close()
             confined.close_status()
             raise RefereeError(str(error)) from error
-        command = (*self._bound_to_us(str(group.path / "cgroup.procs")), *confined.command)
+        joining = self._bound_to_us(str(group.path / "cgroup.procs"), redirections)
+        command = (*joining, *confined.command)
         return replace(confined, command=command, group=group)
 
-    def _bound_to_us(self, group: str = "") -> tuple[str, ...]:
+    def _bound_to_us(self, group: str = "", redirections: str = "") -> tuple[str, ...]:
         """What is put before a command so that it is killed when this process dies, in any way and at any time.
 
         bubblewrap's own --die-with-parent comes some milliseconds too late for that.
@@ -133,7 +140,8 @@ class Sandbox:
         if not self.tools.setpriv:
             return ()
         asking = (self.tools.setpriv, "--pdeathsig", "KILL", "--")
-        return (*asking, SHELL, "-c", FROM_US, str(os.getpid()), group)
+        script = FROM_US.format(redirections=redirections)
+        return (*asking, SHELL, "-c", script, str(os.getpid()), group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +177,16 @@ def _bubblewrapped(
     player: Player,
     limits: Limits,
     environment: Mapping[bytes, bytes],
+    *,
+    counted: bool,
 ) -> Confinement:
+    """``counted``: whether a control group counts all memory, also such as no process shows."""
     as_root = os.geteuid() == 0
     descriptors: list[int] = []
     status, told = os.pipe()
     try:
         descriptors.append(told)
-        filter_descriptor = _memory_file(_seccomp())
+        filter_descriptor = _memory_file(_seccomp(counted))
         descriptors.append(filter_descriptor)
         words = [
             tools.bwrap,
@@ -197,7 +208,7 @@ def _bubblewrapped(
                 "--inh-caps=-all",
             ]
             words += ["--bounding-set=-all", "--no-new-privs", "--"]
-        words += [SHELL, "-c", WHEN_TOLD, SHELL]
+        words += [SHELL, "-c", WHEN_TOLD.format(**_carriers(descriptors)), SHELL]
         shown = {key: value for key, value in environment.items() if key.startswith(b"KALARENA_")}
         path = ":".join([*program_directories(Path(player.command[0])), "/usr/local/bin", "/usr/bin", "/bin"])
         shown |= {
@@ -246,6 +257,8 @@ def _java_settings() -> tuple[str, ...]:
 
 def _file_systems(limits: Limits) -> Iterable[str]:
     yield from ("--proc", "/proc", "--dev", "/dev")
+    # Mapped and shared, it would be memory that no process shows when it has let go of it.
+    yield from ("--ro-bind", "/dev/null", "/dev/zero")
     for path, size in (("/dev/shm", SHM_BYTES), ("/tmp", TMP_BYTES), (SCRATCH, limits.scratch_mb * MIB)):
         yield from ("--size", str(size), "--perms", "1777", "--tmpfs", path)
 
@@ -330,7 +343,9 @@ def _prlimit(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
     yield f"--data={limits.memory_mb * MIB}"
     yield f"--fsize={limits.file_mb * MIB}"
     yield f"--stack={STACK_BYTES}:{MAX_STACK_BYTES}"
-    yield from ("--core=0", f"--nofile={OPEN_FILES}", f"--memlock={LOCKED_BYTES}", "--msgqueue=0")
+    # A core of 1 byte is none, and unlike 0 it also keeps the core from a program that the host may give it to
+    # (Linux, fs/coredump.c).
+    yield from ("--core=1", f"--nofile={OPEN_FILES}", f"--memlock={LOCKED_BYTES}", "--msgqueue=0")
     if confined:  # else all other processes of the same user count, too
         yield f"--nproc={limits.processes}"
     yield "--"
@@ -357,9 +372,15 @@ def _has_all_users() -> bool:
     return first[0] == 0 and first[2] >= 2**31
 
 
-@lru_cache(maxsize=1)
-def _seccomp() -> bytes:
-    return seccomp_program(platform.machine())
+def _carriers(descriptors: Iterable[int]) -> dict[str, int]:
+    """Two numbers for descriptors that a shell can name, which are one digit, and that are not in use."""
+    free = [number for number in range(9, 2, -1) if number not in descriptors]
+    return {"input": free[0], "output": free[1]}
+
+
+@lru_cache(maxsize=2)
+def _seccomp(counted: bool) -> bytes:
+    return seccomp_program(platform.machine(), shared_memory=counted)
 
 
 def _memory_file(content: bytes) -> int:

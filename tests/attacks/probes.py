@@ -1,8 +1,10 @@
 """What the test process does and sees outside, while attacker.py attacks."""
 
 import contextlib
+import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -32,6 +34,9 @@ class Outside:
     """The same for the kernel's own (slab and page tables): what buffers, inodes and tables cost."""
 
     peak_threads: int = 0
+    users: set[int] = field(default_factory=set)
+    """As whom the bot's processes ran; the machine's numbers, whatever a user namespace shows inside."""
+
     survivors: list[int] = field(default_factory=list)
     connections: int = 0
     signals: list[str] = field(default_factory=list)
@@ -251,6 +256,8 @@ class Sampler:
             if name not in HELPERS:
                 memory += memory_kilobytes(process)
                 threads += kilobytes(status, "Threads")
+            if name.startswith("python"):
+                self.outside.users.add(kilobytes(status, "Uid"))
         shared, kernel = machine_memory()
         outside = self.outside
         outside.peak_mb = max(outside.peak_mb, memory / 1024)
@@ -260,23 +267,38 @@ class Sampler:
         self.samples += 1
 
 
-def end_survivors(token: str, without: Iterable[int] = ()) -> list[int]:
-    """What is left of a bot; it is ended, each process by its own id.  A runner may need several rounds."""
-    first = sorted(bot_processes(token, without))
+def survivors(token: str, without: Iterable[int] = ()) -> set[int]:
+    """What is left of a bot.  One look can miss a process whose number changes all the time; many do not."""
+    for _ in range(15):
+        if left := bot_processes(token, without):
+            return left
+    return set()
+
+
+def end_survivors(token: str, without: Iterable[int] = ()) -> set[int]:
+    """End what is left, by its process groups, which stay where the numbers in them change; what was left."""
+    first = left = survivors(token, without)
     deadline = time.monotonic() + 5
-    while (left := bot_processes(token, without)) and time.monotonic() < deadline:
+    while left and time.monotonic() < deadline:
         for process in left:
             with contextlib.suppress(OSError):
-                held = os.pidfd_open(process)
-                if token in text_of(process, "cmdline").split("\0"):  # still the same one
-                    signal.pidfd_send_signal(held, signal.SIGKILL)
-                os.close(held)
+                group = os.getpgid(process)
+                if group > 1 and group not in (os.getpgrp(), *map(group_of, without)):
+                    os.killpg(group, signal.SIGKILL)
+        left = survivors(token, without)
     return first
+
+
+def group_of(process: int) -> int:
+    try:
+        return os.getpgid(process)
+    except OSError:
+        return 0
 
 
 def files_in(directories: Iterable[Path]) -> set[str]:
     """The names of all files in these directories, one level deep."""
-    found = set()
+    found: set[str] = set()
     for directory in directories:
         with contextlib.suppress(OSError):
             found.update(str(path) for path in directory.iterdir())
@@ -341,3 +363,13 @@ def attacker_command(token: str, program: str, arguments: Sequence[str]) -> list
     """Run by the system's interpreter, which every user and every sandbox has."""
     python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
     return [python, str(ATTACKER), "--token", token, program, *arguments]
+
+
+def make_bot(directory: Path, token: str, program: str, arguments: Sequence[str]) -> Path:
+    """A bot's directory with this attack, whose command line names no path but its own program."""
+    directory.mkdir(exist_ok=True)
+    shutil.copyfile(ATTACKER, directory / "attacker.py")
+    (directory / "attack.json").write_text(json.dumps([program, *arguments]))
+    command = json.dumps(["/usr/bin/python3", "attacker.py", "--token", token])
+    (directory / "bot.toml").write_text(f'name = "attacker"\ncommand = {command}\n')
+    return directory

@@ -33,12 +33,16 @@ class Context:
             "processes_over": str(2 * self.processes + 40),
             "file_over": str(min(2 * self.file_mb + 8, 1024)),
             "disk_share": str(max(4, min(self.file_mb, 2 * self.scratch_mb // 32 + 4))),
+            "reversed_marker": self.places.get("victim_marker", "")[::-1],
             **self.places,
         }
 
     def arguments(self, attack: "Attack") -> list[str]:
         return [part.format(**self.values()) for part in attack.arguments]
 
+
+UNCONFINED = {"memory_mb": 64, "processes": 8, "file_mb": 4, "scratch_mb": 8}
+"""Limits for trying the attacks without a sandbox: what exceeds these harms nothing."""
 
 PLACES = {
     "tcp_port": "of a listener on 127.0.0.1",
@@ -77,10 +81,13 @@ class Attack:
     """The fault words that are right; "" is a game played to its end. Empty: any end is right."""
 
     escapes_unconfined: bool = True
-    """Whether `held` complains without a sandbox, for an ordinary user with generous limits."""
+    """Whether `held` is sure to complain without a sandbox, if the limits are small (see UNCONFINED).
+
+    False where that depends on the machine, or where there is nothing to be escaped from.
+    """
 
     needs_root: bool = False
-    """Unconfined, it escapes only as root."""
+    """Unconfined, it is sure to escape only as root."""
 
     reports: bool = True
     """Whether there is a line on standard error; False where the sandbox may end the bot before."""
@@ -119,10 +126,55 @@ def no_files_outside(got: Got, context: Context) -> str | None:
     return f"made {', '.join(files)}" if files else None
 
 
-USUAL = frozenset(["bin", "bot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "scratch", "tmp", "usr", "home", "opt"])
-USUAL_ETC = frozenset(["alternatives", "ld.so.cache", "java-17-openjdk", "localtime", "ssl", "ld.so.conf", "fonts"])
+USUAL = frozenset(
+    [
+        "bin",
+        "bot",
+        "dev",
+        "etc",
+        "lib",
+        "lib32",
+        "lib64",
+        "libx32",
+        "proc",
+        "sbin",
+        "scratch",
+        "tmp",
+        "usr",
+        "home",
+        "opt",
+    ]
+)
+USUAL_ETC = frozenset(
+    [
+        "alternatives",
+        "ld.so.cache",
+        "java-17-openjdk",
+        "localtime",
+        "ssl",
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "fonts",
+    ]
+)
 USUAL_DEVICES = frozenset(
-    ["console", "core", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"]
+    [
+        "console",
+        "core",
+        "fd",
+        "full",
+        "null",
+        "ptmx",
+        "pts",
+        "random",
+        "shm",
+        "stderr",
+        "stdin",
+        "stdout",
+        "tty",
+        "urandom",
+        "zero",
+    ]
 )
 
 
@@ -159,7 +211,10 @@ def none_left(got: Got, context: Context) -> str | None:
 
 
 def little_memory(got: Got, context: Context) -> str | None:
-    """Neither the bot's own figure nor one from outside is above the limit (by more than a poll may miss)."""
+    """Neither the bot's own figure nor one from outside is above the limit (by more than a poll may miss).
+
+    The machine's growth is anybody's: rows with this judge must not run at the same time as one another.
+    """
     allowed = context.memory_mb * 1.05 + 40
     outside = context.outside
     figures = {
@@ -189,13 +244,12 @@ def small_file(got: Got, context: Context) -> str | None:
     return f"a file of {size} MB, {context.file_mb} allowed" if size > context.file_mb else None
 
 
-INODES = 80_000
-"""More would cost the kernel more than 80 MB."""
+INODE_KB = 1.2
+"""What an empty file in a tmpfs costs the kernel."""
 
 
 def few_inodes(got: Got, context: Context) -> str | None:
-    made = got.get("inodes", 0)
-    return f"{made} files or directories" if made > INODES else little_memory(got, context)
+    return little_memory({"held_mb": got.get("inodes", 0) * INODE_KB / 1024}, context)
 
 
 def no_root(got: Got, context: Context) -> str | None:
@@ -273,8 +327,7 @@ def nobody(got: Got, context: Context) -> str | None:
         return "may gain privileges"
     if status.get("Seccomp") != "2":
         return "has no filter of system calls"
-    user_map = got.get("user_map", [])
-    return "is root outside" if len(user_map) > 1 and user_map[1] == "0" else None
+    return "is root outside" if 0 in context.outside.users else None
 
 
 def no_pipes(got: Got, context: Context) -> str | None:
@@ -362,7 +415,7 @@ ATTACKS: dict[str, Attack] = {
     ),
     # processes
     "signal": Attack("signal", ("{victim_pid}",), "signal a process outside", unsignalled),
-    "see-processes": Attack("see-processes", ("{victim_marker}",), "see processes outside", unseen),
+    "see-processes": Attack("see-processes", ("{reversed_marker}",), "see processes outside", unseen),
     "ptrace": Attack("ptrace", ("{victim_pid}",), "trace a process outside, its parent, itself", not_done),
     "peek": Attack("peek", ("{victim_pid}",), "read another process's memory and descriptors", not_done),
     "forks": Attack("forks", ("{processes_over}",), "many processes at once", few_processes, ANY_END),
@@ -372,14 +425,16 @@ ATTACKS: dict[str, Attack] = {
         "daemon-holds-output", (), "leave a process that holds the bot's output", none_left, ("exited",)
     ),
     "hopping": Attack("hopping", (), "leave a process whose id changes all the time", none_left),
-    "ignore-signals": Attack("ignore-signals", (), "ignore signals, stay after the end", none_left),
+    "ignore-signals": Attack(
+        "ignore-signals", (), "ignore signals, stay after the end", none_left, PLAYED, False
+    ),
     "kill-parent": Attack(
         "kill-parent", ("{namespace}",), "kill what confines it", none_left, ANY_END, False, reports=False
     ),
     "kill-all": Attack(
         "kill-all", ("{namespace}",), "kill all that can be seen", none_left, ANY_END, False, reports=False
     ),
-    "opponent-pipes": Attack("opponent-pipes", (), "open the pipes of others", no_pipes),
+    "opponent-pipes": Attack("opponent-pipes", (), "open the pipes of others", no_pipes, needs_root=True),
     # memory
     "memory": Attack("memory", ("{memory_over}",), "one process", little_memory, ANY_END, reports=False),
     "memory-processes": Attack(
@@ -495,7 +550,7 @@ ATTACKS: dict[str, Attack] = {
     "perf": call("perf_event_open", "count the machine's events", needs_root=True),
     "personality": call("personality", "turn protections of memory off"),
     "host-name": call("sethostname", "change the machine's name", needs_root=True),
-    "namespaces-of-1": call("setns 1", "enter the namespaces of process 1", needs_root=True),
+    "namespaces-of-1": call("setns 1", "enter the namespaces of process 1", escapes=False),
     "namespaces-of-parent": call("setns parent", "enter the namespaces of the parent", needs_root=True),
     "set-user": call("setuid", "become root", needs_root=True),
     "thirty-two": call("thirty-two", "the 32-bit entrance to the kernel", escapes=False),

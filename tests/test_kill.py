@@ -1,0 +1,138 @@
+"""SIGKILL of the runner and of its workers at random moments: nothing lost, nothing doubled, nobody left."""
+
+import json
+import os
+import random
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_resume import KALARENA, all_end, descendants, open_pidfds, run_to_the_end, table
+from tournaments.store import Store
+
+KILLS = 50
+ROUNDS = 60
+BOTS = ["first_legal", "random:7", "greedy", "minimax:1"]
+GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
+LONGEST_S = 0.6
+"""A kill comes this long after the one before at the latest, or after the runner began to play."""
+LOOK_S = 0.02
+"""How often it is looked whether the runner plays."""
+GONE_WITHIN_S = 1.0
+"""The bound that is promised."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)"),
+]
+
+
+def write_tournament(folder: Path) -> Path:
+    path = folder / "cup.toml"
+    path.write_text(
+        f"name = 'cup'\nrounds = {ROUNDS}\ngame = 'kalah(3,2)'\nbots = {json.dumps(BOTS)}\n"
+        "[time]\nmove_s = 20.0\n"
+    )
+    return path
+
+
+def ends_within(pidfd: int, seconds: float) -> bool:
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
+
+
+def workers(runner: int) -> list[int]:
+    """The runner's own children that play games: those that have children, or may have at any moment."""
+    found = []
+    try:
+        threads = list(Path(f"/proc/{runner}/task").iterdir())
+        children = [int(pid) for thread in threads for pid in (thread / "children").read_text().split()]
+    except OSError:  # the runner has ended, or a thread of it
+        return []
+    for pid in children:
+        try:
+            if os.getsid(pid) == os.getsid(runner):
+                found.append(pid)
+        except ProcessLookupError:
+            continue
+    return found
+
+
+class Disturbed:
+    """A tournament that is being killed."""
+
+    def __init__(self, path: Path, out: Path, chance: random.Random) -> None:
+        self.command = [KALARENA, "tournament", "run", str(path), "--out", str(out)]
+        self.chance = chance
+        self.kills = {"runner": 0, "worker": 0}
+        self.unplayed = 0
+
+    def run(self) -> bool:
+        """Run until the runner was killed; whether it was, or came to its end."""
+        runner = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        pidfd = os.pidfd_open(runner.pid)
+        try:
+            while sum(self.kills.values()) < KILLS:
+                # One in four comes at any moment, also while the runner starts; the others while it plays.
+                at_any_moment = self.chance.random() < 0.25
+                while not at_any_moment and not workers(runner.pid) and not ends_within(pidfd, LOOK_S):
+                    pass
+                if ends_within(pidfd, self.chance.uniform(0.0, LONGEST_S)):
+                    break
+                victims = workers(runner.pid)
+                if victims and self.chance.random() < 0.6:
+                    os.kill(self.chance.choice(victims), 9)
+                    self.kills["worker"] += 1
+                    continue
+                everybody = open_pidfds(descendants(runner.pid))
+                runner.kill()
+                self.kills["runner"] += 1
+                runner.wait(timeout=60)
+                assert all_end(everybody, GONE_WITHIN_S), "bots or workers outlived the runner"
+                return True
+            status = runner.wait(timeout=300)
+            assert status in (0, 1)  # 1: games that lost their worker three times, which the next run plays
+            self.unplayed += status
+            return False
+        finally:
+            os.close(pidfd)
+            if runner.poll() is None:
+                runner.kill()
+                runner.wait()
+
+
+def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    path = write_tournament(tmp_path)
+    run_to_the_end(path, tmp_path / "calm")
+    calm = {form: table(tmp_path / "calm", form) for form in ("text", "csv", "json", "html")}
+
+    out = tmp_path / "disturbed"
+    disturbed = Disturbed(path, out, random.Random(20))
+    seen: set[str] = set()
+    while disturbed.run() or sum(disturbed.kills.values()) < KILLS:
+        if not (out / "results.db").exists():
+            continue
+        with Store(out / "results.db") as store:
+            played = store.played()
+        assert seen <= played, "a game that was kept is gone"
+        seen = played
+        assert len(seen) < GAMES, f"over too soon, after {disturbed.kills}"
+    assert sum(disturbed.kills.values()) == KILLS
+    assert min(disturbed.kills.values()) >= 10
+
+    run_to_the_end(path, out)
+    assert {form: table(out, form) for form in calm} == calm
+    with Store(out / "results.db") as store:
+        games = store.games()
+        assert len(games) == len({game.key for game in games}) == GAMES
+        assert not [game for game in games if game.fault is not None]
+    assert not list(out.glob("leash-*"))
+    done = subprocess.run(
+        [KALARENA, "verify", str(out)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(disturbed.kills, file=sys.stderr)
