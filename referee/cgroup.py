@@ -52,6 +52,7 @@ class BotGroup:
     def __init__(self, parent: str, name: str, limits: Limits) -> None:
         self.path = Path(parent, name)
         try:
+            self.remove()  # left by a run that was killed, with the events that it saw
             self.path.mkdir()
             self._write("memory.max", str(limits.memory_mb * MIB))
             self._write("memory.oom.group", "1")

@@ -5,6 +5,7 @@ are looked at from outside, through /proc/PID of one of its processes.
 """
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 from referee.sandbox import SCRATCH
@@ -14,7 +15,8 @@ FILE_BYTES = 1228
 FREE_FILES = 2000
 """So many are not counted: a bot that unpacks something."""
 SOCKET_BYTES = 212_992
-"""What may wait in a socket of the kinds unix and UDP (net.core.wmem_default of Linux)."""
+"""What may wait in a socket whose buffers have their usual size (net.core.wmem_default of Linux, which is asked
+for, too); the filter of system calls keeps bots from changing that."""
 STREAM_BYTES = 4 << 20
 """The same for TCP (the most of net.ipv4.tcp_wmem)."""
 FREE_SOCKETS = 16
@@ -28,15 +30,31 @@ def hidden_bytes(pid: int) -> int:
     """
     root = Path("/proc", str(pid))
     total = 0
-    for place in (SCRATCH, "/tmp", "/dev/shm"):
+    for place in (SCRATCH, "/tmp", "/dev/shm") if _has_own_root(root) else ():
         try:
             found = os.statvfs(f"{root}/root{place}")
         except OSError:
-            continue
+            break  # its first directory, the scratch, is not there yet
         total += max(0, found.f_files - found.f_ffree - FREE_FILES) * FILE_BYTES
     counts = _socket_counts(root)
-    total += max(0, counts.get("sockets", 0) - FREE_SOCKETS) * SOCKET_BYTES
+    total += max(0, counts.get("sockets", 0) - FREE_SOCKETS) * _socket_bytes()
     return total + (counts.get("TCP", 0) + counts.get("TCP6", 0)) * STREAM_BYTES
+
+
+def _has_own_root(process: Path) -> bool:
+    """Whether its sandbox is far enough to have a file system of its own."""
+    try:
+        return not os.path.samefile(process / "root", "/")  # noqa: PTH121
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=1)
+def _socket_bytes() -> int:
+    try:
+        return max(SOCKET_BYTES, int(Path("/proc/sys/net/core/wmem_default").read_text()))
+    except (OSError, ValueError):
+        return SOCKET_BYTES
 
 
 def _socket_counts(root: Path) -> dict[str, int]:

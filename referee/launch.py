@@ -11,7 +11,7 @@ from pathlib import Path
 
 from protocol.codec import decode_bytes
 from referee.errors import RefereeError
-from referee.needs import first_line, interpreter_of
+from referee.needs import first_line, first_words, interpreter_of
 from referee.results import Player
 from referee.sandbox import Confinement
 
@@ -20,6 +20,9 @@ SETUP_LIMIT_S = 10.0
 CANNOT_EXECUTE = (126, 127)
 """What prlimit ends with when it cannot execute the command (as a shell, POSIX 2.8.2)."""
 PRLIMIT_COMPLAINT = "prlimit: failed to execute "
+ELF = b"\x7fELF"
+OTHER_FORMS = Path("/proc/sys/fs/binfmt_misc")
+"""Has a file for each form of program that somebody taught the kernel, beside two of its own."""
 SIGNAL_STATUS = 128
 """bubblewrap ends with this plus a signal's number when that killed the bot, as a shell does."""
 
@@ -73,6 +76,8 @@ def _check_runnable(player: Player) -> None:
         pass
     if program.is_dir() or not os.access(program, os.X_OK):
         raise PermissionError(errno.EACCES, "not executable", str(program))
+    if not _has_a_known_form(program):
+        raise OSError(errno.ENOEXEC, "no program", str(program))
     if (
         first_line(program).startswith(b"#!")
         and interpreter_of(program) is None
@@ -81,9 +86,30 @@ def _check_runnable(player: Player) -> None:
         raise FileNotFoundError(errno.ENOENT, "no interpreter", str(program))
 
 
+def _has_a_known_form(program: Path) -> bool:
+    """Whether the kernel would execute a file: a script with an interpreter, or compiled for this machine.
+
+    What stands in front of a bot's program (execvp of the C library) runs everything else with a shell.
+    """
+    head, own = _head(program), _head(Path("/proc/self/exe"))
+    if not own.startswith(ELF) or len(list(OTHER_FORMS.glob("*"))) > len(("register", "status")):
+        return True  # no Linux, or one that has been taught other forms
+    # Of another class (32 bits) may be one that the kernel knows as well.
+    compiled = head.startswith(ELF) and (head[:6] != own[:6] or head[18:20] == own[18:20])
+    return compiled or head.startswith(b"#!")
+
+
+def _head(program: Path) -> bytes:
+    try:
+        with program.open("rb") as file:
+            return file.read(20)
+    except OSError:
+        return b""
+
+
 def _finds_interpreter(program: Path) -> bool:
     """Whether ``env NAME`` of a first line could find something: only env itself can tell for sure."""
-    words = first_line(program)[2:].decode("utf-8", "replace").split()
+    words = first_words(program)
     return bool(words) and Path(words[0]).name == "env" and any(map(shutil.which, words[1:]))
 
 

@@ -143,7 +143,11 @@ class Match(Generic[S, M]):
 
         Raises RefereeError for bugs of ours, and when our host kept a bot waiting beyond all measure.
         """
-        now_us = self._now_us = int((event.at - self._began) * 1e6 + 0.5)
+        now_us = int((event.at - self._began) * 1e6 + 0.5)
+        # Of two lines that came in one read, the second is told after what we sent because of the first.
+        if now_us < self._now_us:
+            now_us = self._now_us
+        self._now_us = now_us
         if isinstance(event, Sent):
             player, _, line = event
             self.wire.append(WireLine(player, "to", line, now_us))
@@ -154,6 +158,9 @@ class Match(Generic[S, M]):
             return []
         past = self._deadline_us is not None and now_us > self._deadline_us
         if isinstance(event, LineReceived):
+            if past and event.usage is not None:
+                # What decides whether the line is late; of a line that loses, no move keeps it.
+                self.facts.append(fact_of(event, now_us, len(self.wire)))
             self.wire.append(WireLine(event.player, "from", event.line, now_us))
         elif not isinstance(event, Sent) and (past or not isinstance(event, TimePassed)):
             self.facts.append(fact_of(event, now_us, len(self.wire)))

@@ -3,6 +3,7 @@ outside /usr (a virtual environment, pyenv, a Java of one's own), and where a pr
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -29,15 +30,20 @@ def first_line(path: Path) -> bytes:
         return b""
 
 
+def first_words(program: Path) -> list[str]:
+    """What the first line of a script asks for, divided as the kernel does; empty if it is no script."""
+    line = first_line(program)
+    if not line.startswith(b"#!"):
+        return []
+    return [word for word in re.split("[ \t]+", line[2:].decode("utf-8", "replace")) if word]
+
+
 def interpreter_of(program: Path) -> Path | None:
     """The program that the first line of a script asks for; None if it is no script, or that is not there.
 
     For ``env python3`` that is the interpreter that we run with: another one on PATH may be a slow shim.
     """
-    line = first_line(program)
-    if not line.startswith(b"#!"):
-        return None
-    words = line[2:].decode("utf-8", "replace").split()
+    words = first_words(program)
     if not words:
         return None
     asked = words[0]
@@ -62,7 +68,7 @@ def needed_paths(program: Path) -> list[Path]:
 def program_directories(program: Path) -> list[str]:
     """What must be on PATH for a script's ``#!/usr/bin/env NAME`` to find what ``interpreter_of`` found."""
     interpreter = interpreter_of(program)
-    if interpreter is None or b"env" not in first_line(program):
+    if interpreter is None or Path(first_words(program)[0]).name != "env":
         return []
     return [str(interpreter.parent)]
 
@@ -109,8 +115,10 @@ def _installation(program: Path) -> Path | None:
     if program.parent.name != "bin" or _is_shown(program):
         return None
     prefix = program.parent.parent
-    too_wide = prefix == prefix.parent or prefix.name == ".local" or prefix in (Path.home(), Path("/home"))
-    return None if too_wide else prefix
+    home = Path.home()
+    real = prefix.resolve()
+    too_wide = home.resolve().is_relative_to(real) or home.is_relative_to(prefix) or real.name == ".local"
+    return None if too_wide or real == Path("/home") else prefix
 
 
 def _home_of_environment(prefix: Path) -> Path | None:

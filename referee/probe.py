@@ -5,8 +5,10 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 from referee.cgroup import CgroupError, delegated_group
 from referee.errors import RefereeError
@@ -65,17 +67,21 @@ def probe() -> Probe:
     try:
         group = delegated_group()
     except CgroupError as error:
-        return Probe(Sandbox(Tier.BUBBLEWRAP, tools), str(error), _DELEGATE)
+        return Probe(Sandbox(Tier.BUBBLEWRAP, tools), str(error), _delegate())
     best = Sandbox(Tier.CGROUP, tools, group)
     said = _try(best)
     if said is not None:
         return Probe(
-            Sandbox(Tier.BUBBLEWRAP, tools), f"a bot's control group does not work here ({said})", _DELEGATE
+            Sandbox(Tier.BUBBLEWRAP, tools), f"a bot's control group does not work here ({said})", _delegate()
         )
     return Probe(best)
 
 
-_DELEGATE = f"systemd-run {'' if os.geteuid() == 0 else '--user '}--scope -p Delegate=yes kalarena ..."
+def _delegate() -> str:
+    """What delegates a control group; empty where no systemd runs the system, as sd_booted(3) finds out."""
+    if not Path("/run/systemd/system").is_dir():
+        return ""
+    return f"systemd-run {'' if os.geteuid() == 0 else '--user '}--scope -p Delegate=yes kalarena ..."
 
 
 def _bubblewrap_problem(tools: Tools) -> tuple[str, str]:
@@ -86,7 +92,12 @@ def _bubblewrap_problem(tools: Tools) -> tuple[str, str]:
         return "prlimit and setpriv of util-linux are not installed", _install("util-linux")
     version = _version(tools.bwrap)
     if version < OLDEST_BWRAP:
-        return f"bubblewrap 0.8 or newer is needed, and {tools.bwrap} is older", _install("bubblewrap")
+        shown = ".".join(map(str, version))
+        return (
+            f"bubblewrap 0.8 or newer is needed (Debian 12 and Ubuntu 24.04 have it), and {tools.bwrap} "
+            f"is {shown}",
+            _upgrade(),
+        )
     said = _try(Sandbox(Tier.BUBBLEWRAP, tools))
     if said is None:
         return "", ""
@@ -122,25 +133,62 @@ def _install(package: str) -> str:
     return f"install the package {package}"
 
 
+def _upgrade() -> str:
+    """What installs a newer bubblewrap: Debian 11 has it among its backports."""
+    command = _install("bubblewrap")
+    try:
+        release = Path("/etc/os-release").read_text(encoding="utf-8")
+    except OSError:
+        release = ""
+    if "VERSION_CODENAME=bullseye" in release:
+        return command.replace(" install ", " install -t bullseye-backports ")
+    return command
+
+
+APPARMOR_PROFILE = "bwrap-userns-restrict"
+"""Of Ubuntu's package apparmor-profiles: allows bubblewrap, and no other program, what it needs."""
+SETTINGS = (
+    ("kernel/apparmor_restrict_unprivileged_userns", "0", "0"),  # Ubuntu from 24.04 on
+    ("kernel/unprivileged_userns_clone", "1", "1"),  # Debian up to 10
+    ("user/max_user_namespaces", "", "15000"),  # 0 on hardened systems
+)
+"""Below /proc/sys: a setting, the one value that allows user namespaces (empty: any but 0), what to set."""
+
+
 def _unlock(said: str) -> str:
-    """What makes user namespaces possible, where it is known what forbids them."""
-    sudo = "" if os.geteuid() == 0 else "sudo "
-    for setting, wanted in (
-        ("kernel/apparmor_restrict_unprivileged_userns", "0"),  # Ubuntu 24.04
-        ("kernel/unprivileged_userns_clone", "1"),  # Debian up to 10
-    ):
+    """What makes namespaces possible, where it is known what forbids them.
+
+    A user's bubblewrap needs user namespaces.  Root's makes none; what it needs is CAP_SYS_ADMIN, and only in
+    a container can that be missing.
+    """
+    as_root = os.geteuid() == 0
+    for setting, allows, wanted in () if as_root else SETTINGS:
         try:
-            with open(f"/proc/sys/{setting}", encoding="ascii") as file:  # noqa: PTH123 - as short as can be
-                found = file.read().strip()
+            found = Path("/proc/sys", setting).read_text(encoding="ascii").strip()
         except OSError:
             continue
-        if found != wanted:
-            return f"{sudo}sysctl -w {setting.replace('/', '.')}={wanted}"
-    if "Operation not permitted" in said or "Permission denied" in said:
-        return (
-            "in a container: run it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
-        )
+        if found == allows or (not allows and found != "0"):
+            continue
+        profile = Path("/usr/share/apparmor/extra-profiles", APPARMOR_PROFILE)
+        loaded = Path("/etc/apparmor.d", APPARMOR_PROFILE)
+        if "apparmor" in setting and profile.exists() and not loaded.exists():
+            return f"sudo cp {profile} {loaded.parent}/ && sudo apparmor_parser -r {loaded}"
+        return f"sudo sysctl -w {setting.replace('/', '.')}={wanted}"
+    if _is_container() and any(words in said for words in REFUSALS):
+        # Docker's own filter refuses pivot_root, its AppArmor profile mounts; it hides parts of /proc, and
+        # beside that a user's namespace may mount no whole one.
+        last = "--cap-add SYS_ADMIN" if as_root else "--security-opt systempaths=unconfined"
+        return f"docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined {last} ..."
     return ""
+
+
+REFUSALS = ("Operation not permitted", "Permission denied", "No permissions")
+"""What bubblewrap says when it is not allowed to do something."""
+
+
+def _is_container() -> bool:
+    """Whether we are in a container of Docker's or Podman's."""
+    return Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
 
 
 def _version(bwrap: str) -> tuple[int, ...]:
@@ -155,18 +203,39 @@ def _version(bwrap: str) -> tuple[int, ...]:
 
 def _try(sandbox: Sandbox) -> str | None:
     """Run a program that does nothing as a bot would be run; what went wrong, or None."""
-    program = shutil.which("true") or "/bin/true"
-    player = Player("probe", (program,), "/")
+    done = run_as_bot(sandbox, (shutil.which("true") or "/bin/true",))
+    if done.status == 0:
+        return None
+    said = done.errors.strip().splitlines()
+    return said[-1] if said else f"exit status {done.status}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a program did that was run as a bot would be."""
+
+    status: int
+    """Exit status; -1 if it could not be started, which ``errors`` explains."""
+    output: str
+    errors: str
+    seconds: float
+    """From the start to the end, of the program and all that confines it."""
+
+
+def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...] = ()) -> Run:
+    """Run a command to its end as a bot made of the files ``reads`` would be, and tell what it did."""
+    player = Player("probe", command, "/", reads=reads)
     try:
         confined = sandbox.confine(0, player, Limits(), os.environb)
     except (RefereeError, ValueError, OSError) as error:
-        return str(error)
+        return Run(-1, "", str(error), 0.0)
+    began = time.monotonic()
     try:
         done = subprocess.run(
             confined.command,
             cwd=confined.cwd,
             env=confined.environment,
-            input=GO.decode(),
+            input=GO.decode() if sandbox.tier.confines else "",
             capture_output=True,
             text=True,
             errors="replace",
@@ -175,13 +244,10 @@ def _try(sandbox: Sandbox) -> str | None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
+        return Run(-1, "", str(error), time.monotonic() - began)
     finally:
         confined.close()
         confined.close_status()
         if confined.group is not None:
             confined.group.remove()
-    if done.returncode == 0:
-        return None
-    said = done.stderr.strip().splitlines()
-    return said[-1] if said else f"exit status {done.returncode}"
+    return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)

@@ -32,6 +32,8 @@ LAST_PAUSE_S = 1e-3
 """Between two walks of ``stop()``, doubling: a signal is taken within some 10 us where the bot has a core
 of its own; where it shares ours it needs us to sleep."""
 KIB = 1024
+MUCH_IN_TABLES = 16 << 20
+"""Page tables of this size stand for 8 GiB of mapped pages."""
 
 
 class Reading(NamedTuple):
@@ -125,13 +127,18 @@ class ProcessTree:
         total = sum(kib for kib, _ in quick.values())
         if total * KIB <= enough:
             return total * KIB
+        # A vfork() is one memory with two processes, for both of which /proc tells all of it.
+        alone = [
+            member
+            for member in members
+            if member.number in quick
+            and not (member.parent in quick and share_memory(member.number, member.parent))
+        ]
+        # Tables are nobody else's; and where they are much, the exact question takes long.
+        if sum(quick[member.number][1] for member in alone) * KIB > max(enough, MUCH_IN_TABLES):
+            return total * KIB
         total = 0
-        for member in members:
-            if member.number not in quick:
-                continue
-            # A vfork() is one memory with two processes, for both of which /proc tells all of it.
-            if member.parent in quick and share_memory(member.number, member.parent):
-                continue
+        for member in alone:
             kib, tables = quick[member.number]
             with suppress(OSError):  # not for us to read, or just ended
                 kib = member.own_share_kib() + tables
@@ -226,10 +233,13 @@ class ProcessTree:
 
     def _is_stdin_of_root(self, member: Process) -> bool:
         """A bot may have helpers that read what the bot itself sends them."""
-        if self._root is None or member is self._root:
+        bot = self._root
+        if self._skip_root and bot is not None:  # the bot is the first that the sandbox's own process started
+            bot = next((each for each in self._known.values() if each.parent == bot.number), None)
+        if bot is None or member is bot:
             return True
         try:
-            return member.stdin_identity() == self._root.stdin_identity()
+            return member.stdin_identity() == bot.stdin_identity()
         except OSError:
             return True
 

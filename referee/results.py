@@ -245,6 +245,8 @@ class GameRecord:
                     "digest": p.digest,
                     "capabilities": list(p.capabilities),
                     "how": p.how,
+                    "cwd": p.cwd,
+                    "reads": list(p.reads),
                 }
                 for p in self.players
             ],
@@ -300,6 +302,90 @@ class GameRecord:
             "schema": RECORD_SCHEMA,
         }
 
+    @classmethod
+    def from_json(cls, view: Any) -> "GameRecord":
+        """The record that ``to_json`` made this view of.
+
+        Raises RefereeError if it is none, or one without what was private, or of another version.
+        """
+        if not isinstance(view, dict) or "wire" not in view:
+            raise RefereeError("this is no game record")
+        if view.get("schema") != RECORD_SCHEMA:
+            raise RefereeError(
+                f"the record has schema {view.get('schema')}, this program reads JSON of schema "
+                f"{RECORD_SCHEMA}"
+            )
+        try:
+            return cls._from_view(view)
+        except LookupError as error:
+            raise RefereeError(
+                f"this game record is not whole, it has no {error}: the files that a tournament hands out "
+                "leave out what is private"
+            ) from error
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise RefereeError(f"this game record is damaged: {error!r}") from error
+
+    @classmethod
+    def _from_view(cls, view: dict[str, Any]) -> "GameRecord":
+        first, second = (
+            Player(
+                **{**player, **{name: _tuples(player[name]) for name in ("command", "capabilities", "reads")}}
+            )
+            for player in view["players"]
+        )
+        first_stderr, second_stderr = view["stderr"]
+        first_status, second_status = view["exit_status"]
+        first_cpu, second_cpu = map(_us, view["cpu_ms"])
+        first_off, second_off = map(_us, view["off_turn_cpu_ms"])
+        score = None if view["score"] is None else (view["score"][0], view["score"][1])
+        return cls(
+            key=view["key"],
+            game=view["game"],
+            players=(first, second),
+            control=TimeControl(**view["time_control"]),
+            moves=[
+                MoveRecord(
+                    move["player"],
+                    move["move"],
+                    round(move["wall_ms"] * 1000),
+                    round(move["charged_ms"] * 1000),
+                    *(_us(move[name]) for name in ("cpu_ms", "wait_ms", "referee_wait_ms")),
+                )
+                for move in view["moves"]
+            ],
+            wire=[
+                WireLine(line["player"], line["dir"], line["line"], round(line["t_ms"] * 1000))
+                for line in view["wire"]
+            ],
+            facts=[
+                Fact(
+                    fact["player"],
+                    fact["fact"],
+                    round(fact["t_ms"] * 1000),
+                    fact["after"],
+                    _tuples(fact["data"]),
+                )
+                for fact in view["facts"]
+            ],
+            final_state=view["final_state"],
+            result=MatchResult(
+                view["winner"], Reason(view["reason"]), view["detail"], score, view["fault"], view["note"]
+            ),
+            stderr=(first_stderr, second_stderr),
+            exit_status=(first_status, second_status),
+            started_at=view["started_at"],
+            opening=view["opening"],
+            duration_us=round(view["duration_ms"] * 1000),
+            host=view["host"],
+            versions=view["versions"],
+            cores=view["cores"],
+            limits=Limits(**view["limits"]),
+            sandbox=view["sandbox"],
+            clock=view["clock"],
+            cpu_us=(first_cpu, second_cpu),
+            off_turn_cpu_us=(first_off, second_off),
+        )
+
     def mean_move_ms(self, player: int) -> float | None:
         """Average charged time of a player's moves in milliseconds; None if there are none."""
         times = [move.charged_us for move in self.moves if move.player == player]
@@ -335,6 +421,11 @@ def _from_schema_1(data: dict[str, Any]) -> dict[str, Any]:
 
 def _ms(time_us: int | None) -> float | None:
     return None if time_us is None else time_us / 1000
+
+
+def _us(time_ms: float | None) -> int | None:
+    """Back from ``_ms``, exactly: a thousandth is far above what the division has lost."""
+    return None if time_ms is None else round(time_ms * 1000)
 
 
 def _tuples(value: Any) -> Any:

@@ -271,7 +271,7 @@ def _own_files(player: Player, descriptors: list[int], *, as_root: bool) -> Iter
     own = [Path(path) for path in player.reads]
     shown = _outermost([*own, *needed_paths(Path(player.command[0]))])
     made = {Path("/"), Path("/tmp"), Path("/etc"), Path(SCRATCH)}
-    for path in [*shown, Path(player.cwd, ".")]:
+    for path in dict.fromkeys([*shown, Path(player.cwd)]):
         for folder in [*reversed(path.parents), *([path] if path not in shown else [])]:
             if folder not in made and not _is_inside(folder, shown):
                 made.add(folder)
@@ -305,8 +305,9 @@ def _is_readable_for_all(path: Path) -> bool:
         for folder, _, names in os.walk(path):
             if Path(folder).stat().st_mode & 0o005 != 0o005:
                 return False
-            if any(not os.stat(os.path.join(folder, name)).st_mode & 0o004 for name in names):  # noqa: PTH116, PTH118
-                return False
+            for name in names:  # a link counts as itself: what it leads to is in here, too, or is not shown
+                if not os.lstat(os.path.join(folder, name)).st_mode & 0o004:  # noqa: PTH118
+                    return False
     except OSError:
         return False
     return True

@@ -128,6 +128,9 @@ CLONE_NEW = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000
 (0x80) is not here: to clone that bit is a part of the exit signal, so that it makes no time namespace."""
 SOCKET_DOMAINS = (1, 2, 10)
 """AF_UNIX, AF_INET, AF_INET6 (linux/socket.h of the kernel, bits/socket.h of the C library)."""
+BUFFER_OPTIONS = (7, 8, 32, 33)
+"""asm-generic/socket.h: SO_SNDBUF, SO_RCVBUF and their FORCE variants.  What waits in a socket is memory that no
+process shows; of the usual size, a bound for all can be counted (referee/hidden_memory.py)."""
 TERMINAL_REQUESTS = (0x5412, 0x541C, 0x5423)
 """asm-generic/ioctls.h: TIOCSTI and TIOCLINUX can type into a terminal, TIOCSETD loads a line discipline."""
 PERSONALITIES = (0, 0xFFFFFFFF)
@@ -137,6 +140,7 @@ EXAMINED = {
     "clone": Examined((56, 220), 0, Condition.HAS_A_BIT, CLONE_NEW, Errno.EPERM),
     "socket": Examined((41, 198), 0, Condition.IS_NONE_OF, SOCKET_DOMAINS, Errno.EAFNOSUPPORT),
     "socketpair": Examined((53, 199), 0, Condition.IS_NONE_OF, SOCKET_DOMAINS, Errno.EAFNOSUPPORT),
+    "setsockopt": Examined((54, 208), 2, Condition.IS_ONE_OF, BUFFER_OPTIONS, Errno.EPERM),
     "ioctl": Examined((16, 29), 1, Condition.IS_ONE_OF, TERMINAL_REQUESTS, Errno.EPERM),
     "personality": Examined((135, 92), 0, Condition.IS_NONE_OF, PERSONALITIES, Errno.EPERM),
 }

@@ -2,10 +2,12 @@
 bot lost: what happened, with the offending text, and what to look for.
 """
 
-import signal
+from referee import diagnosis
 
 LONGEST_QUOTE = 80
 """A quoted line is cut after this many characters; the whole line is in the wire log."""
+LONGEST_WORDS = 160
+"""Last words are cut after this many: a whole error message is more use than a short note."""
 
 NOT_READING = (
     "it does not read its standard input, so that the pipe to it is full; read one line for each line sent"
@@ -35,9 +37,9 @@ CLOSED_INPUT = (
 )
 
 
-def quote(text: str) -> str:
+def quote(text: str, longest: int = LONGEST_QUOTE) -> str:
     """A text in quotes with control characters made visible, cut if it is long."""
-    return repr(text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "...")
+    return repr(text if len(text) <= longest else text[:longest] + "...")
 
 
 def visible(text: str) -> str:
@@ -55,7 +57,8 @@ def _unfinished(text: str) -> str:
 
 def refused(line: str, why: str) -> str:
     """A line that was no legal move."""
-    return f"it sent {quote(line)}: {why}"
+    meaning = diagnosis.explain_line(line)
+    return f"it sent {quote(line)}: {why}{f'; {meaning}' if meaning else ''}"
 
 
 def late(why: str, unfinished: str, doing: str = "") -> str:
@@ -121,25 +124,30 @@ def closed_output(unfinished: str) -> str:
 def exited(status: int, when: str, unfinished: str) -> str:
     """The process ended."""
     if status < 0:
-        try:
-            name = signal.Signals(-status).name
-        except ValueError:
-            name = f"signal {-status}"
-        text = f"its process was killed by {name} {when}"
+        text = f"its process was killed by {diagnosis.signal_name(-status)} {when}"
     else:
         text = f"its process ended with exit status {status} {when}"
         if status == 0:
             text += ", by itself: a bot must go on reading until it gets END"
-        if status == 127:  # what a shell answers for a command that is not there (POSIX, 2.8.2)
-            text += " (a shell's way to say: command not found)"
-        elif status == 126:
-            text += " (a shell's way to say: found, but not executable)"
+    meaning = diagnosis.explain_status(status)
+    text += f" ({meaning})" if meaning else ""
     return text + _unfinished(unfinished)
 
 
 def last_words(text: str) -> str:
-    """A note on what the bot said last on standard error."""
-    return f"its last words on standard error: {quote(text)}" if text else ""
+    """A note on what the bot said last on standard error, and on what that means where it is known."""
+    if not text:
+        return ""
+    meaning = diagnosis.explain(text)
+    return f"its last words on standard error: {_quote_end(text)}{f'. That is: {meaning}' if meaning else ''}"
+
+
+def _quote_end(text: str) -> str:
+    """In quotes as ``quote`` has it, but a place in the program that the text ends with is never cut."""
+    words, begins, place = text.rpartition(" (at ")
+    if not begins or not place.endswith(")") or not place.isprintable():
+        return quote(text, LONGEST_WORDS)
+    return quote(words, LONGEST_WORDS) + begins + place
 
 
 def score(

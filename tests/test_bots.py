@@ -312,3 +312,46 @@ def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
     make_file(folder / "bot.py")
     make_file(Path(os.fsdecode(os.fsencode(folder) + b"/data-\xff.txt")))
     assert resolve_bot("bot", tmp_path).digest
+
+
+# What a confined bot can read
+
+
+def test_reads(tmp_path: Path) -> None:
+    make_file(tmp_path / "one" / "bot.py")
+    file = make_file(tmp_path / "two.py")
+    assert resolve_bot("one", tmp_path).reads == (str(tmp_path / "one"),)
+    assert resolve_bot("two.py", tmp_path).reads == (str(file),)
+    assert resolve_bot("python3 two.py one -v", tmp_path).reads == (str(tmp_path / "one"), str(file))
+
+
+def test_a_sample_bot_reads_no_more_than_the_sample_bots_and_the_rules(tmp_path: Path) -> None:
+    reads = resolve_bot("greedy", tmp_path).reads
+    assert {Path(read).name for read in reads} <= {"sample_bots", "protocol", "referee", "games"}
+
+
+def test_neither_a_home_nor_the_root_is_part_of_a_bot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home" / "me"
+    make_file(home / "bot.py")
+    monkeypatch.setenv("HOME", str(home))
+    for folder in ("/", "..", str(home.parent), str(home)):
+        assert resolve_bot(f"python3 bot.py {shlex.quote(folder)}", home).reads == (str(home / "bot.py"),)
+
+
+@pytest.mark.parametrize("answer", ["real", "nothing", "failure"])
+def test_a_shim_stands_for_the_program_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    real = make_file(tmp_path / "versions" / "bin" / "tool", "#!/bin/sh\n", executable=True)
+    shim = make_file(tmp_path / ".pyenv" / "shims" / "tool", "#!/bin/sh\n", executable=True)
+    says = {
+        "real": f'[ "$1 $2" = "which tool" ] && echo {real}',
+        "nothing": "true",
+        "failure": f"echo {real}; false",
+    }
+    make_file(tmp_path / ".pyenv" / "libexec" / "pyenv", f"#!/bin/sh\n{says[answer]}\n", executable=True)
+    monkeypatch.setenv("PATH", str(shim.parent))
+    expected = real if answer == "real" else shim
+    assert resolve_bot("tool --fast", tmp_path).command == (str(expected), "--fast")

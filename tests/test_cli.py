@@ -3,12 +3,15 @@
 import json
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 import pytest
 
+from referee.limits import Limits
 from referee.results import GameRecord
+from referee.sandbox import Tier
 from sample_bots.catalog import SAMPLE_BOTS
 from tests.builders import invoke, kalarena, one_object, run_command
 from tournaments.cli.main import COMMANDS, main
@@ -186,7 +189,15 @@ def test_play_json_contract() -> None:
     first, second = game["score"]
     assert first + second == 2 * 3 * 2
     assert game["winner"] == (None if first == second else int(second > first))
-    assert {frozenset(move) for move in game["moves"]} == {frozenset({"player", "move", "wall_ms"})}
+    times = {"wall_ms", "charged_ms", "cpu_ms", "wait_ms", "referee_wait_ms"}
+    assert {frozenset(move) for move in game["moves"]} == {frozenset({"player", "move", *times})}
+    assert all(0 <= move["charged_ms"] <= move["wall_ms"] for move in game["moves"])
+    facts = {"player", "fact", "t_ms", "text", "after", "data"}
+    assert {frozenset(fact) for fact in game["facts"]} <= {frozenset(facts)}
+    assert game["sandbox"] in list(Tier)
+    assert game["clock"] in ("wall", "fair")
+    assert game["limits"] == asdict(Limits())
+    assert len(game["cpu_ms"]) == len(game["off_turn_cpu_ms"]) == 2
     assert {frozenset(line) for line in game["wire"]} == {frozenset({"player", "dir", "line", "t_ms"})}
     assert game["moves"][0]["player"] == 0
     said = [(line["player"], line["line"]) for line in game["wire"] if line["dir"] == "from"]

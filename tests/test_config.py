@@ -6,6 +6,7 @@ import pytest
 
 import tournaments
 from referee.clock import TimeControl
+from referee.limits import LEAST, Limits
 from tests.builders import write_tournament
 from tournaments.config import MAX_BOTS, ConfigError, Ranking, Tournament, load_tournament
 
@@ -55,6 +56,9 @@ def test_defaults(tmp_path: Path) -> None:
     assert tournament.concurrency is None
     assert tournament.control == TimeControl(move_s=10.0)
     assert tournament.names == ["first_legal", "greedy"]
+    assert (tournament.control.clock, tournament.control.ponder) == ("fair", "measure")
+    assert (tournament.untrusted, tournament.sandbox_mode) == (False, "auto")
+    assert tournament.limits == Limits()
 
 
 def test_every_key(tmp_path: Path) -> None:
@@ -73,6 +77,19 @@ def test_every_key(tmp_path: Path) -> None:
         increment_s = 0.5
         margin_s = 0.1
         start_s = 5
+        clock = "wall"
+        ponder = "suspend"
+        [sandbox]
+        mode = "required"
+        [limits]
+        memory_mb = 16
+        processes = 1
+        file_mb = 1
+        scratch_mb = 1
+        stderr_bytes = 1024
+        line_bytes = 16
+        wire_bytes = 4096
+        end_grace_s = 0
         """,
     )
     assert tournament.name == "Grand Prix"
@@ -81,7 +98,10 @@ def test_every_key(tmp_path: Path) -> None:
     assert tournament.ranking is Ranking.WINS_THEN_SPEED
     assert tournament.concurrency == 2
     assert tournament.names == ["greedy", "R2-D2 (old)", "random:2"]
-    assert tournament.control == TimeControl(1, 60, 0.5, 0.1, 5)
+    assert tournament.control == TimeControl(1, 60, 0.5, 0.1, 5, clock="wall", ponder="suspend")
+    assert tournament.sandbox_mode == "required"
+    assert tournament.limits == Limits(16, 1, 1, 1, 1024, 16, 4096, 0.0)
+    assert not tournament.untrusted
 
 
 def test_a_limit_per_game_alone_sets_none_per_move(tmp_path: Path) -> None:
@@ -114,8 +134,12 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         (
             TWO_BOTS + "zzz = 2",
             "zzz: unknown key; there are name, game, rounds, openings, ranking, concurrency, own_core, "
-            "time, bots",
+            "untrusted, clock, ponder, time, sandbox, limits, bots",
         ),
+        (TWO_BOTS + '[sandbox]\nmodus = "off"', "sandbox.modus: unknown key; did you mean 'mode'?"),
+        (TWO_BOTS + "[limits]\nmemory = 1", "limits.memory: unknown key; did you mean 'memory_mb'?"),
+        (TWO_BOTS + "[time]\npondering = 1", "time.pondering: unknown key; did you mean 'ponder'?"),
+        (TWO_BOTS + "untrust = true", "untrust: unknown key; did you mean 'untrusted'?"),
         # missing
         ("", "bots: is missing"),
         ('bots = ["greedy", {name = "g"}]', "bots[2].bot: is missing"),
@@ -336,3 +360,72 @@ def test_identity_notices_what_changes_results_and_nothing_else(tmp_path: Path) 
         'bots = ["first_legal", "greedy", "random"]',
     ):
         assert load(tmp_path, other).identity() != one, other
+
+
+@pytest.mark.parametrize("mode", ["off", "auto"])
+def test_untrusted_bots_need_a_sandbox_that_holds(tmp_path: Path, mode: str) -> None:
+    (complaint,) = complaints(tmp_path, f'untrusted = true\n{TWO_BOTS}[sandbox]\nmode = "{mode}"')
+    assert complaint == (
+        f"untrusted = true needs a sandbox that holds, and [sandbox] says mode = '{mode}': leave that out"
+    )
+
+
+def test_untrusted_alone_requires_the_sandbox(tmp_path: Path) -> None:
+    tournament = load(tmp_path, f"untrusted = true\n{TWO_BOTS}")
+    assert (tournament.untrusted, tournament.sandbox_mode) == (True, "required")
+
+
+def test_a_sandbox_mode_that_there_is_not(tmp_path: Path) -> None:
+    (complaint,) = complaints(tmp_path, TWO_BOTS + '[sandbox]\nmode = "of"')
+    assert complaint.startswith("sandbox.mode: ")
+    assert "must be one of required, auto, off, not 'of'" in complaint
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_a_limit_below_its_least(tmp_path: Path, name: str) -> None:
+    (complaint,) = complaints(tmp_path, f"{TWO_BOTS}[limits]\n{name} = {LEAST[name] - 1}")
+    assert complaint.startswith(f"limits.{name}: ")
+    assert str(LEAST[name]) in complaint
+
+
+@pytest.mark.parametrize("value", ["-0.1", "60.1", "nan", "inf"])
+def test_a_grace_out_of_range(tmp_path: Path, value: str) -> None:
+    (complaint,) = complaints(tmp_path, f"{TWO_BOTS}[limits]\nend_grace_s = {value}")
+    assert complaint.startswith("limits.end_grace_s: ")
+
+
+def test_clock_and_ponder_may_stand_at_the_top(tmp_path: Path) -> None:
+    control = load(tmp_path, f'clock = "wall"\nponder = "suspend"\n{TWO_BOTS}').control
+    assert (control.clock, control.ponder) == ("wall", "suspend")
+    (complaint,) = complaints(tmp_path, f'clock = "wall"\n{TWO_BOTS}[time]\nclock = "fair"')
+    assert "clock is given twice" in complaint
+    load(tmp_path, f'clock = "wall"\n{TWO_BOTS}[time]\nclock = "wall"')
+
+
+@pytest.mark.parametrize("key", ["clock", "ponder"])
+def test_a_clock_that_there_is_not(tmp_path: Path, key: str) -> None:
+    assert len(complaints(tmp_path, f'{key} = "sand"\n{TWO_BOTS}')) == 1
+    assert len(complaints(tmp_path, f'{TWO_BOTS}[time]\n{key} = "sand"')) == 1
+
+
+def test_an_untrusted_bot_that_could_read_another(tmp_path: Path) -> None:
+    (tmp_path / "all" / "mine").mkdir(parents=True)
+    (tmp_path / "all" / "bot.py").write_text("input()")
+    (tmp_path / "all" / "mine" / "bot.py").write_text("input()")
+    text = 'bots = ["../all", "../all/mine"]'
+    (complaint,) = complaints(tmp_path / "cup", "untrusted = true\n" + text)
+    assert complaint == (
+        f"bots[1]: all could read all of {tmp_path / 'all'}, and with it mine: put its files into a "
+        "directory of their own, with a bot.toml that says how to start it"
+    )
+    load(tmp_path / "cup", text)
+
+
+def test_an_untrusted_bot_that_could_read_what_lies_beside_the_tournament(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text("input()")
+    (complaint,) = complaints(tmp_path / "cup", 'untrusted = true\nbots = ["greedy", ".."]')
+    assert complaint.startswith(f"bots[2]: {tmp_path.name} could read all of {tmp_path}: put its files")
+    # What lies beside it, each file and directory of its own, is as it should be.
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "bot.py").write_text("input()")
+    load(tmp_path, 'untrusted = true\nbots = ["bot.py", "mine", "greedy", {bot = "greedy", name = "too"}]')

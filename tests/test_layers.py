@@ -35,8 +35,9 @@ class Rule:
 
 # fmt: off
 RULE_BOOK = ("protocol", "referee.games")
-JUDGE = (*RULE_BOOK, "referee.clock", "referee.errors", "referee.events", "referee.facts", "referee.limits",
-         "referee.match", "referee.rejudge", "referee.results", "referee.sentences", "referee.stderr")
+JUDGE = (*RULE_BOOK, "referee.clock", "referee.diagnosis", "referee.errors", "referee.events",
+         "referee.facts", "referee.limits", "referee.match", "referee.rejudge", "referee.results",
+         "referee.sentences", "referee.stderr")
 CONFINING = ("referee.cgroup", "referee.errors", "referee.hidden_memory", "referee.limits", "referee.needs", "referee.results",
              "referee.sandbox", "referee.seccomp")
 COUNTING = ("referee.processes", "referee.procfs")
@@ -53,6 +54,7 @@ RULES = (
 
     # The judge: events in, effects out.
     Rule("referee.clock",           JUDGE, pure=True),
+    Rule("referee.diagnosis",       (), pure=True),
     Rule("referee.errors",          JUDGE, pure=True),
     Rule("referee.events",          JUDGE, pure=True),
     Rule("referee.facts",           JUDGE, pure=True),
@@ -128,6 +130,7 @@ RULES = (
                                      "tournaments.gamefiles", "tournaments.schedule", "tournaments.store")),
 
     # The command line may use everything but the referee's insides.
+    Rule("tournaments.cli.doctor",  ("click", "referee.probe", "referee.processes", "referee.sandbox")),
     Rule("tournaments.cli",         ("protocol", "click", "rich", "trio", *PLAYING, "tournaments")),
 )
 # fmt: on

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import msgpack
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from referee.clock import TimeControl
 from referee.errors import RefereeError
+from referee.limits import Limits
 from referee.results import (
     RECORD_SCHEMA,
     Fact,
@@ -22,6 +23,7 @@ from referee.results import (
     Reason,
     WireLine,
 )
+from referee.sandbox import Tier
 from tests.builders import lost_by, make_record
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
@@ -38,6 +40,9 @@ CONTROLS = st.builds(
     st.floats(0, 1e3),
     st.floats(0.001, 1e3),
 )
+MAYBE_MICROS = st.none() | MICROS
+PLAIN = TEXTS | st.integers(-(2**31), 2**48) | st.none()
+DATA = st.lists(PLAIN | st.lists(PLAIN, max_size=3).map(tuple), max_size=4).map(tuple)
 SCORES = st.tuples(st.integers(0, 500), st.integers(0, 500))
 RESULTS = st.builds(
     MatchResult,
@@ -55,9 +60,12 @@ RECORDS = st.builds(
     game=TEXTS,
     players=st.tuples(PLAYERS, PLAYERS),
     control=CONTROLS,
-    moves=st.lists(st.builds(MoveRecord, SIDES, TEXTS, MICROS), max_size=4),
+    moves=st.lists(
+        st.builds(MoveRecord, SIDES, TEXTS, MICROS, MICROS, MAYBE_MICROS, MAYBE_MICROS, MAYBE_MICROS),
+        max_size=4,
+    ),
     wire=st.lists(st.builds(WireLine, SIDES, st.sampled_from(["to", "from"]), TEXTS, MICROS), max_size=4),
-    facts=st.lists(st.builds(Fact, st.none() | SIDES, TEXTS, MICROS, TEXTS), max_size=3),
+    facts=st.lists(st.builds(Fact, st.none() | SIDES, TEXTS, MICROS, st.integers(0, 999), DATA), max_size=3),
     final_state=TEXTS,
     result=RESULTS,
     stderr=st.tuples(TEXTS, TEXTS),
@@ -67,6 +75,11 @@ RECORDS = st.builds(
     duration_us=MICROS,
     host=TEXTS,
     versions=st.dictionaries(TEXTS, TEXTS, max_size=2),
+    limits=st.builds(Limits, st.integers(16, 4096), st.integers(1, 999), end_grace_s=st.floats(0, 60)),
+    sandbox=st.sampled_from(["", *Tier]).map(str),
+    clock=st.sampled_from(["wall", "fair"]),
+    cpu_us=st.tuples(MAYBE_MICROS, MAYBE_MICROS),
+    off_turn_cpu_us=st.tuples(MAYBE_MICROS, MAYBE_MICROS),
 )
 
 
@@ -178,10 +191,13 @@ CONTRACT = {
 }
 # What has been added since; nothing is ever taken away.
 ADDED = {
-    "cores",
+    *("cores", "limits", "sandbox", "clock", "cpu_ms", "off_turn_cpu_ms"),
     *("fault", "facts", "time_control", "stderr", "exit_status", "started_at"),
     *("duration_ms", "host", "versions", "key", "schema", "note", "opening"),
 }
+
+
+NOT_COUNTED = {"cpu_ms": None, "wait_ms": None, "referee_wait_ms": None}
 
 
 def test_json_view_has_the_keys_and_shapes_of_the_contract() -> None:
@@ -194,10 +210,26 @@ def test_json_view_has_the_keys_and_shapes_of_the_contract() -> None:
     assert view["reason"] == "score"
     assert view["score"] == [2, 0]
     assert view["moves"] == [
-        {"player": 0, "move": "1", "wall_ms": 1.5},
-        {"player": 1, "move": "1", "wall_ms": 2.5},
+        {"player": 0, "move": "1", "wall_ms": 1.5, "charged_ms": 1.5} | NOT_COUNTED,
+        {"player": 1, "move": "1", "wall_ms": 2.5, "charged_ms": 2.5} | NOT_COUNTED,
     ]
     assert view["wire"][2] == {"player": 0, "dir": "from", "line": "MOVE;1", "t_ms": 1.52}
+    assert view["facts"] == [
+        {"player": 0, "fact": "Taken", "t_ms": 0.03, "text": "", "after": 2, "data": []},
+        {
+            "player": None,
+            "fact": "TimePassed",
+            "t_ms": 0.04,
+            "text": "x",
+            "after": 2,
+            "data": [("x", ""), None, ""],
+        },
+    ]
+    assert view["limits"] == asdict(Limits())
+    assert (view["sandbox"], view["clock"]) == ("", "wall")
+    assert view["cpu_ms"] == view["off_turn_cpu_ms"] == [None, None]
+    counted = make_record(cpu_us=(1500, 0), off_turn_cpu_us=(None, 250)).to_json()
+    assert (counted["cpu_ms"], counted["off_turn_cpu_ms"]) == ([1.5, 0.0], [None, 0.25])
     assert view["final_state"] == "0,1,0,1"
     assert [player["name"] for player in view["players"]] == ["one", "two"]
     assert view["players"][0]["command"] == ["/opt/python", "/home/one/bot.py"]
@@ -217,8 +249,8 @@ def test_reasons_of_the_contract() -> None:
 
 @given(RECORDS)
 def test_json_view_is_json_of_plain_values(record: GameRecord) -> None:
-    view = record.to_json()
-    assert json.loads(json.dumps(view)) == view
+    text = json.dumps(record.to_json())
+    assert json.dumps(json.loads(text)) == text
 
 
 def test_size_of_a_typical_record() -> None:
@@ -238,10 +270,11 @@ def test_size_of_a_typical_record() -> None:
     empty = replace(record, moves=[], wire=[])
     columns = len(record.to_msgpack()) - len(empty.to_msgpack())
     text = sum(len(line.line) for line in wire) + sum(len(move.move) for move in moves)
-    # Beside the text itself: at most 13 bytes a wire line and 8 a move, for player, direction, time, lengths.
-    assert columns <= text + 13 * len(wire) + 8 * len(moves)
-    as_mappings = len(
-        msgpack.packb([{"player": m.player, "move": m.move, "wall_us": m.wall_us} for m in moves])
-    )
+    # Beside the text itself: at most 12 bytes a wire line and 15 a move (player, direction, times, lengths).
+    assert columns <= text + 12 * len(wire) + 15 * len(moves)
+    counted = [move._replace(cpu_us=120_000, wait_us=3000, referee_wait_us=50) for move in moves]
+    more = len(replace(record, moves=counted).to_msgpack()) - len(record.to_msgpack())
+    assert more <= 7 * len(moves)  # where the counters were read
+    as_mappings = len(msgpack.packb([move._asdict() for move in moves]))
     as_columns = len(msgpack.packb(list(zip(*moves, strict=True))))
     assert as_columns * 3 < as_mappings

@@ -285,7 +285,9 @@ def load_tournament(path: Path) -> Tournament:
     try:
         file = TournamentFile.model_validate(data, context=path.parent)
     except ValidationError as error:
-        raise ConfigError(_lines(path, [render(item, _known_keys) for item in error.errors()])) from error
+        # What is wrong with the file as a whole has no place in it.
+        problems = [render(item, _known_keys).removeprefix(": ") for item in error.errors()]
+        raise ConfigError(_lines(path, problems)) from error
     return _build(path, file)
 
 

@@ -270,9 +270,8 @@ def no_core(got: Got, context: Context) -> str | None:
 
 def bounded(got: Got, context: Context) -> str | None:
     limits: dict[str, int] = got.get("limits", {})
-    without = [
-        name for name in ("AS", "CORE", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC") if limits.get(name) == -1
-    ]
+    # Address space holds nothing by itself, and CPU time is bounded by the game's clocks.
+    without = [name for name in ("CORE", "DATA", "FSIZE", "NOFILE", "NPROC") if limits.get(name) == -1]
     return f"no limit for {', '.join(without)}" if without else None
 
 
@@ -426,7 +425,7 @@ ATTACKS: dict[str, Attack] = {
     ),
     "hopping": Attack("hopping", (), "leave a process whose id changes all the time", none_left),
     "ignore-signals": Attack(
-        "ignore-signals", (), "ignore signals, stay after the end", none_left, PLAYED, False
+        "ignore-signals", (), "ignore signals, stay after the end", none_left, PLAYED, False, reports=False
     ),
     "kill-parent": Attack(
         "kill-parent", ("{namespace}",), "kill what confines it", none_left, ANY_END, False, reports=False
@@ -580,7 +579,9 @@ ATTACKS: dict[str, Attack] = {
         "flood-moves", (), "moves without end", nothing, ("empty-pit", "unasked-output"), False
     ),
     "flood-line": Attack("flood-line", (), "a line without end", nothing, ("long-line",), False),
-    "flood-errors": Attack("flood-errors", ("100",), "100 MB to standard error", nothing, PLAYED, False),
+    "flood-errors": Attack(
+        "flood-errors", ("100",), "100 MB to standard error", nothing, PLAYED, False, reports=False
+    ),
     "close-output": Attack("close-output", (), "close its output", nothing, ("closed-output",), False),
     "close-everything": Attack(
         "close-everything", (), "close all and stay", nothing, ("closed-output", "closed-input"), False

@@ -7,10 +7,12 @@ import sys
 import click
 
 COMMANDS = {
+    "doctor": ("tournaments.cli.doctor", "Say how well this host can hold bots, and what would help."),
     "games": ("tournaments.cli.games", "List the games, their presets and options."),
     "perft": ("tournaments.cli.perft", "Count move sequences, the test of a rule book."),
     "play": ("tournaments.cli.play", "Play one game between two bots."),
     "tournament": ("tournaments.cli.tournament", "Run tournaments and print their tables."),
+    "verify": ("tournaments.cli.verify", "Judge games again from their records."),
 }
 """Subcommand -> (module whose ``command`` it is, one line of help)."""
 

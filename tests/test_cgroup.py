@@ -1,0 +1,165 @@
+"""Control groups: with directories in their place where the kernel's controllers are missing."""
+
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from referee import cgroup
+from referee.cgroup import OWN_LEAF, BotGroup, CgroupError, delegated_group
+from referee.limits import Limits
+
+LIMITS = Limits(memory_mb=100, processes=10)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A group as it is delegated, with this process in it."""
+    group = tmp_path / "scope"
+    group.mkdir()
+    (group / "cgroup.controllers").write_text("cpu memory pids\n")
+    (group / "cgroup.procs").write_text("17\n")
+    monkeypatch.setattr(cgroup, "_own_group", lambda: group)
+    return group
+
+
+def test_a_delegated_group_is_split(tree: Path) -> None:
+    assert delegated_group() == str(tree)
+    assert (tree / OWN_LEAF / "cgroup.procs").read_text() == "17"
+    assert (tree / "cgroup.subtree_control").read_text() == "+memory +pids"
+    assert delegated_group() == str(tree)  # again, as after a run that was killed
+
+
+def test_a_worker_is_in_the_leaf_already(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroup, "_own_group", lambda: tree / OWN_LEAF)
+    assert delegated_group() == str(tree)
+
+
+@pytest.mark.parametrize(
+    ("offered", "missing"),
+    [("cpu", "memory and pids"), ("memory", "pids"), ("pids io", "memory"), ("", "memory and pids")],
+)
+def test_without_its_controllers_a_group_is_of_no_use(tree: Path, offered: str, missing: str) -> None:
+    (tree / "cgroup.controllers").write_text(offered)
+    with pytest.raises(CgroupError, match=f"no control group with {missing} was delegated to us"):
+        delegated_group()
+    assert not (tree / OWN_LEAF).exists()
+
+
+def test_a_group_that_is_not_ours(tree: Path) -> None:
+    (tree / "cgroup.subtree_control").mkdir()  # cannot be written to
+    with pytest.raises(CgroupError, match="no control group was delegated to us"):
+        delegated_group()
+
+
+def test_limits_of_a_bots_group(tmp_path: Path) -> None:
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    assert {path.name: path.read_text() for path in group.path.iterdir()} == {
+        "memory.max": str(100 << 20),
+        "memory.swap.max": "0",
+        "memory.oom.group": "1",
+        "pids.max": str(10 + cgroup.SPARE_PROCESSES),
+    }
+
+
+def test_where_there_is_no_parent_there_is_no_group(tmp_path: Path) -> None:
+    with pytest.raises(CgroupError, match="no control group could be made: No such file"):
+        BotGroup(str(tmp_path / "gone"), "bot", LIMITS)
+
+
+def test_a_group_that_a_killed_run_has_left_is_no_error(tmp_path: Path) -> None:
+    """The next process with the same number makes it anew."""
+    (tmp_path / "bot").mkdir()
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    assert (group.path / "memory.max").read_text() == str(100 << 20)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"), [("low 0\noom 1\noom_kill 1\n", True), ("oom_kill 0\n", False), (None, False)]
+)
+def test_whether_memory_ran_out(tmp_path: Path, events: str | None, expected: bool) -> None:
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    if events is not None:
+        (group.path / "memory.events").write_text(events)
+    assert group.ran_out_of_memory() is expected
+
+
+def test_most_memory(tmp_path: Path) -> None:
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    assert group.most_memory_mb() == 0
+    (group.path / "memory.peak").write_text(f"{99 << 20}\n")
+    assert group.most_memory_mb() == 99
+
+
+def test_what_is_gone_can_be_killed_and_removed(tmp_path: Path) -> None:
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    for path in group.path.iterdir():
+        path.unlink()
+    group.remove()
+    assert not group.path.exists()
+    group.remove()
+    group.kill()
+    assert not group.ran_out_of_memory()
+
+
+def test_our_own_group_is_found_or_there_is_a_reason() -> None:
+    try:
+        found = cgroup._own_group()
+    except CgroupError:
+        return
+    assert found.is_dir()
+
+
+UNIFIED = [Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")]
+
+
+@pytest.fixture
+def real_parent() -> Iterator[Path]:
+    """A real group of version 2 in which others can be made."""
+    for folder in UNIFIED:
+        path = folder / f"kalarena-test-{os.getpid()}"
+        if (folder / "cgroup.procs").exists() and os.access(folder, os.W_OK):
+            path.mkdir()
+            if (path / "cgroup.procs").exists():
+                yield path
+                path.rmdir()
+                return
+            path.rmdir()
+    pytest.skip("no control group of version 2 can be made here")
+
+
+def test_a_real_group_is_killed_whole(real_parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BotGroup, "_write", _writing_what_is_there)
+    for _ in range(2):  # the second one finds what the first has left
+        group = BotGroup(str(real_parent), "bot", LIMITS)
+        joined = ["/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(group.path / "cgroup.procs")]
+        command = [*joined, "/bin/sh", "-c", "setsid sleep 60 & echo ready; sleep 60"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            assert str(process.pid) in (group.path / "cgroup.procs").read_text().split()
+            group.kill()
+            assert process.wait(10) == -signal.SIGKILL
+            assert process.stdout.read() == b""  # nobody holds it any more
+    _wait_until_empty(group.path)
+    group.remove()
+    assert not group.path.exists()
+
+
+def _wait_until_empty(path: Path) -> None:
+    with (path / "cgroup.events").open() as events:
+        poller = select.poll()
+        poller.register(events, select.POLLPRI)
+        while "populated 1" in events.read():
+            assert poller.poll(10_000)
+            events.seek(0)
+
+
+def _writing_what_is_there(group: BotGroup, name: str, value: str) -> None:
+    """Without controllers there are no files for limits, which are not to be tested here."""
+    if (group.path / name).exists():
+        (group.path / name).write_text(value)

@@ -1,0 +1,184 @@
+"""From a player and its limits to the command line that confines it."""
+
+import os
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from referee import sandbox as module
+from referee.errors import RefereeError
+from referee.limits import Limits
+from referee.results import Player
+from referee.sandbox import (
+    FEW_USERS,
+    FEW_USERS_FIRST,
+    FIRST_USER,
+    Confinement,
+    Sandbox,
+    Tier,
+    Tools,
+    bot_user,
+)
+
+TOOLS = Tools("/usr/bin/bwrap", "/usr/bin/setpriv", "/usr/bin/prlimit")
+ENVIRONMENT = {b"KALARENA_GAME": b"bga", b"SECRET": b"secret", b"PATH": b"/nowhere", b"HOME": b"/root"}
+PLAYER = Player("bot", ("/bin/true", "--fast"), "/")
+
+
+@contextmanager
+def confined(
+    sandbox: Sandbox, player: Player = PLAYER, limits: Limits | None = None
+) -> Iterator[Confinement]:
+    made = sandbox.confine(0, player, limits or Limits(), ENVIRONMENT)
+    try:
+        yield made
+    finally:
+        made.close()
+        made.close_status()
+        if made.group is not None:
+            made.group.remove()
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def binds(made: Confinement) -> list[str]:
+    words = made.command
+    return [words[at + 2] for at, word in enumerate(words) if word == "--ro-bind"]
+
+
+def words_after(made: Confinement, option: str) -> list[str]:
+    return [made.command[at + 1] for at, word in enumerate(made.command) if word == option]
+
+
+def test_tiers() -> None:
+    assert [tier for tier in Tier if tier.confines] == [Tier.CGROUP, Tier.BUBBLEWRAP]
+    assert pickle.loads(pickle.dumps(Sandbox(Tier.CGROUP, TOOLS, "/group"))) == Sandbox(
+        Tier.CGROUP, TOOLS, "/group"
+    )
+
+
+def test_off_changes_nothing() -> None:
+    with confined(Sandbox()) as made:
+        assert (made.command, made.cwd, made.environment) == (PLAYER.command, "/", ENVIRONMENT)
+        assert (made.descriptors, made.status, made.group) == ((), None, None)
+
+
+def test_weak_sets_limits_and_keeps_the_environment() -> None:
+    with confined(Sandbox(Tier.WEAK, TOOLS), limits=Limits(memory_mb=100, file_mb=3)) as made:
+        assert made.command[-2:] == PLAYER.command
+        assert {f"--data={100 << 20}", f"--fsize={3 << 20}"} <= set(made.command)
+        assert not any(word.startswith("--nproc") for word in made.command)  # the user's others would count
+        assert made.environment == ENVIRONMENT
+
+
+def test_weak_without_any_tool_is_the_command_alone() -> None:
+    with confined(Sandbox(Tier.WEAK)) as made:
+        assert made.command == PLAYER.command
+
+
+def test_confined_shows_the_system_and_no_more() -> None:
+    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), limits=Limits(processes=7, scratch_mb=5)) as made:
+        assert made.command[-2:] == PLAYER.command
+        assert "--nproc=7" in made.command
+        assert str(5 << 20) in words_after(made, "--size")
+        shown = {path for path in binds(made) if Path(path).is_dir()}
+        assert all(Path(path).is_relative_to("/usr") or len(Path(path).parts) == 2 for path in shown)
+        assert not {"/", "/home", "/root", "/tmp", "/etc", "/var"} & shown
+        for option in (
+            "--unshare-pid",
+            "--unshare-net",
+            "--unshare-ipc",
+            "--die-with-parent",
+            "--new-session",
+        ):
+            assert option in made.command
+        assert words_after(made, "--remount-ro") == ["/dev", "/"]
+        assert set(made.environment) == {b"KALARENA_GAME", b"PATH", b"HOME", b"TMPDIR", b"USER", b"LANG"}
+        assert made.environment[b"HOME"] == made.environment[b"TMPDIR"] == b"/scratch"
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_no_bot_runs_as_root(monkeypatch: pytest.MonkeyPatch, user: int) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)) as made:
+        given_up = [word for word in made.command if word.startswith("--reuid=")]
+        assert given_up == ([f"--reuid={bot_user(0)}"] if user == 0 else [])
+        assert ("--disable-userns" in made.command) == ("--unshare-user" in made.command) == (user != 0)
+
+
+def test_each_bot_of_a_game_is_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bot_user(0) != bot_user(1)
+    monkeypatch.setattr(module, "_has_all_users", lambda: True)
+    assert bot_user(0) == FIRST_USER + 2 * os.getpid()
+    monkeypatch.setattr(module, "_has_all_users", lambda: False)
+    assert FEW_USERS_FIRST <= bot_user(1) < FEW_USERS_FIRST + FEW_USERS
+
+
+def test_own_files_under_their_own_names_each_once(tmp_path: Path) -> None:
+    folder = tmp_path / "bot"
+    (folder / "inner").mkdir(parents=True)
+    program = folder / "inner" / "run"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    reads = (str(folder), str(folder / "inner"), str(program))
+    for cwd in (str(folder), f"{folder}/.", str(folder / "inner"), str(tmp_path)):
+        player = Player("bot", (str(program),), cwd, reads=reads)
+        with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player) as made:
+            assert [path for path in binds(made) if str(tmp_path) in path] == [str(folder)]
+            assert words_after(made, "--chdir") == [cwd]
+            made_folders = words_after(made, "--dir")
+            assert len(set(made_folders)) == len(made_folders)
+            assert str(tmp_path) in made_folders
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o700])
+def test_what_only_root_can_read_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    folder = tmp_path / "bot"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "data").write_text("x")
+    (folder / "link").symlink_to("data")
+    (folder / "nowhere").symlink_to("/nowhere/at/all")
+    (folder / "folder").symlink_to("inner")
+    folder.chmod(mode)
+    player = Player("bot", ("/bin/true",), str(folder), reads=(str(folder),))
+    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player) as made:
+        assert (str(folder) in binds(made)) == (mode == 0o755)  # links alone are no reason to copy
+        links = [made.command[at + 2] for at, word in enumerate(made.command) if word == "--symlink"]
+        copied = [str(folder / name) for name in ("folder", "link", "nowhere")] if mode == 0o700 else []
+        assert sorted(path for path in links if str(folder) in path) == copied
+        assert len(words_after(made, "--file")) == (mode == 0o700)
+
+
+def test_a_failure_gives_all_descriptors_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(module, "MAX_COPIED_FILES", 2)
+    for number in range(3):
+        (tmp_path / f"data{number}").touch(mode=0o600)
+    player = replace(PLAYER, reads=(str(tmp_path),))
+    before = open_descriptors()
+    with pytest.raises(RefereeError, match="chmod -R"):
+        Sandbox(Tier.BUBBLEWRAP, TOOLS).confine(0, player, Limits(), ENVIRONMENT)
+    with pytest.raises(RefereeError, match="no control group could be made"):
+        Sandbox(Tier.CGROUP, TOOLS, str(tmp_path / "gone")).confine(0, PLAYER, Limits(), ENVIRONMENT)
+    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)):
+        assert open_descriptors() == before + 3
+    assert open_descriptors() == before
+
+
+def test_a_control_group_is_joined(tmp_path: Path) -> None:
+    with confined(Sandbox(Tier.CGROUP, TOOLS, str(tmp_path)), limits=Limits(memory_mb=50)) as made:
+        assert made.group is not None
+        assert (made.group.path / "memory.max").read_text() == str(50 << 20)
+        assert str(made.group.path / "cgroup.procs") in made.command
+        for path in made.group.path.iterdir():
+            path.unlink()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,280 @@
+"""`kalarena verify`: a tournament as it was played is clean, one that was altered by hand is not."""
+
+import json
+import shutil
+import sqlite3
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from referee.results import GameRecord
+from tests.builders import invoke, kalarena, make_record, one_object, write_tournament
+from tests.test_rejudge import opened
+from tournaments.store import Store
+from tournaments.verification import Verification, read_record
+
+CUP = """
+name = "Cup"
+game = "kalah(3,2)"
+bots = ["first_legal", "greedy", "random:1"]
+"""
+GAMES = 6
+KEY = "r001-1v2"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a tournament; nobody changes it."""
+    folder = tmp_path_factory.mktemp("played")
+    path = write_tournament(folder, CUP)
+    done = kalarena(folder, "tournament", "run", path, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture
+def copy(played: Path, tmp_path: Path) -> Path:
+    """One that may be altered."""
+    return Path(shutil.copytree(played, tmp_path / "out"))
+
+
+def found(directory: Path) -> list[str]:
+    return [str(one) for one in Verification().of_directory(directory)]
+
+
+def test_a_tournament_as_it_was_played(played: Path) -> None:
+    result = invoke("verify", played)
+    assert (result.exit_code, result.output) == (0, f"{GAMES} games verified, nothing wrong\n")
+    result = invoke("verify", "--json", played)
+    assert one_object(result.output) == {"games": GAMES, "wrong": 0, "elsewhere": 0, "complaints": []}
+
+
+def test_a_directory_without_reports_and_files(copy: Path) -> None:
+    """What is not there cannot be wrong: the store alone is the truth."""
+    for path in copy.iterdir():
+        if path.name == "games":
+            shutil.rmtree(path)
+        elif path.name != "results.db":
+            path.unlink()
+    assert found(copy) == []
+
+
+COLUMNS = {
+    "key": "'r009-1v2'",
+    "round": "2",
+    "first": "'greedy'",
+    "second": "'first_legal'",
+    "winner": "CASE winner WHEN 0 THEN 1 ELSE 0 END",
+    "reason": "'timeout'",
+    "fault": "'late'",
+    "detail": "detail || '!'",
+    "first_score": "first_score + 1",
+    "second_score": "second_score - 1",
+    "first_moves": "first_moves + 1",
+    "second_moves": "0",
+    "first_wall_us": "first_wall_us + 1",
+    "second_wall_us": "second_wall_us - 1",
+    "first_charged_us": "first_charged_us + 1",
+    "second_charged_us": "second_charged_us - 1",
+    "sandbox": "'none at all'",
+    "record": "x'00'",
+}
+
+
+def alter(directory: Path, column: str, value: str) -> None:
+    with sqlite3.connect(directory / "results.db") as connection:
+        connection.execute(f"UPDATE game SET {column} = {value} WHERE key = ?", (KEY,))
+    connection.close()
+
+
+def test_every_column_of_the_store_is_tried() -> None:
+    from tournaments.schema import game
+
+    assert set(COLUMNS) == {column.name for column in game.columns}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_an_altered_column_of_the_store_is_found(copy: Path, column: str) -> None:
+    alter(copy, column, COLUMNS[column])
+    result = invoke("verify", copy)
+    assert result.exit_code == 1
+    assert f"1 of {GAMES} games does not follow" in result.output
+    name = column.removeprefix("first_").removeprefix("second_")
+    assert name in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_reason_that_there_is_not(copy: Path) -> None:
+    alter(copy, "reason", "'bored'")
+    result = invoke("verify", copy)
+    assert result.exit_code == 1
+    assert "results.db: tournament: recorded as one that was played, but" in result.output
+
+
+def alter_record(directory: Path, change: Callable[[GameRecord], GameRecord]) -> None:
+    """Write another record, and all columns that follow from it."""
+    with Store(directory / "results.db", read_only=True) as store:
+        record = change(store.record(KEY))
+    with sqlite3.connect(directory / "results.db") as connection:
+        packed = zlib.compress(record.to_msgpack())
+        connection.execute("UPDATE game SET record = ? WHERE key = ?", (packed, KEY))
+    connection.close()
+
+
+CHANGES: dict[str, Callable[[GameRecord], GameRecord]] = {
+    "winner": lambda record: replace(record, result=replace(record.result, winner=None)),
+    "key": lambda record: replace(record, key="r001-2v1"),
+    "first": lambda record: replace(record, players=(record.players[1], record.players[0])),
+    "control": lambda record: replace(record, control=replace(record.control, margin_s=0.06)),
+    "wall_us": lambda record: replace(record, moves=[record.moves[0]._replace(wall_us=1), *record.moves[1:]]),
+    "stamp": lambda record: replace(record, started_at="2026-01-01"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_an_altered_record_of_the_store_is_found(copy: Path, what: str) -> None:
+    alter_record(copy, CHANGES[what])
+    assert any(line.startswith(f"{KEY}: ") for line in found(copy))
+
+
+def test_a_game_that_was_taken_out_of_the_store(copy: Path) -> None:
+    with sqlite3.connect(copy / "results.db") as connection:
+        connection.execute("DELETE FROM game WHERE key = ?", (KEY,))
+    connection.close()
+    lines = found(copy)
+    assert (
+        lines[0]
+        == f"{KEY}: games: folder: recorded one of this game, but no such game is kept, and none follows"
+    )
+    assert [line.partition(":")[0] for line in lines[1:]] == [
+        "results.json", "standings.csv", "games.csv", "report.html"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "field", ["winner", "reason", "score", "moves", "wire", "final_state", "key", "duration_ms", "players"]
+)
+def test_an_altered_file_of_a_game_is_found(copy: Path, field: str) -> None:
+    path = copy / "games" / KEY / "game.json"
+    view = json.loads(path.read_text())
+    view[field] = view[field][:-1] if isinstance(view[field], list | str) else 7
+    path.write_text(json.dumps(view) + "\n")
+    (line,) = found(copy)
+    assert line.startswith(f"{KEY}: game.json: {field}: recorded ")
+
+
+def test_a_file_of_an_older_version_lacks_new_fields(copy: Path) -> None:
+    path = copy / "games" / KEY / "game.json"
+    view = json.loads(path.read_text())
+    del view["cores"]
+    path.write_text(json.dumps(view) + "\n")
+    assert [line.partition(": recorded")[0] for line in found(copy)] == [f"{KEY}: game.json: cores"]
+    alter_record(copy, lambda record: replace(record, versions={"kalarena": "0.0.1"}))
+    view["versions"] = {"kalarena": "0.0.1"}
+    path.write_text(json.dumps(view) + "\n")
+    assert found(copy) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["results.json", "standings.csv", "games.csv", "report.html", f"games/{KEY}/wire.txt"]
+)
+def test_an_altered_text_is_found(copy: Path, name: str) -> None:
+    path = copy / name
+    text = path.read_text()
+    at = text.index("greedy")
+    path.write_text(text[:at] + "x" + text[at:])
+    (line,) = found(copy)
+    key = KEY if "wire" in name else Path(name).name
+    assert line.startswith(f"{key}: line ")
+    assert "greedy" in line
+    assert invoke("verify", copy).exit_code == 1
+
+
+def test_what_is_no_json(copy: Path) -> None:
+    (copy / "games" / KEY / "game.json").write_text("{")
+    (line,) = found(copy)
+    assert "game.json: recorded as JSON, but" in line
+
+
+# Single records.
+
+
+def written(folder: Path, record: GameRecord, name: str) -> Path:
+    path = folder / name
+    if name.endswith(".json"):
+        path.write_text(json.dumps(record.to_json()))
+    else:
+        path.write_bytes(record.to_msgpack())
+    return path
+
+
+@pytest.mark.parametrize("name", ["game.json", "game.msgpack", "game"])
+def test_a_record(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path, opened(), name)
+    assert read_record(path) == opened()
+    result = invoke("verify", path)
+    assert (result.exit_code, result.output) == (0, "1 game verified, nothing wrong\n")
+
+
+@pytest.mark.parametrize("name", ["game.json", "game.msgpack"])
+def test_an_altered_record(tmp_path: Path, name: str) -> None:
+    record = replace(opened(), final_state="0")
+    result = invoke("verify", written(tmp_path, record, name), written(tmp_path, opened(), "good"))
+    assert result.exit_code == 1
+    follows = opened().final_state
+    assert result.output == (
+        f"r001-1v2: final_state: recorded 0, but '{follows}' follows\n1 of 2 games does not follow\n"
+    )
+
+
+def test_complaints_for_scripts(tmp_path: Path) -> None:
+    record = replace(opened(), final_state="0")
+    result = invoke("verify", "--json", written(tmp_path, record, "game"))
+    assert result.exit_code == 1
+    value = one_object(result.output)
+    assert (value["games"], value["wrong"]) == (1, 1)
+    (complaint,) = value["complaints"]
+    assert (complaint["key"], complaint["what"], complaint["recorded"]) == ("r001-1v2", "final_state", "0")
+
+
+def test_other_words_of_another_version_are_no_fault(tmp_path: Path) -> None:
+    record = opened()
+    older = replace(record, result=replace(record.result, detail="Bob won"), versions={"kalarena": "0.0.1"})
+    result = invoke("verify", written(tmp_path, older, "game"))
+    assert result.exit_code == 0
+    assert "(a remark: another version wrote it)" in result.output
+
+
+def test_a_record_of_play(tmp_path: Path) -> None:
+    for name in ("game.json", "game.msgpack"):
+        done = invoke("play", "greedy", "first_legal", "--game", "kalah(3,2)", "--record", tmp_path / name)
+        assert done.exit_code == 0
+    result = invoke("verify", tmp_path / "game.json", tmp_path / "game.msgpack")
+    assert (result.exit_code, result.output) == (0, "2 games verified, nothing wrong\n")
+
+
+def test_what_cannot_be_read(tmp_path: Path, played: Path) -> None:
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "text.json").write_text("{")
+    (tmp_path / "results.db").write_text("no database")
+    for path, words in (
+        (tmp_path / "text", "this is no game record"),
+        (tmp_path / "text.json", "this is no game record"),
+        (tmp_path / "nothing", "cannot be read: No such file or directory"),
+        (played / "games", "holds no results.db"),
+        (played / "games" / KEY / "game.json", "this game record is not whole"),
+        (tmp_path, "is no results store"),
+    ):
+        result = invoke("verify", path)
+        assert result.exit_code == 2, path
+        assert words in result.output
+    assert invoke("verify").exit_code == 2
+
+
+def test_what_was_never_played(tmp_path: Path) -> None:
+    """A record without a wire log that a verdict could follow from."""
+    result = invoke("verify", written(tmp_path, replace(make_record(), sandbox="off"), "made-up"))
+    assert result.exit_code == 1

@@ -1,0 +1,267 @@
+"""`kalarena doctor`."""
+
+import json
+import os
+import platform
+import shutil
+import socket
+import statistics
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from referee.probe import Probe, Run, probe, run_as_bot
+from referee.processes import has_counters
+from referee.sandbox import Sandbox, Tier
+
+STARTS = 10
+"""Programs started for each median."""
+SHIM_STARTS = 3
+"""The same of interpreters, which take longer."""
+SLOW_SHIM = 1.5
+"""A python3 on PATH that takes this many times as long to start as our own interpreter is called slow."""
+WIDTH = 79
+INDENT = 13
+
+HOLDS = {
+    Tier.CGROUP: (
+        "A bot has no network, sees none of your files but its own, and no other processes; the kernel "
+        "bounds the memory of all its processes together."
+    ),
+    Tier.BUBBLEWRAP: "A bot has no network, sees none of your files but its own, and no other processes.",
+    Tier.WEAK: "Each process of a bot has limits of memory, file size and open files.",
+    Tier.OFF: "Nothing.",
+}
+"""What a tier holds."""
+HOLDS_NOT = {
+    Tier.CGROUP: "Bots that play at the same time still share the processor's caches.",
+    Tier.BUBBLEWRAP: (
+        "The memory of several processes together is looked at every 50 ms, so that for a moment a bot "
+        "can hold more."
+    ),
+    Tier.WEAK: (
+        "A bot can use the network, read and change your files, and disturb others: for bots that you trust."
+    ),
+    Tier.OFF: "Anything: for bots that you trust.",
+}
+"""What it does not."""
+
+ASKS = """
+import os, socket, sys
+facts = dict(line.split(":", 1) for line in open("/proc/self/status") if line.startswith("Seccomp"))
+def reaches(address):
+    try:
+        socket.create_connection(address, 1).close()
+    except OSError as error:
+        return isinstance(error, TimeoutError)
+    return True
+net = reaches(("127.0.0.1", int(sys.argv[1]))) or reaches(("192.0.2.1", 9))
+print("facts", os.getuid(), facts.get("Seccomp", "0"), facts.get("Seccomp_filters", "-1"), net)
+"""
+"""Run as a bot: which user that is, its filters of system calls, and whether it reaches a port of ours or has
+a way to an address of documentation (RFC 5737).  A connection that times out was on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What was found on this host; None where it could not be."""
+
+    tier: str
+    confines: bool
+    """Whether hostile bots can be held here."""
+    holds: str
+    holds_not: str
+    why_not_better: str
+    advice: str
+    """The one command that would change it."""
+    seccomp: bool | None
+    """Whether the sandbox's own filter of system calls works on a bot."""
+    network_unreachable: bool | None
+    bot_user: int | None
+    """Number of the user that a bot runs as."""
+    other_user: bool | None
+    """Whether that is another one than root, if we are root; None if we are not."""
+    interpreter: str
+    interpreter_runs: bool
+    """Whether the Python that runs bots runs in the sandbox, wherever it lies."""
+    interpreter_says: str
+    """What it said if not."""
+    fair_clock: bool
+    """Whether the system counts how long a process waits for a CPU."""
+    cores: int
+    """Usable by us."""
+    python: str
+    python3: str
+    """The python3 on PATH; empty if there is none."""
+    python3_is_slow: bool
+    start_bare_ms: float
+    start_confined_ms: float | None
+    """Median from the start to the end of a program that does nothing."""
+
+
+def examine(found: Probe | None = None) -> Health:
+    """Find out all of it, by running things as bots are run."""
+    found = probe() if found is None else found
+    sandbox = found.sandbox
+    facts = _facts_inside(sandbox)
+    user, filtered, unreachable = (None, None, None) if isinstance(facts, str) else facts
+    tier = sandbox.tier
+    other_user = None if os.geteuid() or user is None else user != 0
+    holes = tier.confines and False in (filtered, unreachable, other_user)
+    python3 = shutil.which("python3") or ""
+    confined_ms = _start_ms(sandbox, STARTS, _nothing()) if tier is not Tier.OFF else None
+    return Health(
+        tier=tier.value,
+        confines=tier.confines and not holes,
+        holds=HOLDS[tier] if tier is not Tier.WEAK or sandbox.tools.prlimit else HOLDS[Tier.OFF],
+        holds_not=HOLDS_NOT[tier],
+        why_not_better=found.why_not_better,
+        advice=found.advice,
+        seccomp=filtered,
+        network_unreachable=unreachable,
+        bot_user=user,
+        other_user=other_user,
+        interpreter=sys.executable,
+        interpreter_runs=not isinstance(facts, str),
+        interpreter_says=facts if isinstance(facts, str) else "",
+        fair_clock=has_counters(),
+        cores=_cores(),
+        python=platform.python_version(),
+        python3=python3,
+        python3_is_slow=bool(python3) and _is_slow(python3),
+        start_bare_ms=_start_ms(Sandbox(), STARTS, _nothing()) or 0.0,
+        start_confined_ms=confined_ms,
+    )
+
+
+def _facts_inside(sandbox: Sandbox) -> tuple[int, bool, bool] | str:
+    """Which user a bot is, whether its system calls are filtered, and whether it is without a network.
+
+    If the interpreter did not run, a text that says why.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = str(listening.getsockname()[1])
+        done = run_as_bot(sandbox, (sys.executable, "-S", "-E", "-c", ASKS, port))
+    words = done.output.split()
+    if done.status or len(words) != 5:
+        return _last_line(done)
+    own_filters = _own_filters()
+    filtered = words[2] == "2" and not -1 < int(words[3]) <= own_filters
+    return int(words[1]), filtered, words[4] == "False"
+
+
+def _last_line(done: Run) -> str:
+    lines = done.errors.strip().splitlines()
+    return lines[-1] if lines else f"exit status {done.status}"
+
+
+def _own_filters() -> int:
+    """How many filters of system calls we ourselves are under (a container has one); -1 if not told."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return -1
+    return next((int(line.split()[1]) for line in lines if line.startswith("Seccomp_filters:")), -1)
+
+
+def _nothing() -> tuple[str, ...]:
+    return (shutil.which("true") or "/bin/true",)
+
+
+def _start_ms(sandbox: Sandbox, times: int, command: tuple[str, ...]) -> float | None:
+    """Median from the start to the end of a command; None if it fails."""
+    runs = [run_as_bot(sandbox, command) for _ in range(times)]
+    if any(run.status for run in runs):
+        return None
+    return round(statistics.median(run.seconds for run in runs) * 1000, 1)
+
+
+def _is_slow(python3: str) -> bool:
+    """Whether a python3 is a program that first looks for another one (pyenv's and asdf's shims are)."""
+    empty = ("-S", "-E", "-c", "")
+    taken = _start_ms(Sandbox(), SHIM_STARTS, (python3, *empty))
+    own = _start_ms(Sandbox(), SHIM_STARTS, (sys.executable, *empty))
+    return taken is not None and own is not None and taken > SLOW_SHIM * own
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def report(health: Health) -> Iterator[str]:
+    """The lines for people."""
+    yield from _item(
+        "Sandbox", f"{health.tier}: hostile bots {'are held' if health.confines else 'are NOT held'}"
+    )
+    yield from _item("  holds", health.holds)
+    yield from _item("  but", health.holds_not)
+    if health.why_not_better:
+        yield from _item("  no better", f"{_capital(health.why_not_better)}.")
+    if health.advice:
+        yield f"{'  try':{INDENT}}{health.advice}"  # not wrapped: it is there to be copied
+    checks = []
+    if health.seccomp is not None:
+        checks.append("system calls are filtered" if health.seccomp else "system calls are NOT filtered")
+    if health.network_unreachable is not None:
+        checks.append("no network is reached" if health.network_unreachable else "the network is REACHED")
+    if health.bot_user is not None:
+        checks.append(f"bots run as {'ROOT' if health.bot_user == 0 else f'user {health.bot_user}'}")
+    if checks:
+        yield from _item("  tried", f"{_capital('; '.join(checks))}.")
+    where = "in the sandbox" if health.tier not in (Tier.WEAK, Tier.OFF) else "for bots"
+    ran = f"runs {where}" if health.interpreter_runs else f"does NOT run {where}: {health.interpreter_says}"
+    yield from _item("Interpreter", f"{health.interpreter} {ran}")
+    if health.python3_is_slow:
+        yield from _item(
+            "", f"python3 on PATH ({health.python3}) is a slow shim; python3 bots are run by the one above."
+        )
+    confined = health.start_confined_ms
+    sandboxed = "" if confined is None else f", {confined:g} ms with the sandbox"
+    yield from _item(
+        "Start", f"{health.start_bare_ms:g} ms bare{sandboxed} (median of {STARTS} of /bin/true)"
+    )
+    yield from _item(
+        "Fair clock",
+        "yes: this system counts how long a bot waits for a CPU"
+        if health.fair_clock
+        else "no: this system does not count how long a bot waits for a CPU, so wall time is charged",
+    )
+    yield from _item("Cores", f"{health.cores}, so play up to {max(1, health.cores)} games at a time")
+    yield from _item("Python", health.python)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _item(name: str, text: str) -> Iterator[str]:
+    first = f"{name:{INDENT}}"
+    yield from textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(as_json: bool) -> None:
+    """Say how well this host can hold bots, and what would help.
+
+    Everything is found out by running it.  Exit status: 0 if hostile bots can be held here, 1 if not.
+    """
+    health = examine()
+    if as_json:
+        click.echo(json.dumps(asdict(health), indent=2))
+    else:
+        click.echo("\n".join(report(health)))
+    click.get_current_context().exit(0 if health.confines else 1)

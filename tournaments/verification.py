@@ -1,0 +1,279 @@
+"""Verifying: every game of a tournament is judged again, and all that was made from the games is made again.
+
+Nothing is changed, and one game at a time is held in memory.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from referee.errors import RefereeError
+from referee.rejudge import Complaint, rejudge
+from referee.results import GameRecord
+from tournaments import tables
+from tournaments.directory import STORE_FILE
+from tournaments.gamefiles import GAMES, public_view, wire_text
+from tournaments.schedule import Pairing, schedule_of
+from tournaments.standings import GameSummary
+from tournaments.store import Store, StoreError
+from tournaments.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A complaint, and which game it is about."""
+
+    key: str
+    """The game's key, or the name of the file that is about all games."""
+    complaint: Complaint
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.complaint}"
+
+    def to_json(self) -> dict[str, object]:
+        """The complaint for scripts."""
+        one = self.complaint
+        return {
+            "key": self.key,
+            "what": one.what,
+            "where": one.where,
+            "recorded": one.recorded,
+            "follows": one.follows,
+            "remark": one.remark,
+        }
+
+
+@dataclass
+class Verification:
+    """What was found, counted as it is found."""
+
+    games: int = 0
+    """Games that were judged again."""
+    wrong: int = 0
+    """Games of which something does not follow."""
+    elsewhere: int = 0
+    """Complaints about what is made from all games together: tables and reports."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether all follows; remarks do not count."""
+        return not self.wrong and not self.elsewhere
+
+    def of_record(self, record: GameRecord) -> Iterator[Found]:
+        """Judge a single record again."""
+        yield from self._count(record.key, rejudge(record, _version()))
+
+    def of_directory(self, directory: Path) -> Iterator[Found]:
+        """Verify a tournament's directory.  Raises StoreError if its store cannot be read at all."""
+        with Store(directory / STORE_FILE, read_only=True) as store:
+            try:
+                summary = Summary.load(store)
+                pairings = _pairings(summary)
+            except (StoreError, TypeError, ValueError) as error:
+                store.played()  # raises StoreError if it is worse than a column or two
+                damaged = Complaint("tournament", "", "as one that was played", str(error))
+                yield self._elsewhere(STORE_FILE, damaged)
+                return
+            for row in summary.games:
+                yield from self._count(row.key, _of_game(store, summary, pairings, row, directory))
+        for key in _folders(directory) - {row.key for row in summary.games}:
+            yield self._elsewhere(
+                key, Complaint("folder", GAMES, "one of this game", "no such game is kept, and none")
+            )
+        yield from self._of_reports(summary, directory)
+
+    def _of_reports(self, summary: Summary, directory: Path) -> Iterator[Found]:
+        """The tables as they were written last must be those of the games that are kept."""
+        reports: dict[str, Callable[[], str]] = {
+            "results.json": lambda: summary.render("json") + "\n",
+            "standings.csv": lambda: summary.render("csv") + "\n",
+            "games.csv": lambda: tables.games_csv(summary.games),
+            "report.html": lambda: summary.render("html"),
+        }
+        for name, made in reports.items():
+            written = _read(directory / name)
+            if written is None:
+                continue
+            try:
+                follows = made()
+            except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+                yield self._elsewhere(name, Complaint("table", "", "as one of these games", f"{error!r}"))
+                continue
+            for complaint in _text_differences(name, written, follows):
+                yield self._elsewhere(name, complaint)
+
+    def _elsewhere(self, key: str, complaint: Complaint) -> Found:
+        self.elsewhere += 1
+        return Found(key, complaint)
+
+    def _count(self, key: str, complaints: Sequence[Complaint]) -> Iterator[Found]:
+        self.games += 1
+        self.wrong += any(not complaint.remark for complaint in complaints)
+        for complaint in complaints:
+            yield Found(key, complaint)
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    return metadata.version("kalarena")
+
+
+def _of_game(
+    store: Store, summary: Summary, pairings: dict[str, Pairing], row: GameSummary, directory: Path
+) -> list[Complaint]:
+    """One game of a store: its record, the store's columns, its files."""
+    try:
+        record = store.record(row.key)
+    except StoreError as error:
+        return [Complaint("record", "", "as a whole one", str(error))]
+    complaints = rejudge(record, _version())
+    try:
+        complaints += _of_columns(row, record)
+        complaints += _of_tournament(summary, pairings.get(row.key), row, record)
+        complaints += _of_files(directory, row.key, record)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        complaints.append(Complaint("record", "", "as a whole one", f"{error!r}"))
+    return complaints
+
+
+def _of_columns(row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
+    """The columns of the store's table must be those of the record."""
+    follows = GameSummary.of(record, row.round)
+    for field in fields(GameSummary):
+        stored, made = getattr(row, field.name), getattr(follows, field.name)
+        if stored != made:
+            yield Complaint(field.name, "store", repr(stored), repr(made))
+
+
+def _of_tournament(
+    summary: Summary, pairing: Pairing | None, row: GameSummary, record: GameRecord
+) -> Iterator[Complaint]:
+    """A game must be one that the tournament's schedule has, and be played as it says."""
+    if pairing is None:
+        yield Complaint("key", "store", row.key, f"no game of that key among {summary.total}, and none")
+    else:
+        meant = (pairing.round, summary.bots[pairing.first], summary.bots[pairing.second])
+        stored = (row.round, row.first, row.second)
+        for name, one, other in zip(("round", "first", "second"), stored, meant, strict=True):
+            if one != other:
+                yield Complaint(name, "schedule", repr(one), repr(other))
+    for name, told, meant_text in (
+        ("game", record.game, summary.game),
+        ("control", str(record.control), summary.control),
+    ):
+        if told != meant_text:
+            yield Complaint(name, "tournament", repr(told), repr(meant_text))
+
+
+def _pairings(summary: Summary) -> dict[str, Pairing]:
+    """Key -> pairing, of the whole tournament."""
+    bots = len(summary.bots)
+    rounds = summary.total // max(1, len(schedule_of(bots, 1).all()))
+    return {pairing.key: pairing for pairing in schedule_of(bots, rounds).all()}
+
+
+def _of_files(directory: Path, key: str, record: GameRecord) -> Iterator[Complaint]:
+    """The files that people were given, where there are some."""
+    folder = directory / GAMES / key
+    written = _read(folder / "game.json")
+    if written is not None:
+        follows = json.dumps(public_view(record)) + "\n"
+        if written != follows:
+            yield from _json_differences(written, follows)
+    written = _read(folder / "wire.txt")
+    if written is not None:
+        text = wire_text(record).encode("utf-8", "backslashreplace").decode("utf-8")
+        yield from _text_differences("wire.txt", written, text)
+
+
+def _json_differences(written: str, follows: str) -> Iterator[Complaint]:
+    """Which fields of a game's JSON differ.  Fields that an older version did not write yet are no fault."""
+    try:
+        old = json.loads(written)
+        if not isinstance(old, dict):
+            raise ValueError("it is no object")
+    except ValueError as error:
+        yield Complaint("game.json", "", "as JSON", str(error))
+        return
+    new = json.loads(follows)
+    for name, value in old.items():
+        if name not in new:
+            yield Complaint(name, "game.json", "there", "no such field")
+        elif not _agrees(value, new[name]):
+            yield Complaint(name, "game.json", *_first_difference(value, new[name]))
+    if old.get("versions") == {**new["versions"], "kalarena": _version()}:
+        for name in new.keys() - old.keys():
+            yield Complaint(name, "game.json", "nothing", _short(new[name]))
+
+
+def _agrees(old: Any, new: Any) -> bool:
+    """Whether two values of JSON are the same, and of the same type: 1 is neither 1.0 nor true."""
+    return json.dumps(old) == json.dumps(new)
+
+
+def _first_difference(old: Any, new: Any) -> tuple[str, str]:
+    """The two values, or for lists of equal length the first pair that differs."""
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for one, other in zip(old, new, strict=True):
+            if not _agrees(one, other):
+                return _short(one), _short(other)
+    if isinstance(old, list) and isinstance(new, list) and len(old) != len(new):
+        return f"{len(old)} rows", f"{len(new)} rows"
+    return _short(old), _short(new)
+
+
+def _text_differences(name: str, written: str, follows: str) -> Iterator[Complaint]:
+    """The first line of a text that differs."""
+    if written == follows:
+        return
+    old, new = written.split("\n"), follows.split("\n")
+    for number, (one, other) in enumerate(zip(old, new, strict=False), 1):
+        if one != other:
+            same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+            begin = max(0, same - SHOWN_BEFORE)
+            yield Complaint(name, f"line {number}", _short(one[begin:]), _short(other[begin:]))
+            return
+    yield Complaint(name, "", f"{len(old)} lines", f"{len(new)} lines")
+
+
+LONGEST_SHOWN = 200
+"""Characters of a value in a complaint."""
+SHOWN_BEFORE = 60
+"""Characters of a line that are shown before the first one that differs."""
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
+
+
+def _read(path: Path) -> str | None:
+    """The text of a file; None if there is none.  Line ends stay as they are."""
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _folders(directory: Path) -> set[str]:
+    """The keys of the games that have a folder; those that a killed run left half are not among them."""
+    folder = directory / GAMES
+    if not folder.is_dir():
+        return set()
+    return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+def read_record(path: Path) -> GameRecord:
+    """The record in a file, msgpack or JSON whatever it is called.  Raises RefereeError, OSError."""
+    content = path.read_bytes()
+    if content.lstrip()[:1] != b"{":
+        return GameRecord.from_msgpack(content)
+    try:
+        view = json.loads(content)
+    except ValueError as error:
+        raise RefereeError(f"this is no game record: {error}") from error
+    return GameRecord.from_json(view)
