@@ -12,7 +12,7 @@ import click
 import trio
 
 from referee.probe import MODES, SandboxError, find_sandbox
-from referee.sandbox import Sandbox
+from referee.sandbox import Sandbox, Tier
 from tournaments.cli.live import LiveView
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.config import ConfigError, Tournament, load_tournament
@@ -73,6 +73,12 @@ def run_command(
             plan = Summary.of(tournament)
             store.claim(plan.name, plan.config(), tournament.identity())
             started = True
+            if sandbox.tier is Tier.WEAK and not as_json:
+                click.echo(
+                    f"{tournament.name}: bots are not confined on this host, only limited; that is for bots that "
+                    "are trusted (kalarena doctor says more)",
+                    err=True,
+                )
             with single_error():
                 interrupted = trio.run(
                     partial(_run, tournament, store, directory, report, sandbox),
