@@ -42,6 +42,7 @@ from referee.stderr import StderrKeeper
 
 OPEN = Sandbox()
 """No sandbox at all."""
+USUAL_LIMITS = Limits()
 READ_BYTES = 4096
 """Bytes a read asks for on standard output: a move is below 20, and a small buffer is a quick one."""
 DRAIN_READS = 256
@@ -71,7 +72,7 @@ class Bot:
         environment: Mapping[bytes, bytes],
         *,
         sandbox: Sandbox = OPEN,
-        limits: Limits = Limits(),
+        limits: Limits = USUAL_LIMITS,
     ) -> None:
         self.index = index
         self.player = player
@@ -94,6 +95,7 @@ class Bot:
         self._has_limits = sandbox.tier is not Tier.OFF
         self._first_process: int | None = None
         """A descriptor of the first process of the sandbox: with it, all others end."""
+        self._is_being_killed = False
         self.exit_descriptor: int | None = None
         """Readable when the process has ended; None where the system has no such thing."""
         self._confined = sandbox.confine(index, player, limits, environment)
@@ -259,6 +261,8 @@ class Bot:
         group = self._confined.group
         if group is not None and group.ran_out_of_memory():
             return self._memory_passed(group.most_memory_mb())
+        if group is not None and group.was_killed_for_others():
+            raise RefereeError(f"{self.player.name} was killed within its limit: the host has no memory left")
         if self._confined.status is not None and not ran_to_its_end(self._confined.status):
             raise RefereeError(f"the sandbox of {self.player.name} failed: {self.stderr.text().strip()}")
         if self._has_limits:
@@ -301,9 +305,12 @@ class Bot:
         if self._root is None:
             with contextlib.suppress(RefereeError):
                 self.settle()
-        if self._first_process is not None:
+        if self._first_process is not None and not self._is_being_killed:
+            # bubblewrap outside then ends by itself, and reaps it: killed with it, it would leave that to others.
+            self._is_being_killed = True
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first_process, signal.SIGKILL)
+            return
         if self._confined.group is not None:
             self._confined.group.kill()
         try:
@@ -331,11 +338,12 @@ class Bot:
         """Wait until the first process of the sandbox is gone, which it is only after all others."""
         if self._first_process is None:
             return
-        poller = select.poll()
-        poller.register(self._first_process, select.POLLIN)
-        poller.poll(SANDBOX_GONE_S * 1000)
+        _wait_readable(self._first_process, SANDBOX_GONE_S)
         os.close(self._first_process)
         self._first_process = None
+        if self._root is not None:
+            with contextlib.suppress(ChildProcessError):  # not ours, as it should be
+                os.waitpid(self._root, os.WNOHANG)
 
     def _remove_group(self) -> None:
         if self._confined.group is not None:
@@ -343,6 +351,9 @@ class Bot:
 
     def close(self) -> None:
         """After ``kill``: reap the process and close all descriptors."""
+        if self._is_being_killed and self.exit_descriptor is not None:
+            _wait_readable(self.exit_descriptor, SANDBOX_GONE_S)
+            self.kill()  # what is left of it now, which hardly ever is anything
         status = self._process.wait()
         if self.status is None:
             self.status = bot_status(status) if self._is_confined else status
@@ -357,6 +368,12 @@ class Bot:
         if self.exit_descriptor is not None:
             os.close(self.exit_descriptor)
             self.exit_descriptor = None
+
+
+def _wait_readable(descriptor: int, within_s: float) -> None:
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    poller.poll(within_s * 1000)
 
 
 def _bytes_waiting(descriptor: int) -> int:

@@ -1,6 +1,7 @@
 """Engines: contract, cancellation, lost workers.  Real processes throughout."""
 
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +15,9 @@ from referee.errors import RefereeError
 from referee.play import Job, play_packed
 from referee.results import Player, Reason
 from tests.builders import write_tournament
+from tests.confinement import sandbox_of
 from tests.test_faults import honest, living_processes_with
+from tests.test_resume import descendants
 from tournaments.config import load_tournament
 from tournaments.engines.base import Engine, EngineError
 from tournaments.engines.local import open_local_engine, usable_cores
@@ -147,3 +150,38 @@ async def test_stale_leashes_of_a_killed_engine_are_removed(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "leash-1-1")
     async with engine(tmp_path):
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("tier", ["bare", "weak", "confined"])
+async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, tier: str) -> None:
+    sandbox = sandbox_of(tier)
+    (tmp_path / "bot").mkdir()
+    seconds = f"{3500 + os.getpid() / 1e7:.7f}"
+    # It stays when its input ends, and so does the child that leaves its group.
+    script = f"echo here; setsid sleep {seconds} & exec sleep {seconds}"
+    sleeper = Player(
+        "sleeper", ("/bin/sh", "-c", script), str(tmp_path / "bot"), reads=(str(tmp_path / "bot"),)
+    )
+    control = TimeControl(move_s=3600, start_s=3600)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    async with engine(scratch) as local:
+        async with trio.open_nursery() as nursery:
+
+            async def play() -> None:
+                with pytest.raises(EngineError, match="died"):
+                    await local.play(Job("k", "manchester", (sleeper, honest()), control, sandbox=sandbox))
+
+            nursery.start_soon(play)
+            while len(living_processes_with(f"sleep {seconds}")) < 2:
+                await trio.lowlevel.checkpoint()
+            (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid)]
+            os.kill(worker, signal.SIGKILL)
+        with trio.fail_after(1):
+            while living_processes_with(f"sleep {seconds}"):
+                await trio.lowlevel.checkpoint()
+
+
+def is_worker(pid: int) -> bool:
+    """Whether it is a child of ours that plays games: in our session, with bots below it."""
+    return os.getsid(pid) == os.getsid(0) and bool(descendants(pid))
