@@ -9,8 +9,8 @@ only the total wall time means something then.  --confined does that in the best
 
 usage: python -m benchmarks.our_referee --starts N FIRST
 
-Starts a bot that ends at once, N times bare and N times confined in turn, and prints the medians of the time until
-it has ended.
+Starts a bot that ends at once, N times bare and N times confined in turn, and prints the medians of the time
+until it has ended.
 """
 
 import json

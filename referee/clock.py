@@ -5,9 +5,10 @@ system counts that, for each thread, and counts the CPU time of each.  Of a turn
 
     min(wall, max(wall - bot's wait - referee's wait, CPU time))
 
-where the bot's wait is that of the one thread that waited longest for a CPU, the referee's wait is how long the
-stamp of the reply was delayed, and the CPU time is that of all threads together.  A bot that queues behind its own
-threads gains nothing by it, since their CPU time counts; a bot that the host kept waiting loses nothing.
+where the bot's wait is that of the one thread that waited longest for a CPU, the referee's wait is how long
+the stamp of the reply was delayed, and the CPU time is that of all threads together.  A bot that queues
+behind its own threads gains nothing by it, since their CPU time counts; a bot that the host kept waiting
+loses nothing.
 """
 
 from dataclasses import dataclass
@@ -19,17 +20,18 @@ CLOCKS = (FAIR, WALL)
 """What is charged: see above, or all the time that passed."""
 ALLOW, SUSPEND, MEASURE = "allow", "suspend", "measure"
 PONDERING = (ALLOW, SUSPEND, MEASURE)
-"""What a bot may do while its opponent thinks: what it wants; nothing, since it is stopped; or what it wants, and
-its CPU time is recorded."""
+"""What a bot may do while its opponent thinks: what it wants; nothing, since it is stopped; or what it wants,
+and its CPU time is recorded."""
 HOST_FAULT_FACTOR = 20
 HOST_FAULT_EXTRA_US = 1_000_000
-"""A turn whose wall time passes its limit this many times, and this much more, without its being charged so much,
-ends the game as our host's fault.  A machine with 8 busy processes for 2 CPUs was seen to take 5 times as long."""
+"""A turn whose wall time passes its limit this many times, and this much more, without its being charged so
+much, ends the game as our host's fault.  A machine with 8 busy processes for 2 CPUs was seen to take 5 times
+as long."""
 LEAST_EXTENSION_US = 1000
 """A deadline that passed without being confirmed is put off by at least this much."""
 QUEUED_EXTENSION_US = 10_000
-"""By so much for a bot that waits for a CPU at that moment: a wait is counted only when it is over.  Linux gives
-each process that is ready its turn within some milliseconds."""
+"""By so much for a bot that waits for a CPU at that moment: a wait is counted only when it is over.  Linux
+gives each process that is ready its turn within some milliseconds."""
 
 DEFAULT_MARGIN_S = 0.05
 """Forgiven overshoot of a deadline.  Above the p99 of 3 ms that one game in a worker process of its

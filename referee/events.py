@@ -36,7 +36,8 @@ class LineReceived(NamedTuple):
     at: float
     line: str
     usage: Usage | None = None
-    """Of its turn, if the counters were read: not for a turn of under a millisecond, nor for the wall clock."""
+    """Of its turn, if the counters were read: not for a turn of under a millisecond, nor for
+    the wall clock."""
 
 
 class LineTooLong(NamedTuple):
@@ -117,8 +118,8 @@ class TimePassed(NamedTuple):
 
 
 DOING = ("reading", "running", "queued", "waiting", "stopped", "ended")
-"""What a bot can be found doing: waiting to read its standard input, computing, ready to compute but without a CPU,
-waiting for something else, stopped by a signal, or gone."""
+"""What a bot can be found doing: waiting to read its standard input, computing, ready to compute but without
+a CPU, waiting for something else, stopped by a signal, or gone."""
 
 
 PlayerEvent = (

@@ -1,7 +1,7 @@
 """Memory that a confined bot makes the kernel hold, and that none of its processes shows.
 
-The size of its files is bounded, but not their number; and what waits in sockets is bounded for each alone.  Both
-are looked at from outside, through /proc/PID of one of its processes.
+The size of its files is bounded, but not their number; and what waits in sockets is bounded for each alone.
+Both are looked at from outside, through /proc/PID of one of its processes.
 """
 
 import os
@@ -15,8 +15,8 @@ FILE_BYTES = 1228
 FREE_FILES = 2000
 """So many are not counted: a bot that unpacks something."""
 SOCKET_BYTES = 212_992
-"""What may wait in a socket whose buffers have their usual size (net.core.wmem_default of Linux, which is asked
-for, too); the filter of system calls keeps bots from changing that."""
+"""What may wait in a socket whose buffers have their usual size (net.core.wmem_default of Linux, which is
+asked for, too); the filter of system calls keeps bots from changing that."""
 STREAM_BYTES = 4 << 20
 """The same for TCP (the most of net.ipv4.tcp_wmem)."""
 FREE_SOCKETS = 16

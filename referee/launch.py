@@ -16,7 +16,8 @@ from referee.results import Player
 from referee.sandbox import Confinement
 
 SETUP_LIMIT_S = 10.0
-"""bubblewrap tells within 10 ms of the process that it has made; a host that needs longer than this is stuck."""
+"""bubblewrap tells within 10 ms of the process that it has made; a host that needs longer than
+this is stuck."""
 CANNOT_EXECUTE = (126, 127)
 """What prlimit ends with when it cannot execute the command (as a shell, POSIX 2.8.2)."""
 PRLIMIT_COMPLAINT = "prlimit: failed to execute "

@@ -8,10 +8,11 @@ from referee.stderr import DEFAULT_KEPT_BYTES
 MIB = 1 << 20
 
 DEFAULT_MEMORY_MB = 512
-"""Of all of a bot's processes together.  A Java bot of the course uses 60 to 150 MB, a transposition table of ten
-million entries 240 MB; with two games at a time four bots then fit into 2 GB."""
+"""Of all of a bot's processes together.  A Java bot of the course uses 60 to 150 MB, a transposition table of
+ten million entries 240 MB; with two games at a time four bots then fit into 2 GB."""
 DEFAULT_PROCESSES = 64
-"""Processes and threads together: a Java virtual machine on a large host starts 30 to 40 threads of its own."""
+"""Processes and threads together: a Java virtual machine on a large host starts 30 to 40 threads
+of its own."""
 DEFAULT_FILE_MB = 64
 DEFAULT_SCRATCH_MB = 64
 """Of a bot's own directory for files, which is in memory and gone with the game."""

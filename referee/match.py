@@ -9,7 +9,8 @@ complete line.  Lines that a bot sends early wait in a queue for its turn, as wi
 
 Times come as seconds of any clock and are kept in whole microseconds since the start, so that a game can be
 judged again from its record to the same verdict.  With the fair clock a deadline that passed is only an
-occasion to look: where the counters say that less time is charged than passed, it is put off by the difference.
+occasion to look: where the counters say that less time is charged than passed, it is put off by the
+difference.
 
 Every fault ends the game, with the other side credited.  Where one event shows several faults,
 PRECEDENCE decides, by the event's own time stamp; an event later than the deadline therefore always
@@ -92,8 +93,8 @@ class Match(Generic[S, M]):
         timed: tuple[bool, bool] = (False, False),
         wire_bytes: int = DEFAULT_WIRE_BYTES,
     ) -> None:
-        """``opening`` is announced before the first turn; ``timed`` bots are sent TIME lines; a bot that sends more
-        than ``wire_bytes`` in all is flooding.
+        """``opening`` is announced before the first turn; ``timed`` bots are sent TIME lines; a bot that
+        sends more than ``wire_bytes`` in all is flooding.
         """
         self.game = game
         self.control = control
@@ -358,8 +359,8 @@ class Match(Generic[S, M]):
         wall_us = self._now_us - self._turn_began_us
         if wall_us > host_fault_us(limit_us + self._free_us[self.on_turn]):
             raise RefereeError(
-                f"this host kept {self.names[self.on_turn]} waiting for a CPU for so long that its turn could not be "
-                f"timed: {wall_us / 1e6:.3f} s passed, {spent_us / 1e6:.3f} s of it are charged"
+                f"this host kept {self.names[self.on_turn]} waiting for a CPU for so long that its turn "
+                f"could not be timed: {wall_us / 1e6:.3f} s passed, {spent_us / 1e6:.3f} s of it are charged"
             )
         self._set_deadline(self._now_us + extension_us)
         return False

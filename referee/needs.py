@@ -1,5 +1,6 @@
-"""What of our file system a confined bot needs to see so that its program runs: the interpreter, where that lies
-outside /usr (a virtual environment, pyenv, a Java of one's own), and where a program of a script's first line is.
+"""What of our file system a confined bot needs to see so that its program runs: the interpreter, where that
+lies outside /usr (a virtual environment, pyenv, a Java of one's own), and where a program of a script's first
+line is.
 """
 
 import os

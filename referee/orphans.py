@@ -2,8 +2,9 @@
 
 A bot's child that called setsid() is in no group of ours any more, and would be adopted by the system
 when its parent ends.  On Linux a process can ask to adopt such orphans itself (PR_SET_CHILD_SUBREAPER),
-and can then find and end them.  For a process that has no other children than bots (a worker, `kalarena play`), or
-for one whose other children are in its own session (a runner, which finds the bots of a worker that was killed).
+and can then find and end them.  For a process that has no other children than bots (a worker, `kalarena
+play`), or for one whose other children are in its own session (a runner, which finds the bots of a worker
+that was killed).
 """
 
 import ctypes
@@ -28,8 +29,8 @@ def adopt_orphans() -> None:
 def sweep_orphans(*, of_others: bool = False) -> int:
     """Kill and reap all children of this process until there are none; return how many there were.
 
-    ``of_others`` spares those of this process's own session: workers, which it started itself.  Bots, and what
-    they leave behind, have sessions of their own.
+    ``of_others`` spares those of this process's own session: workers, which it started itself.  Bots, and
+    what they leave behind, have sessions of their own.
     """
     swept = 0
     until = time.monotonic() + SWEEP_LIMIT_S

@@ -249,5 +249,6 @@ def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...
         confined.close()
         confined.close_status()
         if confined.group is not None:
+            confined.group.kill()
             confined.group.remove()
     return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)

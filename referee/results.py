@@ -79,8 +79,8 @@ class Player:
     how: str = ""
     """How the command was found, for people; empty if it was given outright."""
     reads: tuple[str, ...] = ()
-    """Absolute paths of the files and directories that it is made of: all that it can read of our files when it is
-    confined, beside its interpreter."""
+    """Absolute paths of the files and directories that it is made of: all that it can read of our files when
+    it is confined, beside its interpreter."""
 
 
 class MoveRecord(NamedTuple):
@@ -93,8 +93,8 @@ class MoveRecord(NamedTuple):
     charged_us: int
     """Microseconds of that which are charged to the bot."""
     cpu_us: int | None = None
-    """CPU time of the bot in this turn; this and the next two are None where the counters were not read, as in a
-    turn of under a millisecond (of which all is charged)."""
+    """CPU time of the bot in this turn; this and the next two are None where the counters were not read, as
+    in a turn of under a millisecond (of which all is charged)."""
     wait_us: int | None = None
     """How long the bot waited for a CPU, see referee/clock.py."""
     referee_wait_us: int | None = None

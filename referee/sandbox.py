@@ -1,18 +1,19 @@
 """How a bot is confined: from a player and its limits to the command line that is really run.
 
-There are tiers, found out at the start by running the real thing (referee/probe.py), and noted in each record.
-None is ever lowered silently: a bot that cannot be confined as asked is our host's fault.
+There are tiers, found out at the start by running the real thing (referee/probe.py), and noted in each
+record.  None is ever lowered silently: a bot that cannot be confined as asked is our host's fault.
 
-bubblewrap puts the bot into namespaces of its own: it sees /usr, its own files and its interpreter, read-only;
-no network, no processes but its own; /tmp and a scratch directory in memory, bounded.  All of it dies with the
-namespace's first process, whatever it forked.  System calls that a player of a board game has no use for are
-refused (referee/seccomp.py), and setrlimit bounds each process; what all of them hold together is bounded by a
-control group where one is delegated to us (referee/cgroup.py), else it is looked at every 50 ms.
+bubblewrap puts the bot into namespaces of its own: it sees /usr, its own files and its interpreter,
+read-only; no network, no processes but its own; /tmp and a scratch directory in memory, bounded.  All of it
+dies with the namespace's first process, whatever it forked.  System calls that a player of a board game has
+no use for are refused (referee/seccomp.py), and setrlimit bounds each process; what all of them hold together
+is bounded by a control group where one is delegated to us (referee/cgroup.py), else it is looked at every
+50 ms.
 
-As an ordinary user the sandbox is a user namespace of that user.  As root there is none: bubblewrap itself is run
-as root, so that it reaches files below directories that are closed to others, and the bot's program is run by
-setpriv as another user without any privilege, a different one for each bot at a time.  No program of a bot's ever
-runs as root, not even with its capabilities dropped: root owns too much of /proc.
+As an ordinary user the sandbox is a user namespace of that user.  As root there is none: bubblewrap itself is
+run as root, so that it reaches files below directories that are closed to others, and the bot's program is
+run by setpriv as another user without any privilege, a different one for each bot at a time.  No program of a
+bot's ever runs as root, not even with its capabilities dropped: root owns too much of /proc.
 """
 
 import os
@@ -24,7 +25,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from referee.cgroup import BotGroup, CgroupError
+from referee.cgroup import BotGroup, CgroupError, group_name
 from referee.errors import RefereeError
 from referee.limits import MIB, Limits
 from referee.needs import SHOWN_ALWAYS, needed_paths, program_directories
@@ -72,18 +73,20 @@ MAX_COPIED_FILES = 200
 """Files of a bot that are copied into its sandbox because only root could read them; each is a descriptor."""
 
 SHELL = "/bin/sh"
-FROM_US = '[ "$PPID" = "$0" ] || exit 1; [ -z "$1" ] || echo 0 > "$1"; shift; exec {redirections}"$@"'
-"""Goes on only if its parent is still the one that is named, and joins a control group if one is named.  The
+FROM_US = (
+    '[ "$PPID" = "$0" ] || exit 1; [ -z "$1" ] || echo 0 > "$1" || exit 1; shift; exec {redirections}"$@"'
+)
+"""Goes on only if its parent is still the one that is named, and in the control group if one is named.  The
 process has just asked to be killed when its parent dies, and the parent may have died before that."""
 PUT_AWAY = "{input}<&0 {output}>&1 </dev/null >/dev/null "
-"""bubblewrap's own processes keep their standard input and output for as long as they live, and would keep the
-bot's open when it has closed them itself: they are given none, and the bot's are carried past them."""
+"""bubblewrap's own processes keep their standard input and output for as long as they live, and would keep
+the bot's open when it has closed them itself: they are given none, and the bot's are carried past them."""
 WHEN_TOLD = 'exec <&{input} >&{output} {input}<&- {output}>&- && read -r go && exec "$@"'
-"""Puts standard input and output back, waits for the word GO, and starts nothing if the input ends before it.  (A
-shell reads no more than the line from a pipe.)"""
+"""Puts standard input and output back, waits for the word GO, and starts nothing if the input ends before it.
+(A shell reads no more than the line from a pipe.)"""
 GO = b"go\n"
-"""What a confined bot's standard input begins with; the shell before the bot takes it.  It is sent when we hold
-the sandbox's first process: should we be killed before that, no program of a bot's is started."""
+"""What a confined bot's standard input begins with; the shell before the bot takes it.  It is sent when we
+hold the sandbox's first process: should we be killed before that, no program of a bot's is started."""
 
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -123,7 +126,7 @@ class Sandbox:
         if self.tier is not Tier.CGROUP:
             return replace(confined, command=(*self._bound_to_us("", redirections), *confined.command))
         try:
-            group = BotGroup(self.cgroup, f"kalarena-bot-{os.getpid()}-{index}", limits)
+            group = BotGroup(self.cgroup, group_name(index), limits)
         except CgroupError as error:
             confined.close()
             confined.close_status()
@@ -133,7 +136,7 @@ class Sandbox:
         return replace(confined, command=command, group=group)
 
     def _bound_to_us(self, group: str = "", redirections: str = "") -> tuple[str, ...]:
-        """What is put before a command so that it is killed when this process dies, in any way and at any time.
+        """What is put before a command so that it is killed when this process dies, however and whenever.
 
         bubblewrap's own --die-with-parent comes some milliseconds too late for that.
         """
@@ -241,7 +244,7 @@ def _system() -> Iterable[str]:
     for name in ROOT_LINKS:
         path = Path("/", name)
         if path.is_symlink():
-            yield from ("--symlink", os.readlink(path), str(path))
+            yield from ("--symlink", os.readlink(path), str(path))  # noqa: PTH115 - its text as it is
         elif path.is_dir():  # a system whose /usr is not merged
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
@@ -322,15 +325,15 @@ def _copied(path: Path, descriptors: list[int]) -> Iterable[str]:
         for name in [*folders, *names]:
             inner = Path(folder, name)
             if inner.is_symlink():
-                yield from ("--symlink", os.readlink(inner), str(inner))
+                yield from ("--symlink", os.readlink(inner), str(inner))  # noqa: PTH115 - its text as it is
             elif inner.is_dir():
                 yield from ("--perms", "0755", "--dir", str(inner))
             elif inner.is_file():
                 count += 1
                 if count > MAX_COPIED_FILES:
                     raise RefereeError(
-                        f"{path}: as root, bots run as another user, who cannot read these files, and they are more "
-                        f"than the {MAX_COPIED_FILES} that are copied for him: chmod -R o+rX {path}"
+                        f"{path}: as root, bots run as another user, who cannot read these files, and they "
+                        f"are more than the {MAX_COPIED_FILES} that are copied for him: chmod -R o+rX {path}"
                     )
                 descriptors.append(os.open(inner, os.O_RDONLY | os.O_CLOEXEC))
                 mode = "0755" if inner.stat().st_mode & 0o111 else "0644"
@@ -344,8 +347,8 @@ def _prlimit(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
     yield f"--data={limits.memory_mb * MIB}"
     yield f"--fsize={limits.file_mb * MIB}"
     yield f"--stack={STACK_BYTES}:{MAX_STACK_BYTES}"
-    # A core of 1 byte is none, and unlike 0 it also keeps the core from a program that the host may give it to
-    # (Linux, fs/coredump.c).
+    # A core of 1 byte is none, and unlike 0 it also keeps the core from a program that the host may give it
+    # to (Linux, fs/coredump.c).
     yield from ("--core=1", f"--nofile={OPEN_FILES}", f"--memlock={LOCKED_BYTES}", "--msgqueue=0")
     if confined:  # else all other processes of the same user count, too
         yield f"--nproc={limits.processes}"

@@ -129,8 +129,8 @@ CLONE_NEW = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000
 SOCKET_DOMAINS = (1, 2, 10)
 """AF_UNIX, AF_INET, AF_INET6 (linux/socket.h of the kernel, bits/socket.h of the C library)."""
 BUFFER_OPTIONS = (7, 8, 32, 33)
-"""asm-generic/socket.h: SO_SNDBUF, SO_RCVBUF and their FORCE variants.  What waits in a socket is memory that no
-process shows; of the usual size, a bound for all can be counted (referee/hidden_memory.py)."""
+"""asm-generic/socket.h: SO_SNDBUF, SO_RCVBUF and their FORCE variants.  What waits in a socket is memory that
+no process shows; of the usual size, a bound for all can be counted (referee/hidden_memory.py)."""
 TERMINAL_REQUESTS = (0x5412, 0x541C, 0x5423)
 """asm-generic/ioctls.h: TIOCSTI and TIOCLINUX can type into a terminal, TIOCSETD loads a line discipline."""
 PERSONALITIES = (0, 0xFFFFFFFF)
@@ -147,13 +147,14 @@ EXAMINED = {
 """Calls that fail for some arguments only."""
 
 MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
-"""asm-generic/mman-common.h, linux/mman.h; MAP_SHARED_VALIDATE (3) has the bit of MAP_SHARED, MAP_PRIVATE (2) not."""
+"""asm-generic/mman-common.h, linux/mman.h; MAP_SHARED_VALIDATE (3) has the bit of MAP_SHARED,
+MAP_PRIVATE (2) not."""
 
 UNCOUNTED = {
     "mmap": Examined((9, 222), 3, Condition.HAS_ALL_BITS, (MAP_SHARED, MAP_ANONYMOUS), Errno.EPERM),
 }
-"""Calls for memory that no process shows after it has let go of it (MADV_DONTNEED), though it is still held: denied
-where memory is counted by looking at processes."""
+"""Calls for memory that no process shows after it has let go of it (MADV_DONTNEED), though it is still held:
+denied where memory is counted by looking at processes."""
 
 DENIED = {
     **{name: errno.name for errno, calls in REFUSED.items() for name in calls},
@@ -205,7 +206,8 @@ _ALLOW = Instruction(RETURN, RET_ALLOW)
 def program(machine: str, *, shared_memory: bool = True) -> bytes:
     """The filter for a bot on this machine (as platform.machine() names it), as ``bwrap --seccomp`` reads it.
 
-    ``shared_memory``: whether memory without a file may be shared with child processes, see UNCOUNTED.  Raises UnsupportedMachineError if there is none.
+    ``shared_memory``: whether memory without a file may be shared with child processes, see UNCOUNTED.
+    Raises UnsupportedMachineError if there is none.
     """
     if machine not in MACHINES:
         raise UnsupportedMachineError(

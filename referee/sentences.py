@@ -24,10 +24,13 @@ WAS_DOING = {
     "running": ". Nothing came in this turn, and it is still computing",
     "queued": ". Nothing came in this turn, and it is still computing",
     "waiting": (
-        ". Nothing came in this turn, and it is neither computing nor in a read of its standard input: it sleeps, or "
-        "waits for something else (a lock, a thread, a file; or for input through select or a poll)"
+        ". Nothing came in this turn, and it is neither computing nor in a read of its standard input: "
+        "it sleeps, or waits for something else (a lock, a thread, a file; "
+        "or for input through select or a poll)"
     ),
-    "stopped": ". Nothing came in this turn, and its process is stopped by a signal, which it must have sent itself",
+    "stopped": (
+        ". Nothing came in this turn, and its process is stopped by a signal, which it must have sent itself"
+    ),
     "ended": ". Nothing came in this turn, and its process is ending",
 }
 """What a bot that is late was found doing (events.DOING) -> what to tell its author."""
@@ -83,7 +86,10 @@ def start_limit(limit_s: float, doing: str = "") -> str:
 def limit_passed(limit: str, used: int, allowed: int) -> str:
     """Killed for what it used."""
     if limit == "memory":
-        return f"it was killed by the memory limit: its processes held {used} MB together, {allowed} MB are allowed"
+        return (
+            f"it was killed by the memory limit: its processes held {used} MB together, "
+            f"{allowed} MB are allowed"
+        )
     return (
         f"it was killed by the limit of processes: it had {used} processes and threads at the same time, "
         f"{allowed} are allowed"

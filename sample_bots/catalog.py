@@ -82,7 +82,7 @@ def sample_bot_command(spec: str) -> list[str] | None:
 
 
 def rule_book_directories() -> list[Path]:
-    """The directories that the sample bots read beside their own: the protocol's and the referee's packages."""
+    """What the sample bots read beside their own directory: the protocol's and the referee's packages."""
     return [_HERE.parent / name for name in ("protocol", "referee")]
 
 

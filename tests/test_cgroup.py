@@ -1,5 +1,6 @@
 """Control groups: with directories in their place where the kernel's controllers are missing."""
 
+import errno
 import os
 import select
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from referee import cgroup
-from referee.cgroup import OWN_LEAF, BotGroup, CgroupError, delegated_group
+from referee.cgroup import OWN_LEAF, BotGroup, CgroupError, delegated_group, group_name
 from referee.limits import Limits
 
 LIMITS = Limits(memory_mb=100, processes=10)
@@ -22,7 +23,10 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     group = tmp_path / "scope"
     group.mkdir()
     (group / "cgroup.controllers").write_text("cpu memory pids\n")
+    (group / "cgroup.type").write_text("domain\n")
     (group / "cgroup.procs").write_text("17\n")
+    (group / "cgroup.subtree_control").write_text("")
+    monkeypatch.setattr(cgroup, "SYSTEMD", tmp_path / "none")
     monkeypatch.setattr(cgroup, "_own_group", lambda: group)
     return group
 
@@ -51,9 +55,84 @@ def test_without_its_controllers_a_group_is_of_no_use(tree: Path, offered: str, 
 
 
 def test_a_group_that_is_not_ours(tree: Path) -> None:
+    (tree / "cgroup.subtree_control").unlink()
     (tree / "cgroup.subtree_control").mkdir()  # cannot be written to
     with pytest.raises(CgroupError, match="no control group was delegated to us"):
         delegated_group()
+
+
+def test_the_root_of_the_whole_tree_is_left_alone(tree: Path) -> None:
+    """Its first process is the system's init."""
+    (tree / "cgroup.type").unlink()
+    with pytest.raises(CgroupError, match="we are in that of the whole system"):
+        delegated_group()
+    assert not (tree / OWN_LEAF).exists()
+
+
+@pytest.mark.parametrize(
+    ("user", "marks", "is_ours"),
+    [
+        (0, {}, False),
+        (0, {"trusted.delegate": b"1"}, True),
+        (0, {"user.delegate": b"1"}, True),
+        (0, {"user.delegate": b"0"}, False),
+        (1000, {}, True),
+    ],
+)
+def test_where_systemd_runs_root_splits_only_what_is_marked(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, user: int, marks: dict[str, bytes], is_ours: bool
+) -> None:
+    def getxattr(path: Path, name: str) -> bytes:
+        if name not in marks:
+            raise OSError(errno.ENODATA, "No data available")
+        return marks[name]
+
+    monkeypatch.setattr(cgroup, "SYSTEMD", tree)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(os, "getxattr", getxattr, raising=False)
+    if is_ours:
+        assert delegated_group() == str(tree)
+        return
+    with pytest.raises(CgroupError, match="is systemd's own"):
+        delegated_group()
+    assert (tree / "cgroup.procs").read_text() == "17\n"
+    assert not (tree / OWN_LEAF).exists()
+
+
+def test_nothing_is_moved_out_of_a_group_of_somebody_else(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tree / "cgroup.procs")
+    with pytest.raises(CgroupError, match="is not ours"):
+        delegated_group()
+    assert not (tree / OWN_LEAF).exists()
+
+
+def test_a_group_that_is_busy_is_tried_again(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell beside us has started a process after we had moved all of them."""
+    write, refusals = Path.write_text, [errno.EBUSY, errno.EBUSY]
+
+    def busy(path: Path, text: str) -> int:
+        if path.name == "cgroup.subtree_control" and refusals:
+            raise OSError(refusals.pop(), "Device or resource busy")
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", busy)
+    assert delegated_group() == str(tree)
+    refusals.extend([errno.EBUSY] * cgroup.SPLIT_TRIES)
+    with pytest.raises(CgroupError, match="Device or resource busy"):
+        delegated_group()
+
+
+def test_groups_of_referees_that_are_gone_are_removed(tree: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    ours, abandoned = tree / group_name(0), tree / f"kalarena-bot-{gone.pid}-1"
+    full = tree / f"kalarena-bot-{gone.pid}-0"
+    for path in (ours, abandoned, full, full / "member"):
+        path.mkdir()
+    delegated_group()
+    assert (ours.exists(), abandoned.exists(), full.exists()) == (True, False, True)
 
 
 def test_limits_of_a_bots_group(tmp_path: Path) -> None:
@@ -64,6 +143,20 @@ def test_limits_of_a_bots_group(tmp_path: Path) -> None:
         "memory.oom.group": "1",
         "pids.max": str(10 + cgroup.SPARE_PROCESSES),
     }
+
+
+def test_without_swap_the_kernel_lets_no_file_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def refuse(path: Path, text: str) -> int:
+        if path.name == "memory.swap.max":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    assert (BotGroup(str(tmp_path), "bot", LIMITS).path / "pids.max").exists()
 
 
 def test_where_there_is_no_parent_there_is_no_group(tmp_path: Path) -> None:
@@ -79,13 +172,19 @@ def test_a_group_that_a_killed_run_has_left_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "expected"), [("low 0\noom 1\noom_kill 1\n", True), ("oom_kill 0\n", False), (None, False)]
+    ("events", "expected"),
+    [
+        ("low 0\noom 1\noom_kill 1\n", (True, False)),
+        ("oom 0\noom_kill 1\n", (False, True)),  # a group above it, or the host, had no memory left
+        ("oom_kill 0\n", (False, False)),
+        (None, (False, False)),
+    ],
 )
-def test_whether_memory_ran_out(tmp_path: Path, events: str | None, expected: bool) -> None:
+def test_whether_memory_ran_out(tmp_path: Path, events: str | None, expected: tuple[bool, bool]) -> None:
     group = BotGroup(str(tmp_path), "bot", LIMITS)
     if events is not None:
         (group.path / "memory.events").write_text(events)
-    assert group.ran_out_of_memory() is expected
+    assert (group.ran_out_of_memory(), group.was_killed_for_others()) == expected
 
 
 def test_most_memory(tmp_path: Path) -> None:

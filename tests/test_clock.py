@@ -1,6 +1,7 @@
 """Time controls and clocks: time is an argument, so nothing here waits."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,7 @@ CONTROLS = st.builds(
         ({"move_s": 1.0, "increment_s": 1.0}, "an increment needs a limit per game"),
     ],
 )
-def test_senseless_controls_are_refused(arguments: dict[str, float], complaint: str) -> None:
+def test_senseless_controls_are_refused(arguments: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         TimeControl(**arguments)
 

@@ -38,8 +38,8 @@ RULE_BOOK = ("protocol", "referee.games")
 JUDGE = (*RULE_BOOK, "referee.clock", "referee.diagnosis", "referee.errors", "referee.events",
          "referee.facts", "referee.limits", "referee.match", "referee.rejudge", "referee.results",
          "referee.sentences", "referee.stderr")
-CONFINING = ("referee.cgroup", "referee.errors", "referee.hidden_memory", "referee.limits", "referee.needs", "referee.results",
-             "referee.sandbox", "referee.seccomp")
+CONFINING = ("referee.cgroup", "referee.errors", "referee.hidden_memory", "referee.limits",
+             "referee.needs", "referee.results", "referee.sandbox", "referee.seccomp")
 COUNTING = ("referee.processes", "referee.procfs")
 PROCESSES = (*JUDGE, *CONFINING, *COUNTING, "trio", "referee.bot", "referee.driver", "referee.launch",
              "referee.orphans", "referee.play", "referee.timing", "referee.watch")

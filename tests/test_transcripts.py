@@ -8,8 +8,8 @@ import pytest
 from referee.clock import TimeControl
 from referee.events import BotExited, LineReceived, OutputClosed, Send, Sent, Taken, TimePassed
 from referee.games.catalog import parse_game
-from referee.match import Match
 from referee.limits import Limits
+from referee.match import Match
 from referee.play import Job, play_game
 from referee.results import MatchResult, Player, Reason
 from tests.transcripts import DIRECTORY, LIMIT_S, SEATS, SLOW_REPLY_S, Transcript, load_all

@@ -282,7 +282,7 @@ def _is_part(path: Path) -> bool:
 
 
 def _behind_shim(program: str) -> str:
-    """The program that a version manager's shim stands for: the shim costs 0.1 s and needs the whole manager."""
+    """What a version manager's shim stands for: the shim costs 0.1 s and needs the whole manager."""
     path = Path(program)
     if path.parent.name != "shims":
         return program

@@ -209,8 +209,8 @@ class TournamentFile(_Model):
         self.control()  # raises ValueError
         if self.untrusted and self.sandbox.mode not in (None, REQUIRED):
             raise ValueError(
-                f"untrusted = true needs a sandbox that holds, and [sandbox] says mode = {self.sandbox.mode!r}: "
-                "leave that out"
+                f"untrusted = true needs a sandbox that holds, and [sandbox] says mode = "
+                f"{self.sandbox.mode!r}: leave that out"
             )
         return self
 
@@ -350,7 +350,7 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
 
 
 def _too_wide(path: Path, bots: Sequence[Player]) -> Iterator[str]:
-    """What is wrong with bots that could read another bot's files, or all that lies beside the tournament's file."""
+    """What is wrong with bots that could read another's files, or all that is beside the tournament file."""
     folder = path.parent.resolve()
     for number, bot in enumerate(bots, 1):
         others = [(other.name, Path(read)) for other in bots if other is not bot for read in other.reads]
@@ -360,7 +360,8 @@ def _too_wide(path: Path, bots: Sequence[Player]) -> Iterator[str]:
                 yield (
                     f"bots[{number}]: {bot.name} could read all of {read}"
                     + (f", and with it {seen[0]}" if seen else "")
-                    + ": put its files into a directory of their own, with a bot.toml that says how to start it"
+                    + ": put its files into a directory of their own, "
+                    + "with a bot.toml that says how to start it"
                 )
                 break
 

@@ -75,8 +75,8 @@ def run_command(
             started = True
             if sandbox.tier is Tier.WEAK and not as_json:
                 click.echo(
-                    f"{tournament.name}: bots are not confined on this host, only limited; that is for bots that "
-                    "are trusted (kalarena doctor says more)",
+                    f"{tournament.name}: bots are not confined on this host, only limited; that is for bots "
+                    "that are trusted (kalarena doctor says more)",
                     err=True,
                 )
             with single_error():

@@ -19,7 +19,8 @@ def upgrade() -> None:
         op.add_column("game", column)
     # Before there was a fair clock, all time was charged; before there was a sandbox, nothing was confined.
     op.execute(
-        "UPDATE game SET first_charged_us = first_wall_us, second_charged_us = second_wall_us, sandbox = 'off'"
+        "UPDATE game SET first_charged_us = first_wall_us, second_charged_us = second_wall_us, "
+        "sandbox = 'off'"
     )
     with op.batch_alter_table("game") as game:
         for column in columns:
