@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -175,14 +175,18 @@ async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, ti
                     await local.play(Job("k", "manchester", (sleeper, honest()), control, sandbox=sandbox))
 
             nursery.start_soon(play)
-            with trio.fail_after(LIMIT_S):
-                while len(living_processes_with(f"sleep {seconds}")) < 2:
-                    await trio.sleep(LOOK_S)  # noqa: ASYNC110 - no event tells of a stranger's process
+            await becomes(lambda: len(living_processes_with(f"sleep {seconds}")) == 2, LIMIT_S)
             (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid)]
             os.kill(worker, signal.SIGKILL)
-        with trio.fail_after(1):
-            while living_processes_with(f"sleep {seconds}"):
-                await trio.sleep(LOOK_S)  # noqa: ASYNC110 - as above
+        await becomes(lambda: not living_processes_with(f"sleep {seconds}"), 1.0)
+
+
+async def becomes(condition: Callable[[], bool], within_s: float) -> None:
+    """Wait for what no event tells of."""
+    until = trio.current_time() + within_s
+    while not condition():
+        assert trio.current_time() < until
+        await trio.sleep(LOOK_S)
 
 
 def is_worker(pid: int) -> bool:
