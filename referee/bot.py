@@ -91,6 +91,7 @@ class Bot:
         """When the end of the process was noticed; None while it lives."""
         self._lines = LineBuffer(limits.line_bytes)
         self._overflow_reported = False
+        self._has_spoken = False
         self._is_confined = sandbox.tier.confines
         self._has_limits = sandbox.tier is not Tier.OFF
         self._first_process: int | None = None
@@ -188,6 +189,7 @@ class Bot:
         if not data:
             self.output_ended_at = at
             return []
+        self._has_spoken = True
         events: list[Event] = [
             LineReceived(self.index, at, decode_bytes(line)) for line in self._lines.feed(data)
         ]
@@ -265,7 +267,7 @@ class Bot:
             raise RefereeError(f"{self.player.name} was killed within its limit: the host has no memory left")
         if self._confined.status is not None and not ran_to_its_end(self._confined.status):
             raise RefereeError(f"the sandbox of {self.player.name} failed: {self.stderr.text().strip()}")
-        if self._has_limits:
+        if self._has_limits and not self._has_spoken:
             why = failed_to_execute(self.player, self.status, self.stderr.text())
             if why is not None:
                 return NotStarted(self.index, self.ended_at, why)
@@ -306,7 +308,7 @@ class Bot:
             with contextlib.suppress(RefereeError):
                 self.settle()
         if self._first_process is not None and not self._is_being_killed:
-            # bubblewrap outside then ends by itself, and reaps it: killed with it, it would leave that to others.
+            # bubblewrap outside then ends by itself, and reaps it; killed together, others would have to.
             self._is_being_killed = True
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first_process, signal.SIGKILL)

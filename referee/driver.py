@@ -6,9 +6,10 @@ from typing import Any
 from referee.bot import Bot, now
 from referee.errors import RefereeError
 from referee.events import Event, InputClosed, LineReceived, Send, Taken, TimePassed
+from referee.games.base import Side
 from referee.match import Match
 from referee.results import WireLine
-from referee.timing import Timekeeper
+from referee.timing import NOTICED_S, Timekeeper
 from referee.watch import BRIEF_WAIT_S, Watch
 
 START_POLL_S = 0.0005
@@ -30,7 +31,9 @@ EXIT_POLL_S = 0.02
 """Where a process's end wakes nobody (no pidfd), it is looked for this often."""
 
 LIMITS_POLL_S = 0.05
-"""How often the memory of the bots is looked at.  A process fills some 250 MB in that time."""
+CLOSE_POLL_S = 0.01
+"""How often the memory of the bots is looked at; the second one when a bot holds much already.  A process
+fills 5 MB a millisecond."""
 
 KILL_LIMIT_S = 5.0
 """A killed process that is not gone by then is stuck in the kernel: our host's fault."""
@@ -87,9 +90,8 @@ class Driver:
         while match.result is None:
             if match.starting is not None and self._look_for_start():
                 continue
-            if time.is_looking:
-                time.mark()
-            ready = watch.glance()
+            # To give way would be to queue for a CPU while the reply comes, when it takes long anyway.
+            ready = [] if time.is_looking else watch.glance()
             if watch.has_glanced_enough:
                 await watch.rest()
                 if self._look_at_limits():
@@ -98,7 +100,7 @@ class Driver:
                 if self._look_at_limits():
                     continue
                 if not time.is_looking and match.on_turn is not None:
-                    time.look_closer(match.on_turn, now() - match.turn_began)
+                    self._look_closer(match.on_turn)
                 left_s = self._next_wake() - now()
                 if left_s > BRIEF_WAIT_S or match.starting is None:  # else another glance is as long
                     if time.is_looking:
@@ -153,22 +155,39 @@ class Driver:
         awaited = match.on_turn if match.on_turn is not None else match.starting
         tree = None if awaited is None else self._bots[awaited].tree
         unfinished = (self._bots[0].unfinished, self._bots[1].unfinished)
-        usage = self.time.usage() if match.on_turn is not None else None
+        usage = None
+        if match.on_turn is not None:
+            if not self.time.is_looking:
+                self._look_closer(match.on_turn)
+            usage = self.time.usage()
         doing = "" if tree is None else tree.doing()
-        if usage is not None and doing == "running" and self.time.is_queued(match.on_turn or 0):
-            doing = "queued"
+        if usage is not None and doing == "running" and not self.time.came_and_went:
+            doing = "queued" if self.time.is_queued(match.on_turn or 0) else doing
         return TimePassed(at, unfinished, usage, doing)
 
+    def _look_closer(self, player: int) -> None:
+        """The present turn is not a quick one, as was expected."""
+        earlier_us = 0
+        for move in reversed(self._match.moves):
+            if move.cpu_us is not None:
+                break  # after this one both bots' counters were read
+            if move.player == player:
+                earlier_us += move.wall_us
+        self.time.look_closer(player, earlier_us)
+
     def _look_at_limits(self) -> bool:
-        """See from time to time whether a bot holds more memory than it may; whether the match was told so."""
+        """See from time to time whether a bot holds more memory than it may; whether the match was told."""
         if now() < self._limits_due:
             return False
-        self._limits_due = now() + LIMITS_POLL_S
         for bot in self._bots:
             event = None if bot.has_ended() else bot.limit_passed()
             if event is not None:
                 self._tell(event)
                 return True
+        if self.time.is_looking:
+            self.time.look_at_processes()
+        close = any(bot.is_near_a_limit for bot in self._bots)
+        self._limits_due = now() + (CLOSE_POLL_S if close else LIMITS_POLL_S)
         return False
 
     def _look_for_start(self) -> bool:
@@ -179,6 +198,8 @@ class Driver:
         bot = self._bots[player]
         if bot.has_taken_all():
             self._start_poll_s = START_POLL_S
+            if player == Side.FIRST:
+                self.time.game_begins()
             self._tell(Taken(player, now()))
         elif bot.has_closed_input() and not self._exit_reported[player]:
             self._tell(bot.why_closed(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))
@@ -215,7 +236,13 @@ class Driver:
             if kind == OUTPUT:
                 for event in bot.read_output():
                     told = True
-                    if self.time.is_looking and index == match.on_turn and type(event) is LineReceived:
+                    if (
+                        index == match.on_turn
+                        and (self.time.is_looking or event.at - match.turn_began > NOTICED_S)
+                        and type(event) is LineReceived
+                    ):
+                        if not self.time.is_looking:
+                            self._look_closer(index)
                         usage = self.time.turn_ends(index, event.at - match.turn_began)
                         if usage is not None:
                             event = event._replace(usage=usage)
@@ -297,7 +324,10 @@ class Driver:
             left = until - now()
             if left <= 0:
                 break
-            await self._drain_once(left)
+            await self._drain_once(min(left, LIMITS_POLL_S))
+            for bot in self._bots:
+                if not bot.has_ended():
+                    bot.limit_passed()  # which kills it; the game is over, and its verdict stands
 
     async def _drain_once(self, timeout_s: float) -> None:
         if any(bot.exit_descriptor is None for bot in self._bots):

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 SHOWN_ALWAYS = tuple(
@@ -42,28 +42,34 @@ def first_words(program: Path) -> list[str]:
 def interpreter_of(program: Path) -> Path | None:
     """The program that the first line of a script asks for; None if it is no script, or that is not there.
 
-    For ``env python3`` that is the interpreter that we run with: another one on PATH may be a slow shim.
+    For ``env python3`` that is the interpreter that we run with: another one on PATH may be a slow shim.  An
+    ``env`` with other options than -S is not understood.
     """
     words = first_words(program)
     if not words:
         return None
     asked = words[0]
     if Path(asked).name == "env":
-        names = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-        if not names:
+        names = words[2:] if words[1:2] == ["-S"] else words[1:]
+        if not names or names[0].startswith("-") or "=" in names[0]:
             return None
         asked = sys.executable if names[0] in ("python", "python3") else shutil.which(names[0]) or ""
     return Path(asked) if asked and Path(asked).exists() else None
 
 
-def needed_paths(program: Path) -> list[Path]:
-    """What must be seen, read-only and under its own name, for this program to start; itself included."""
+def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = False) -> list[Path]:
+    """What must be seen, read-only and under its own name, for this program to start.
+
+    ``own`` is what the bot is made of, and is seen anyway.  Which program that is, its first line and its
+    links are the bot's author's doing, who must not choose what of ours is seen: only what lies where our own
+    PATH leads is shown, and its installation, unless ``trusted`` says that we named the program ourselves.
+    """
     found: dict[Path, None] = {}
     for each in (program, interpreter_of(program)):
         if each is not None:
-            for path in _needs_of(each):
+            for path in _needs_of(each, own, trusted=trusted):
                 found[path] = None
-    return [path for path in found if not _is_shown(path)]
+    return [path for path in found if not _is_inside(path, (*SHOWN_ALWAYS, *own))]
 
 
 def program_directories(program: Path) -> list[str]:
@@ -74,12 +80,24 @@ def program_directories(program: Path) -> list[str]:
     return [str(interpreter.parent)]
 
 
-def _is_shown(path: Path) -> bool:
-    return any(path.is_relative_to(shown) for shown in SHOWN_ALWAYS)
+def _trusted_directories() -> set[Path]:
+    """Where programs lie that we would run ourselves."""
+    named = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
+    return {Path(sys.executable).parent, Path(sys.base_prefix, "bin"), *named}
 
 
-def _needs_of(program: Path) -> Iterator[Path]:
+def _is_inside(path: Path, others: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(other) for other in others)
+
+
+def _needs_of(program: Path, own: Sequence[Path], *, trusted: bool) -> Iterator[Path]:
+    directories = _trusted_directories()
     for path in _links(program):
+        if not trusted and _is_inside(path, own):
+            continue  # it is seen; where it leads to is looked at next
+        trusted = trusted or path.parent in directories or _is_inside(path, SHOWN_ALWAYS)
+        if not trusted:
+            return
         yield path
         store = next((store for store in STORES if path.is_relative_to(store)), None)
         if store is not None:
@@ -91,9 +109,6 @@ def _needs_of(program: Path) -> Iterator[Path]:
         home = _home_of_environment(prefix)
         if home is not None:
             yield from filter(None, map(_installation, _links(home / path.name)))
-            base = _installation(home / path.name)
-            if base is not None:
-                yield base
 
 
 def _links(path: Path) -> Iterator[Path]:
@@ -108,18 +123,30 @@ def _links(path: Path) -> Iterator[Path]:
         path = Path(os.path.normpath(path.parent / path.readlink()))
 
 
-def _installation(program: Path) -> Path | None:
-    """The directory that a program was installed into: that which holds its ``bin``.
+INSTALLED = (
+    *("pyvenv.cfg", "lib/python3*", "lib64/python3*"),  # Python, and its virtual environments
+    *("lib/modules", "lib/rt.jar", "jre/lib/rt.jar"),  # Java, new and old
+    *("lib/node_modules", "pkg/tool", "lib/ruby", "lib/rustlib", "lib/perl5", "lib/lua"),
+)
+"""By one of these, below it, a directory is known to be the installation of an interpreter."""
 
-    None where that is too wide to be shown: somebody's home, the root.
+
+def _installation(program: Path) -> Path | None:
+    """The directory that an interpreter was installed into: that which holds its ``bin``.
+
+    None where that is none, or is too wide to be shown: somebody's home, the root.
     """
-    if program.parent.name != "bin" or _is_shown(program):
+    if program.parent.name != "bin" or _is_inside(program, SHOWN_ALWAYS):
         return None
     prefix = program.parent.parent
     home = Path.home()
     real = prefix.resolve()
     too_wide = home.resolve().is_relative_to(real) or home.is_relative_to(prefix) or real.name == ".local"
-    return None if too_wide or real == Path("/home") else prefix
+    if too_wide or real == Path("/home"):
+        return None
+    if any(next(prefix.glob(pattern), None) is not None for pattern in INSTALLED):
+        return prefix
+    return prefix / "lib" if (prefix / "lib").is_dir() else None
 
 
 def _home_of_environment(prefix: Path) -> Path | None:

@@ -14,7 +14,7 @@ from referee.cgroup import CgroupError, delegated_group
 from referee.errors import RefereeError
 from referee.limits import Limits
 from referee.results import Player
-from referee.sandbox import GO, Sandbox, Tier, Tools
+from referee.sandbox import GO, Sandbox, Tier, Tools, limiting
 
 PROBE_LIMIT_S = 20.0
 """A sandbox starts within 20 ms; a host that needs longer than this cannot be played on."""
@@ -108,7 +108,7 @@ def _weak(tools: Tools) -> Sandbox:
     """The weak tier, with those of the tools that do what is asked of them here."""
     for name, command in (
         ("setpriv", ["--pdeathsig", "KILL", "--", "true"]),
-        ("prlimit", ["--core=0", "true"]),
+        ("prlimit", [*limiting(tools, Limits(), confined=False), "true"][1:]),
     ):
         program = getattr(tools, name)
         if program:

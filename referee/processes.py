@@ -44,6 +44,8 @@ class Reading(NamedTuple):
     children is known in steps of 10 ms (clock ticks), and not at all if their parent ignores SIGCHLD."""
     waits_ns: dict[int, int]
     """By thread number: ns that it has waited for a CPU.  A wait under way is not in it yet."""
+    processes: frozenset[int] = frozenset()
+    """The numbers of its processes, ended ones that nobody has reaped included."""
 
 
 class Spent(NamedTuple):
@@ -88,6 +90,10 @@ class ProcessTree:
             except OSError:  # it has ended, and so has the tree
                 self._root = None
 
+    def numbers(self) -> frozenset[int]:
+        """The numbers of all its processes now, as in a Reading."""
+        return frozenset(member.number for member in self._settled())
+
     def pids(self) -> list[int]:
         """The process numbers of the members that live, parents before their children."""
         return [member.number for member in self._settled() if not member.ended]
@@ -109,7 +115,7 @@ class ProcessTree:
                 waits.update(member.waits_ns)
             if settled:
                 break
-        return Reading(cpu, waits)
+        return Reading(cpu, waits, frozenset(member.number for member in members))
 
     def memory_bytes(self, enough: int) -> int:
         """Bytes of memory that the members use, swapped ones and page tables included.

@@ -18,6 +18,7 @@ bot's ever runs as root, not even with its capabilities dropped: root owns too m
 
 import os
 import platform
+import resource
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -60,6 +61,9 @@ STACK_BYTES = 8 * MIB
 """Linux's usual stack, and what each thread reserves; more here would be more for each thread."""
 MAX_STACK_BYTES = 64 * MIB
 """To this a bot may raise it for itself, for a deep recursion."""
+SPARE_DATA_BYTES = 2 << 30
+"""What a process may reserve beyond its memory: a Java virtual machine commits 1/64 of the host's memory, and
+more for each core, without touching it.  What is touched is counted."""
 OPEN_FILES = 256
 LOCKED_BYTES = 64 * 1024
 """Linux's usual bound (include/uapi/linux/resource.h, MLOCK_LIMIT was 64 KiB)."""
@@ -116,7 +120,7 @@ class Sandbox:
         """How to run this player.  Raises RefereeError if that cannot be done."""
         if self.tier is Tier.OFF:
             return Confinement(player.command, player.cwd, environment)
-        command = (*_prlimit(self.tools, limits, confined=self.tier.confines), *player.command)
+        command = (*limiting(self.tools, limits, confined=self.tier.confines), *player.command)
         if not self.tier.confines:
             return Confinement((*self._bound_to_us(), *command), player.cwd, environment)
         confined = _bubblewrapped(
@@ -184,7 +188,7 @@ def _bubblewrapped(
     counted: bool,
 ) -> Confinement:
     """``counted``: whether a control group counts all memory, also such as no process shows."""
-    as_root = os.geteuid() == 0
+    as_root = can_give_users()
     descriptors: list[int] = []
     status, told = os.pipe()
     try:
@@ -197,8 +201,11 @@ def _bubblewrapped(
             *_namespaces(as_root=as_root),
             *_system(),
             *_file_systems(limits),
+            *_names(bot_user(index) if as_root else os.getuid(), descriptors),
             *_own_files(player, descriptors, as_root=as_root),
-            *("--chdir", player.cwd, "--remount-ro", "/dev", "--remount-ro", "/"),
+            *("--chdir", player.cwd, "--remount-ro", "/dev"),
+            # Of its own processes a bot could change there how they are scheduled (autogroup).
+            *("--remount-ro", "/proc", "--remount-ro", "/"),
             "--",
         ]
         if as_root:
@@ -272,7 +279,7 @@ def _own_files(player: Player, descriptors: list[int], *, as_root: bool) -> Iter
     That directory is there for names to be relative to; it is empty if it is no part of the bot.
     """
     own = [Path(path) for path in player.reads]
-    shown = _outermost([*own, *needed_paths(Path(player.command[0]))])
+    shown = _outermost([*own, *needed_paths(Path(player.command[0]), own)])
     made = {Path("/"), Path("/tmp"), Path("/etc"), Path(SCRATCH)}
     for path in dict.fromkeys([*shown, Path(player.cwd)]):
         for folder in [*reversed(path.parents), *([path] if path not in shown else [])]:
@@ -285,6 +292,16 @@ def _own_files(player: Player, descriptors: list[int], *, as_root: bool) -> Iter
             yield from _copied(path, descriptors)
         else:
             yield from ("--ro-bind", str(path), str(path))
+
+
+def _names(user: int, descriptors: list[int]) -> Iterable[str]:
+    """Who and where a bot is: some runtimes ask, and fail where there is no answer."""
+    for path, text in (
+        ("/etc/passwd", f"bot:x:{user}:{user}:bot:{SCRATCH}:/bin/sh\n"),
+        ("/etc/hosts", "127.0.0.1 localhost bot\n::1 localhost\n"),
+    ):
+        descriptors.append(_memory_file(text.encode()))
+        yield from ("--perms", "0444", "--ro-bind-data", str(descriptors[-1]), path)
 
 
 def _is_inside(path: Path, others: Iterable[Path]) -> bool:
@@ -340,19 +357,35 @@ def _copied(path: Path, descriptors: list[int]) -> Iterable[str]:
                 yield from ("--perms", mode, "--file", str(descriptors[-1]), str(inner))
 
 
-def _prlimit(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
+def limiting(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
+    """What is put before a command to limit each process; nothing where there is no tool for it."""
     if not tools.prlimit:
         return
     yield tools.prlimit
-    yield f"--data={limits.memory_mb * MIB}"
-    yield f"--fsize={limits.file_mb * MIB}"
-    yield f"--stack={STACK_BYTES}:{MAX_STACK_BYTES}"
-    # A core of 1 byte is none, and unlike 0 it also keeps the core from a program that the host may give it
-    # to (Linux, fs/coredump.c).
-    yield from ("--core=1", f"--nofile={OPEN_FILES}", f"--memlock={LOCKED_BYTES}", "--msgqueue=0")
-    if confined:  # else all other processes of the same user count, too
-        yield f"--nproc={limits.processes}"
+    for name, wanted in (
+        ("data", limits.memory_mb * MIB + SPARE_DATA_BYTES),
+        ("fsize", limits.file_mb * MIB),
+        # A core of 1 byte is none, and unlike 0 it also keeps the core from a program that the host may give
+        # it to (Linux, fs/coredump.c).
+        ("core", 1),
+        ("nofile", OPEN_FILES),
+        ("memlock", LOCKED_BYTES),
+        ("msgqueue", 0),
+        # Where it is not confined, all other processes of the same user would count, too.
+        *([("nproc", limits.processes)] if confined else []),
+    ):
+        yield f"--{name}={_allowed(name, wanted)}"
+    yield f"--stack={_allowed('stack', STACK_BYTES)}:{_allowed('stack', MAX_STACK_BYTES)}"
     yield "--"
+
+
+def _allowed(name: str, wanted: int) -> int:
+    """A limit, or less where we have less ourselves and could not raise it."""
+    number = getattr(resource, f"RLIMIT_{name.upper()}", None)
+    if number is None:
+        return wanted
+    hard = resource.getrlimit(number)[1]
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def bot_user(index: int) -> int:
@@ -366,14 +399,26 @@ def bot_user(index: int) -> int:
     return FEW_USERS_FIRST + number % FEW_USERS
 
 
-@lru_cache(maxsize=1)
+def can_give_users() -> bool:
+    """Whether we are root of enough users to give each bot one of its own.
+
+    Root of a user namespace with fewer is an ordinary user outside, and confines as one.
+    """
+    return os.geteuid() == 0 and _users() >= FEW_USERS_FIRST + FEW_USERS
+
+
 def _has_all_users() -> bool:
+    return _users() >= 2**31
+
+
+@lru_cache(maxsize=1)
+def _users() -> int:
+    """How many users, from 0 upwards, there are in our user namespace."""
     try:
-        lines = Path("/proc/self/uid_map").read_text().split("\n")
-    except OSError:
-        return False
-    first = [int(word) for word in lines[0].split()]
-    return first[0] == 0 and first[2] >= 2**31
+        first = [int(word) for word in Path("/proc/self/uid_map").read_text().split()[:3]]
+    except (OSError, ValueError):
+        return 0
+    return first[2] if first[:1] == [0] else 0
 
 
 def _carriers(descriptors: Iterable[int]) -> dict[str, int]:

@@ -1,10 +1,12 @@
 """Reading the system's counters at the beginning and end of turns, and stopping the bot that is not on turn.
 
-Reading costs more than a whole move of a bot that answers at once, and no more than the wall time of a turn can
-be charged anyway.  So the counters are left alone for a bot whose last turn took under a millisecond; if it then
-takes longer, they are read when that is noticed, and what the referee was late to notice it is not charged.
+Reading costs more than a whole move of a bot that answers at once, and no more than the wall time of a turn
+can be charged anyway.  So the counters are left alone for a bot whose last turn took under a millisecond; if
+it then takes longer, they are read when that is noticed, and compared with those of the last reading,
+whenever that was.
 """
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
@@ -14,9 +16,10 @@ from referee.events import Usage
 from referee.processes import OwnWait, ProcessTree, Reading, between, has_counters
 
 QUICK_S = 0.001
-"""Turns shorter than this are not looked at; also the time after which the others are: a glance of watch.py."""
+"""Turns shorter than this are not looked at; also the time after which others are: a glance of watch.py."""
 NOTICED_S = 0.002
-"""Noticing that a turn takes longer takes a glance (1 ms) and some waking up.  What it takes beyond this is our host's."""
+"""If a reply comes later than this in a turn that was not looked at, the referee itself had to wait: it would
+have looked after a glance (1 ms)."""
 STOP_LIMIT_S = 0.25
 """Stopping a bot's processes takes 0.1 ms for simple ones."""
 
@@ -29,7 +32,8 @@ class HasTree(Protocol):
     """What of a bot is needed here."""
 
     @property
-    def tree(self) -> ProcessTree | None: ...
+    def tree(self) -> ProcessTree | None:
+        """Its processes; None before there are any."""
 
 
 class Timekeeper:
@@ -44,8 +48,11 @@ class Timekeeper:
         self._suspended = [False, False]
         self._own_wait: OwnWait | None = None
         self._marked_ns = 0
-        self.must_prepare = [self._suspends, self._suspends]
-        """Whether ``turn_begins`` must be called for a player: not while its turns are quick."""
+        self.must_prepare = [self._suspends or self._counts] * 2
+        """Whether ``turn_begins`` must be called for a player: not while its turns are quick.  At first
+        only if a bot moved before ``game_begins``: it did not wait for START, or we saw it taken too late."""
+        self._has_begun = False
+        """Whether there are readings to compare with."""
         self.is_looking = False
         """Whether the present turn is being looked at."""
         self.must_follow = self._suspends
@@ -53,11 +60,20 @@ class Timekeeper:
         self._has_looked = False
         self._player = 0
         """The player whose turn is being looked at."""
-        self._late_us = 0
-        """How late its beginning was looked at, for which our host is to blame."""
+        self._cores = (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        )
+        self._has_looked_back = False
+        """Whether the beginning of the present turn is an older reading."""
+        self.came_and_went = False
+        """Whether the bot had other processes in this turn than at its beginning."""
+        self._earlier_us = 0
+        """Wall time of its turns since that reading that are over: so much is no CPU time of this turn."""
         self._begin: list[Reading | None] = [None, None]
         self._now: list[Reading | None] = [None, None]
         """Readings of just now, which are still good for the beginning of the next turn."""
+        self._last: list[Reading | None] = [None, None]
+        """The last readings of all, however old."""
         self.off_turn_cpu_us = [0, 0]
 
     def mark(self) -> None:
@@ -70,48 +86,90 @@ class Timekeeper:
             self._own_wait = OwnWait()
         return self._own_wait.wait_ns()
 
+    def game_begins(self) -> None:
+        """Just before the first turn, or the opening: what later turns can be compared with."""
+        if self._suspends:
+            self.turn_begins(0)
+        elif self._counts:
+            self._has_begun = True
+            for player in (0, 1):
+                self._read(player)
+                self.must_prepare[player] = False
+            self.mark()
+
     def turn_begins(self, player: int) -> None:
         """Just before this player is given its turn."""
         if self._suspends:
             self._suspend(1 - player)
             self._wake(player)
+        elif not self._has_begun:
+            self.game_begins()  # which is enough for a turn that may be a quick one
+            return
         self._look(player)
 
-    def look_closer(self, player: int, since_s: float) -> None:
-        """This player's turn, which was not looked at, has taken so long already."""
+    def look_closer(self, player: int, earlier_us: int) -> None:
+        """This player's turn, which was not looked at, has taken long already.
+
+        It is compared with the last reading, since which its other turns took so long together.  All were
+        quick, so that there is little in the counters that is not of this turn.
+        """
+        last, marked_ns = self._last[player], self._marked_ns
         self._look(player)
-        self._late_us = max(0, round((since_s - NOTICED_S) * 1e6))
+        if last is not None and self._begin[player] is not None:
+            self._begin[player] = last
+            self._has_looked_back = True
+            self._earlier_us = earlier_us
+            self._marked_ns = marked_ns  # the reply may be what we were late for
 
     def _look(self, player: int) -> None:
         if not self._counts:
             return
         self._player = player
         self.is_looking = self._has_looked = True
-        self._late_us = 0
+        self._has_looked_back = self.came_and_went = False
+        self._earlier_us = 0
         self._begin = [now if now is not None else self._read(index) for index, now in enumerate(self._now)]
         self._now = [None, None]
         self.mark()
 
     def _read(self, player: int) -> Reading | None:
         tree = self._bots[player].tree
-        return None if tree is None else tree.read()
+        reading = self._last[player] = None if tree is None else tree.read()
+        return reading
 
     def usage(self) -> Usage | None:
         """What the present turn has used until now; None if it is not being looked at."""
         if not self.is_looking:
             return None
         player = self._player
+        own_us = (self._waited_ns() - self._marked_ns) // 1000  # first: what comes now delays no stamp
         begin, now = self._begin[player], self._read(player)
         if begin is None or now is None:
             return None
         self._now[player] = now
-        own_us = (self._waited_ns() - self._marked_ns) // 1000
         spent = between(begin, now)
-        return Usage(spent.cpu_us, spent.wait_us, own_us + self._late_us)
+        if begin.processes != now.processes:
+            self.came_and_went = True
+        # A bot could burn its time in processes that end uncounted, and queue behind them: then no wait is
+        # taken to be the host's.
+        wait_us = 0 if self.came_and_went else spent.wait_us
+        return Usage(max(0, spent.cpu_us - self._earlier_us), wait_us, own_us)
+
+    def look_at_processes(self) -> None:
+        """See, from time to time in a turn, whether the bot's processes are the same as at its beginning."""
+        begin, tree = self._begin[self._player], self._bots[self._player].tree
+        if self.is_looking and begin is not None and tree is not None:
+            self.came_and_went = self.came_and_went or tree.numbers() != begin.processes
 
     def turn_ends(self, player: int, wall_s: float) -> Usage | None:
-        """This player's reply, in a turn that is being looked at, has come after so long; what the turn used."""
-        usage = self.usage()
+        """This player's reply, in a turn that is looked at, has come after so long; what the turn used."""
+        # Of a quick turn all is charged, so that the counters would change nothing.
+        usage = self.usage() if wall_s >= QUICK_S else None
+        if usage is not None and not self._has_looked_back and 0 < usage.referee_wait_us < wall_s * 1e6:
+            # A bot that ponders used CPU time after its reply, too, while we waited for a CPU to read it.
+            # Nobody counts how much: at most all cores', and as a rule no more than before.
+            after_us = usage.referee_wait_us * min(self._cores, usage.cpu_us / (wall_s * 1e6))
+            usage = usage._replace(cpu_us=usage.cpu_us - int(after_us))
         self.must_prepare[player] = self._suspends or wall_s >= QUICK_S
         if usage is not None:
             self._count_off_turn(1 - player)

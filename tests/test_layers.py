@@ -115,11 +115,11 @@ RULES = (
     Rule("tournaments.complaints",  ("referee.games",)),
     Rule("tournaments.manifest",    ("pydantic", "referee.games", "referee.results",
                                      "tournaments.complaints")),
-    Rule("tournaments.bots",        ("referee.games", "referee.results", "referee.sentences",
+    Rule("tournaments.bots",        ("referee.games", "referee.needs", "referee.results", "referee.sentences",
                                      "sample_bots.catalog", "tournaments.manifest")),
     Rule("tournaments.openings",    ("referee.games",)),
     Rule("tournaments.config",      ("pydantic", "referee.clock", "referee.games", "referee.limits",
-                                     "referee.probe", "referee.results",
+                                     "referee.needs", "referee.probe", "referee.results",
                                      "tournaments.bots", "tournaments.complaints", "tournaments.manifest",
                                      "tournaments.openings")),
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from referee.games.spec import did_you_mean, parse_spec
+from referee.needs import needed_paths
 from referee.results import Player
 from referee.sentences import visible
 from sample_bots.catalog import (
@@ -50,11 +51,14 @@ class BotError(ValueError):
     """A text that names no bot that could be started; the message says what was looked for."""
 
 
-def resolve_bot(text: str, base: Path, name: str | None = None, game: str | None = None) -> Player:
+def resolve_bot(
+    text: str, base: Path, name: str | None = None, game: str | None = None, *, may_build: bool = True
+) -> Player:
     """The player that a text names: a sample bot, a directory, a file, or a command line.
 
     Relative paths are taken from ``base``.  With ``game``, a spec text, a bot that says that it does
-    not play it is refused, and one that is still to be built is built.  Raises BotError.
+    not play it is refused, and one that is still to be built is built, unless ``may_build`` forbids that (a
+    build is not confined).  Raises BotError.
     """
     if not text.strip():
         raise BotError("an empty text names no bot")
@@ -71,7 +75,7 @@ def resolve_bot(text: str, base: Path, name: str | None = None, game: str | None
         return Player(name or text, tuple(command), str(base.resolve()), digest, SAMPLE_BOTS_CAN, reads=reads)
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
-        return _directory_bot(path, name, game)
+        return _directory_bot(path, name, game, may_build=may_build)
     if path is not None:
         digest = _digest([path], path.parent)
         return Player(name or path.stem, _file_command(path), str(path.parent), digest, reads=(str(path),))
@@ -87,7 +91,7 @@ def _existing_path(base: Path, text: str) -> Path | None:
         return None
 
 
-def _directory_bot(directory: Path, name: str | None, game: str | None) -> Player:
+def _directory_bot(directory: Path, name: str | None, game: str | None, *, may_build: bool) -> Player:
     """The bot of a directory: as its manifest says, else found by what lies there."""
     try:
         manifest = load_manifest(directory)
@@ -106,6 +110,12 @@ def _directory_bot(directory: Path, name: str | None, game: str | None) -> Playe
                 f"{directory} does not play {family}: its {MANIFEST_FILE} says games = {manifest.games}"
             )
         missing = [name for name in manifest.products if not (directory / name).exists()]
+        if manifest.build is not None and missing and not may_build:
+            raise BotError(
+                f"{directory} has to be built first ({', '.join(missing)} is not there), and its build command "
+                f"{shlex.join(manifest.build)!r} is not run here, because the bots are untrusted and a build is "
+                "not confined: build it where that is safe"
+            )
         if manifest.build is not None and missing:
             _build(directory, manifest.build)
     return Player(
@@ -266,8 +276,7 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
             find = folder.rglob if _is_part(folder) else folder.glob
             files += [path for kind in ("*.class", "*.jar") for path in sorted(find(kind))[:MAX_FILES]]
     reads = {str(path) for word in words[1:] if (path := _existing_path(base, word)) and _is_part(path)}
-    if os.sep in program:
-        reads.add(found)
+    reads |= {str(path) for path in needed_paths(Path(found), trusted=True)}
     digest = _digest(files, None, text)
     command = (found, *words[1:])
     return Player(name or own_name, command, str(base.resolve()), digest, reads=tuple(sorted(reads)))

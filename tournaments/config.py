@@ -31,6 +31,7 @@ from referee.clock import (
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import OpeningError
 from referee.limits import LEAST, Limits
+from referee.needs import needed_paths
 from referee.probe import AUTO, MODES, OFF, REQUIRED
 from referee.results import Player
 from tournaments.bots import BotError, resolve_bot
@@ -294,9 +295,10 @@ def load_tournament(path: Path) -> Tournament:
 def _build(path: Path, file: TournamentFile) -> Tournament:
     problems = []
     bots: list[Player] = []
+    strict = file.untrusted or file.sandbox.mode == REQUIRED
     for number, entry in enumerate(file.bots, 1):
         try:
-            bot = resolve_bot(entry.bot, path.parent, entry.name, game=file.game)
+            bot = resolve_bot(entry.bot, path.parent, entry.name, file.game, may_build=not strict)
         except BotError as error:
             problems.append(f"bots[{number}]: {error}")
             continue
@@ -354,7 +356,8 @@ def _too_wide(path: Path, bots: Sequence[Player]) -> Iterator[str]:
     folder = path.parent.resolve()
     for number, bot in enumerate(bots, 1):
         others = [(other.name, Path(read)) for other in bots if other is not bot for read in other.reads]
-        for read in map(Path, bot.reads):
+        own = [Path(read) for read in bot.reads]
+        for read in [*own, *needed_paths(Path(bot.command[0]), own)]:
             seen = [name for name, file in others if file.is_relative_to(read) and str(file) not in bot.reads]
             if seen or folder.is_relative_to(read):
                 yield (

@@ -25,7 +25,7 @@ from referee.games.opening import parse_opening
 from referee.games.spec import SpecError
 from referee.limits import DEFAULT_MEMORY_MB, Limits
 from referee.play import Job, play_alone
-from referee.probe import AUTO, MODES, SandboxError, find_sandbox
+from referee.probe import AUTO, MODES, REQUIRED, SandboxError, find_sandbox
 from referee.results import GameRecord, Player
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
@@ -136,7 +136,7 @@ def command(
             move_time = DEFAULT_MOVE_S
         control = TimeControl(move_time, game_time, increment, margin, start_time, clock=clock, ponder=ponder)
         limits = Limits(memory_mb=memory_mb)
-        one, other = (resolve_bot(bot, Path.cwd(), game=spec) for bot in bots)
+        one, other = (resolve_bot(bot, Path.cwd(), game=spec, may_build=sandbox != REQUIRED) for bot in bots)
         players = (one, other)
         if parse_opening(parse_game(spec), opening):
             refuse_openings(players)

@@ -1,0 +1,192 @@
+"""When the counters are read, and what they are compared with: made-up counters, no processes."""
+
+from typing import cast
+
+import pytest
+
+from referee import timing
+from referee.clock import TimeControl
+from referee.events import Usage
+from referee.processes import ProcessTree, Reading
+from referee.timing import Timekeeper
+
+US = 1000
+CONTROL = TimeControl(move_s=1.0)
+SUSPEND = TimeControl(move_s=1.0, ponder="suspend")
+
+
+class Tree:
+    """A bot's counters as the test sets them, in microseconds."""
+
+    def __init__(self) -> None:
+        self.cpu_us = self.wait_us = self.reads = 0
+        self.calls: list[str] = []
+
+    def read(self) -> Reading:
+        self.reads += 1
+        return Reading(self.cpu_us * US, {1: self.wait_us * US})
+
+    def stop(self, within_s: float) -> bool:
+        self.calls.append("stop")
+        return True
+
+    def go_on(self) -> None:
+        self.calls.append("go on")
+
+    def use(self, cpu_us: int, wait_us: int = 0) -> None:
+        self.cpu_us += cpu_us
+        self.wait_us += wait_us
+
+
+class Bot:
+    def __init__(self) -> None:
+        self.made_up = Tree()
+
+    @property
+    def tree(self) -> ProcessTree:
+        return cast("ProcessTree", self.made_up)
+
+
+class Own:
+    waited_us = 0
+
+    def wait_ns(self) -> int:
+        return self.waited_us * US
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def counters(monkeypatch: pytest.MonkeyPatch) -> Own:
+    own = Own()
+    monkeypatch.setattr(timing, "_has_counters", lambda: True)
+    monkeypatch.setattr(timing, "OwnWait", lambda: own)
+    return own
+
+
+def keeper(control: TimeControl = CONTROL, *, has_begun: bool = True) -> tuple[Timekeeper, Tree, Tree]:
+    bots = (Bot(), Bot())
+    time = Timekeeper(bots, control)
+    if has_begun and control is not SUSPEND:
+        time.game_begins()
+    return time, bots[0].made_up, bots[1].made_up
+
+
+def test_a_turn_is_what_was_used_from_its_beginning_to_its_end() -> None:
+    time, first, _ = keeper()
+    first.use(700, 70)
+    time.turn_begins(0)
+    first.use(400, 40)
+    assert time.usage() == Usage(400, 40, 0)
+    first.use(100)
+    assert time.turn_ends(0, 0.01) == Usage(500, 40, 0)
+    assert not time.is_looking
+    assert time.usage() is None
+
+
+def test_only_the_referees_last_wait_counts(counters: Own) -> None:
+    time, first, _ = keeper()
+    time.turn_begins(0)
+    counters.waited_us = 5000  # for another wake-up, before the reply
+    time.mark()
+    counters.waited_us = 5300
+    first.use(1000)
+    usage = time.turn_ends(0, 0.01)
+    assert usage is not None
+    assert usage.referee_wait_us == 300
+
+
+def test_cpu_time_after_the_reply_is_not_the_turns(counters: Own) -> None:
+    time, first, _ = keeper()
+    time.turn_begins(0)
+    first.use(10_000)
+    counters.waited_us = 2000
+    assert time.turn_ends(0, 0.01) == Usage(8000, 0, 2000)
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_the_game_begins_with_a_reading_also_if_a_bot_was_early(is_early: bool) -> None:
+    time, first, second = keeper(has_begun=False)
+    assert time.must_prepare == [True, True]  # a bot may move before the game begins for us
+    if is_early:
+        time.turn_begins(1)
+    else:
+        time.game_begins()
+    assert time.must_prepare == [False, False]
+    assert not time.is_looking
+    assert (first.reads, second.reads) == (1, 1)
+
+
+def test_quick_bots_are_left_alone() -> None:
+    time, first, second = keeper()
+    time.turn_begins(0)
+    reads = first.reads, second.reads
+    assert time.turn_ends(0, 0.0001) is None
+    assert (first.reads, second.reads) == reads
+    assert time.must_prepare == [False, False]
+    time.turn_begins(0)
+    assert time.turn_ends(0, 0.01) is not None
+    assert time.must_prepare == [True, False]
+
+
+def test_a_turn_that_was_expected_to_be_quick_is_compared_with_the_last_reading(counters: Own) -> None:
+    time, first, _ = keeper(has_begun=False)
+    first.use(9000)  # to start
+    time.game_begins()
+    first.use(300)  # in a quick turn
+    first.use(5000, 700)  # in the next turn, until it was noticed
+    counters.waited_us = 60
+    time.look_closer(0, earlier_us=300)
+    assert time.is_looking
+    first.use(1000)
+    assert time.turn_ends(0, 0.01) == Usage(6000, 700, 60)
+
+
+def test_cpu_time_off_turn_is_the_other_bots() -> None:
+    time, _, second = keeper()
+    time.turn_begins(0)
+    second.use(4000)
+    time.turn_ends(0, 0.01)
+    time.turn_has_begun(1)
+    second.use(9000)
+    assert time.off_turn_cpu_us == [0, 4000]
+
+
+def test_the_bot_that_is_not_on_turn_is_stopped_once_and_goes_on_for_its_turn() -> None:
+    time, first, second = keeper(SUSPEND)
+    assert time.must_prepare == [True, True]
+    time.turn_begins(0)
+    time.turn_has_begun(0)
+    assert (first.calls, second.calls) == ([], ["stop"])
+    time.turn_ends(0, 0.0001)
+    assert time.must_prepare == [True, True]
+    time.turn_begins(1)
+    time.turn_has_begun(1)
+    assert (first.calls, second.calls) == (["stop"], ["stop", "go on"])
+    time.game_over()
+    assert (first.calls, second.calls) == (["stop", "go on"], ["stop", "go on"])
+
+
+def test_a_bot_is_queued_if_it_uses_no_cpu_time_between_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    time, first, _ = keeper()
+    assert time.is_queued(0)
+    read = first.read
+
+    def read_while_running() -> Reading:
+        first.use(10)
+        return read()
+
+    monkeypatch.setattr(first, "read", read_while_running)
+    assert not time.is_queued(0)
+
+
+def test_without_counters_the_clock_is_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "_has_counters", lambda: False)
+    time, _, _ = keeper()
+    assert time.clock == "wall"
+    assert time.must_prepare == [False, False]
+    time.turn_begins(0)
+    assert not time.is_looking
+    assert time.turn_ends(0, 0.01) is None
+    assert time.cpu_us() == (None, None)
