@@ -49,11 +49,8 @@ def encode(message: RefereeMessage | BotMessage) -> str:
     Raises LocalProtocolError if a field could not be told apart again by the reader.
     """
     if isinstance(message, Change):
-        line = f"CHANGE;{message.move};{message.board};{message.next}"
-        # All fields at once: two of these are written for every move of a game.
-        if line.count(";") != 3 or not _is_plain(line) or not (message.move and message.board):
-            raise LocalProtocolError(f"{message} cannot be told apart again by the reader")
-        return line
+        move, board, following = message
+        return _change_of(move, board) + following  # which is a text
     match message:
         case Move(move):
             line = f"{_MOVE};{_field(move)}"
@@ -65,6 +62,15 @@ def encode(message: RefereeMessage | BotMessage) -> str:
             line = "END"
         case Swap():
             line = SWAP_WORD
+    return line
+
+
+@lru_cache(maxsize=4)  # two of these are written for every move, which differ in their last field alone
+def _change_of(move: str, board: str) -> str:
+    """A CHANGE line but for its last field, which cannot be wrong.  Raises LocalProtocolError."""
+    line = f"CHANGE;{move};{board};"
+    if line.count(";") != 3 or not _is_plain(line) or not (move and board):
+        raise LocalProtocolError(f"CHANGE of {move!r} to {board!r} cannot be told apart again by the reader")
     return line
 
 

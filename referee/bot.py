@@ -190,9 +190,12 @@ class Bot:
             self.output_ended_at = at
             return []
         self._has_spoken = True
-        events: list[Event] = [
-            LineReceived(self.index, at, decode_bytes(line)) for line in self._lines.feed(data)
-        ]
+        lines = self._lines.feed(data)
+        events: list[Event]
+        if len(lines) == 1:  # as it nearly always is, and a comprehension costs a call
+            events = [LineReceived(self.index, at, decode_bytes(lines[0]))]
+        else:
+            events = [LineReceived(self.index, at, decode_bytes(line)) for line in lines]
         if self._lines.overflow is not None and not self._overflow_reported:
             self._overflow_reported = True
             events.append(LineTooLong(self.index, at, decode_bytes(self._lines.overflow)))

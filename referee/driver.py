@@ -63,7 +63,8 @@ class Driver:
         self._match = match
         self._bots = bots
         self.time = Timekeeper(bots, match.control)
-        self._limits_due = now() + LIMITS_POLL_S
+        self._began = now()
+        self._limits_due = self._began + LIMITS_POLL_S
         self._observe = observe
         self._observed = 0
         self._watch = Watch()
@@ -120,9 +121,12 @@ class Driver:
             following: Sequence[Send] = ()
             for send in sends:
                 if send is match.gives_turn and time.must_prepare[send.player] and match.starting is None:
-                    time.turn_begins(send.player)
+                    if time.has_begun:
+                        time.turn_begins(send.player)
+                    else:  # enough for a turn that may be a quick one
+                        time.game_begins(now() - self._began)
                 event = bots[send.player].write(send.line)
-                if isinstance(event, InputClosed):
+                if type(event) is InputClosed:
                     event = bots[send.player].why_closed(event, END_OF_OUTPUT_GRACE_S)
                 following = match.handle(event)
                 assert not following or send is sends[-1] or match.result is not None
@@ -165,6 +169,12 @@ class Driver:
             doing = "queued" if self.time.is_queued(match.on_turn or 0) else doing
         return TimePassed(at, unfinished, usage, doing)
 
+    def _with_usage(self, reply: LineReceived, wall_s: float) -> LineReceived:
+        """The reply that ends the present turn, with what the turn used."""
+        if not self.time.is_looking:
+            self._look_closer(reply.player)
+        return reply._replace(usage=self.time.turn_ends(reply.player, wall_s))
+
     def _look_closer(self, player: int) -> None:
         """The present turn is not a quick one, as was expected."""
         earlier_us = 0
@@ -199,7 +209,7 @@ class Driver:
         if bot.has_taken_all():
             self._start_poll_s = START_POLL_S
             if player == Side.FIRST:
-                self.time.game_begins()
+                self.time.game_begins(now() - self._began)
             self._tell(Taken(player, now()))
         elif bot.has_closed_input() and not self._exit_reported[player]:
             self._tell(bot.why_closed(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))
@@ -236,17 +246,13 @@ class Driver:
             if kind == OUTPUT:
                 for event in bot.read_output():
                     told = True
-                    if (
-                        index == match.on_turn
-                        and (self.time.is_looking or event.at - match.turn_began > NOTICED_S)
-                        and type(event) is LineReceived
-                    ):
-                        if not self.time.is_looking:
-                            self._look_closer(index)
-                        usage = self.time.turn_ends(index, event.at - match.turn_began)
-                        if usage is not None:
-                            event = event._replace(usage=usage)
-                    self._tell(event)
+                    if index == match.on_turn and type(event) is LineReceived:
+                        wall_s = event.at - match.turn_began
+                        if self.time.is_looking or wall_s > NOTICED_S:
+                            event = self._with_usage(event, wall_s)
+                        self._carry_out(match.handle(event))
+                    else:
+                        self._tell(event)
                     if match.result is not None:
                         return True
                 if bot.output_ended_at is not None:

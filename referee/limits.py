@@ -39,7 +39,7 @@ class Limits:
     line_bytes: int = MAX_LINE_BYTES
     """Length of a line that it sends."""
     wire_bytes: int = DEFAULT_WIRE_BYTES
-    """All lines that it sends in a game; they are kept whole."""
+    """Lines that it sends in a game unasked, or that are longer than a move is; all are kept whole."""
     end_grace_s: float = END_GRACE_S
     """Seconds between END and the end of its processes."""
 

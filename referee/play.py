@@ -4,7 +4,7 @@ import contextlib
 import os
 import platform
 import signal
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from importlib import metadata
@@ -12,7 +12,7 @@ from importlib import metadata
 import trio
 
 from referee.bot import Bot, now
-from referee.clock import TimeControl
+from referee.clock import WALL, TimeControl
 from referee.driver import AnyMatch, Driver, Observer
 from referee.errors import RefereeError
 from referee.events import NotStarted
@@ -84,16 +84,7 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
             await driver.wind_down(job.limits.end_grace_s)
             with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
                 await driver.kill()
-        record = _record(job, game, match, bots, started_at, began)
-        time = driver.time
-        off_turn = (time.off_turn_cpu_us[0], time.off_turn_cpu_us[1])
-        counted = driver.cpu_us != (None, None)
-        return replace(
-            record,
-            clock=time.clock,
-            cpu_us=driver.cpu_us,
-            off_turn_cpu_us=off_turn if counted else (None, None),
-        )
+        return _record(job, game, match, bots, started_at, began, driver)
     finally:
         for bot in bots:
             bot.kill()
@@ -102,9 +93,17 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
 
 
 def _record(
-    job: Job, game: AnyGame, match: AnyMatch, bots: list[Bot], started_at: str, began: float
+    job: Job,
+    game: AnyGame,
+    match: AnyMatch,
+    bots: list[Bot],
+    started_at: str,
+    began: float,
+    driver: Driver | None = None,
 ) -> GameRecord:
+    """The record; without a driver if the game never began."""
     assert match.result is not None
+    counted = driver is not None and driver.cpu_us != (None, None)
     texts = {bot.index: bot.stderr.text() for bot in bots}
     statuses = {bot.index: bot.status for bot in bots}
     return GameRecord(
@@ -127,6 +126,9 @@ def _record(
         cores=sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [],
         limits=job.limits,
         sandbox=job.sandbox.tier.value,
+        clock=driver.time.clock if driver is not None else WALL,
+        cpu_us=driver.cpu_us if driver is not None else (None, None),
+        off_turn_cpu_us=driver.time.off_turn if driver is not None and counted else (None, None),
     )
 
 

@@ -20,12 +20,19 @@ QUICK_S = 0.001
 NOTICED_S = 0.002
 """If a reply comes later than this in a turn that was not looked at, the referee itself had to wait: it would
 have looked after a glance (1 ms)."""
+START_S = 0.005
+"""No interpreter starts so soon, and no compiled bot takes longer, unless it has to wait for a CPU."""
 STOP_LIMIT_S = 0.25
 """Stopping a bot's processes takes 0.1 ms for simple ones."""
 
 
 _has_counters = lru_cache(maxsize=1)(has_counters)
 """A system has them or not."""
+
+
+def _cores() -> int:
+    """How many cores the bots can run on: as many as we."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class HasTree(Protocol):
@@ -51,8 +58,8 @@ class Timekeeper:
         self.must_prepare = [self._suspends or self._counts] * 2
         """Whether ``turn_begins`` must be called for a player: not while its turns are quick.  At first
         only if a bot moved before ``game_begins``: it did not wait for START, or we saw it taken too late."""
-        self._has_begun = False
-        """Whether there are readings to compare with."""
+        self.has_begun = self._suspends
+        """Whether ``game_begins`` was called, or need not be."""
         self.is_looking = False
         """Whether the present turn is being looked at."""
         self.must_follow = self._suspends
@@ -60,9 +67,6 @@ class Timekeeper:
         self._has_looked = False
         self._player = 0
         """The player whose turn is being looked at."""
-        self._cores = (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        )
         self._has_looked_back = False
         """Whether the beginning of the present turn is an older reading."""
         self.came_and_went = False
@@ -76,6 +80,11 @@ class Timekeeper:
         """The last readings of all, however old."""
         self.off_turn_cpu_us = [0, 0]
 
+    @property
+    def off_turn(self) -> tuple[int, int]:
+        """CPU time of each bot while its opponent was on turn, in microseconds."""
+        return (self.off_turn_cpu_us[0], self.off_turn_cpu_us[1])
+
     def mark(self) -> None:
         """The referee is about to wait for something to happen."""
         self._marked_ns = self._waited_ns()
@@ -86,25 +95,26 @@ class Timekeeper:
             self._own_wait = OwnWait()
         return self._own_wait.wait_ns()
 
-    def game_begins(self) -> None:
-        """Just before the first turn, or the opening: what later turns can be compared with."""
+    def game_begins(self, started_s: float = START_S) -> None:
+        """Just before the first turn, or the opening: what later turns can be compared with.
+
+        If the bots took START in less than START_S, their first turns are as quick, and nothing is read.
+        """
         if self._suspends:
             self.turn_begins(0)
         elif self._counts:
-            self._has_begun = True
-            for player in (0, 1):
-                self._read(player)
-                self.must_prepare[player] = False
-            self.mark()
+            self.has_begun = True
+            self.must_prepare = [False, False]
+            if started_s >= START_S:
+                self._read(0)
+                self._read(1)
+                self.mark()
 
     def turn_begins(self, player: int) -> None:
         """Just before this player is given its turn."""
         if self._suspends:
             self._suspend(1 - player)
             self._wake(player)
-        elif not self._has_begun:
-            self.game_begins()  # which is enough for a turn that may be a quick one
-            return
         self._look(player)
 
     def look_closer(self, player: int, earlier_us: int) -> None:
@@ -168,7 +178,7 @@ class Timekeeper:
         if usage is not None and not self._has_looked_back and 0 < usage.referee_wait_us < wall_s * 1e6:
             # A bot that ponders used CPU time after its reply, too, while we waited for a CPU to read it.
             # Nobody counts how much: at most all cores', and as a rule no more than before.
-            after_us = usage.referee_wait_us * min(self._cores, usage.cpu_us / (wall_s * 1e6))
+            after_us = usage.referee_wait_us * min(_cores(), usage.cpu_us / (wall_s * 1e6))
             usage = usage._replace(cpu_us=usage.cpu_us - int(after_us))
         self.must_prepare[player] = self._suspends or wall_s >= QUICK_S
         if usage is not None:
@@ -207,8 +217,10 @@ class Timekeeper:
         return before is not None and after is not None and before.cpu_ns == after.cpu_ns
 
     def _wake(self, player: int) -> None:
+        if not self._suspended[player]:
+            return
         tree = self._bots[player].tree
-        if self._suspended[player] and tree is not None:
+        if tree is not None:
             self._suspended[player] = False
             tree.go_on()
 

@@ -105,17 +105,15 @@ def test_cpu_time_after_the_reply_is_not_the_turns(counters: Own) -> None:
     assert time.turn_ends(0, 0.01) == Usage(8000, 0, 2000)
 
 
-@pytest.mark.parametrize("is_early", [False, True])
-def test_the_game_begins_with_a_reading_also_if_a_bot_was_early(is_early: bool) -> None:
+@pytest.mark.parametrize(("started_s", "reads"), [(0.02, 1), (0.001, 0)])
+def test_the_game_begins_with_a_reading_unless_the_bots_are_quick(started_s: float, reads: int) -> None:
     time, first, second = keeper(has_begun=False)
     assert time.must_prepare == [True, True]  # a bot may move before the game begins for us
-    if is_early:
-        time.turn_begins(1)
-    else:
-        time.game_begins()
+    time.game_begins(started_s)
+    assert time.has_begun
     assert time.must_prepare == [False, False]
     assert not time.is_looking
-    assert (first.reads, second.reads) == (1, 1)
+    assert (first.reads, second.reads) == (reads, reads)
 
 
 def test_quick_bots_are_left_alone() -> None:
