@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,19 +18,28 @@ DEAF = "import signal, time\nfor number in (1, 2, 15): signal.signal(number, sig
 
 
 def deaf_bot(folder: Path) -> str:
-    """A bot that says it lives, and then neither reads nor ends by itself; its mark finds it again."""
+    """A bot that neither reads nor ends by itself; its mark finds it again."""
     mark = f"deaf-{os.getpid()}-{folder.name}"
-    os.mkfifo(folder / "alive")
-    (folder / f"{mark}.py").write_text(DEAF + "open('alive', 'w').write('x')\ntime.sleep(600)\n")
+    (folder / f"{mark}.py").write_text(DEAF + "time.sleep(600)\n")
     return mark
 
 
+def wait_for_bot(mark: str) -> list[int]:
+    """Wait until the bot lives; its processes, without those that confine it."""
+    until = time.monotonic() + LIMIT_S
+    while not (found := pids_with(f"{mark}.py", "kalarena", "bwrap")):
+        assert time.monotonic() < until
+        select.select([], [], [], 0.01)
+    return found
+
+
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int) -> None:
+def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int, sandbox: str) -> None:
     mark = deaf_bot(tmp_path)
-    command = [str(KALARENA), "play", f"{mark}.py", "greedy", "--move-time", "600"]
+    command = [str(KALARENA), "play", f"{mark}.py", "greedy", "--move-time", "600", "--sandbox", sandbox]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        assert (tmp_path / "alive").read_text() == "x"
+        wait_for_bot(mark)
         process.send_signal(number)
         _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
@@ -90,7 +100,7 @@ def test_children_that_left_the_group_are_ended_after_the_game(tmp_path: Path, o
         f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {child!r}])\n"
         "open('alive').read()\nprint('nonsense', flush=True)\nsys.stdin.read()\n"
     )
-    done = kalarena(tmp_path, "play", "parent.py", "greedy")
+    done = kalarena(tmp_path, "play", "parent.py", "greedy", "--sandbox", "off")  # which has no such file
     assert done.returncode == 0
     assert "unknown-message" in done.stdout or "nonsense" in done.stdout
     assert living_processes_with(mark) == []
@@ -107,8 +117,7 @@ def test_a_signal_to_the_runners_whole_group_ends_the_bots_too(tmp_path: Path) -
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    assert (tmp_path / "alive").read_text() == "x"
-    bots = [os.pidfd_open(pid) for pid in pids_with(f"{mark}.py", "tournament")]
+    bots = [os.pidfd_open(pid) for pid in wait_for_bot(mark)]
     assert bots
     os.killpg(runner.pid, signal.SIGKILL)
     runner.wait(LIMIT_S)
@@ -118,14 +127,14 @@ def test_a_signal_to_the_runners_whole_group_ends_the_bots_too(tmp_path: Path) -
         assert ended
 
 
-def pids_with(text: str, but: str) -> list[int]:
-    """Processes whose command line holds one text and not the other."""
+def pids_with(text: str, *but: str) -> list[int]:
+    """Processes whose command line holds one text and none of the others."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             line = (folder / "cmdline").read_bytes().decode("utf-8", "replace")
         except OSError:
             continue
-        if text in line and but not in line:
+        if text in line and not any(other in line for other in but):
             found.append(int(folder.name))
     return found
