@@ -63,8 +63,7 @@ class Driver:
         self._match = match
         self._bots = bots
         self.time = Timekeeper(bots, match.control)
-        self._began = now()
-        self._limits_due = self._began + LIMITS_POLL_S
+        self._limits_due = now() + LIMITS_POLL_S
         self._observe = observe
         self._observed = 0
         self._watch = Watch()
@@ -124,7 +123,7 @@ class Driver:
                     if time.has_begun:
                         time.turn_begins(send.player)
                     else:  # enough for a turn that may be a quick one
-                        time.game_begins(now() - self._began)
+                        time.game_begins(now() - match.began)
                 event = bots[send.player].write(send.line)
                 if type(event) is InputClosed:
                     event = bots[send.player].why_closed(event, END_OF_OUTPUT_GRACE_S)
@@ -209,7 +208,7 @@ class Driver:
         if bot.has_taken_all():
             self._start_poll_s = START_POLL_S
             if player == Side.FIRST:
-                self.time.game_begins(now() - self._began)
+                self.time.game_begins(now() - self._match.began)
             self._tell(Taken(player, now()))
         elif bot.has_closed_input() and not self._exit_reported[player]:
             self._tell(bot.why_closed(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))

@@ -118,7 +118,8 @@ class Match(Generic[S, M]):
         """The player that is to take its START; None in play."""
         self.on_turn: int | None = None
         """The player whose clock runs; None while starting and after the end."""
-        self._began = 0.0
+        self.began = 0.0
+        """When the game began, its processes not yet started; in the time of the events."""
         self._now_us = 0
         self._turn_began_us = 0
         self.turn_began = 0.0
@@ -140,7 +141,7 @@ class Match(Generic[S, M]):
 
     def start(self, at: float) -> list[Send]:
         """Begin, at this time: the processes are being started."""
-        self._began = at
+        self.began = at
         return self._open(Side.SECOND)
 
     def handle(self, event: Event) -> list[Send]:
@@ -148,7 +149,7 @@ class Match(Generic[S, M]):
 
         Raises RefereeError for bugs of ours, and when our host kept a bot waiting beyond all measure.
         """
-        now_us = int((event.at - self._began) * 1e6 + 0.5)
+        now_us = int((event.at - self.began) * 1e6 + 0.5)
         # Of two lines that came in one read, the second is told after what we sent because of the first.
         if now_us < self._now_us:
             now_us = self._now_us
@@ -228,8 +229,8 @@ class Match(Generic[S, M]):
         self.on_turn = player
         self._turn_began_us = now_us
         self._deadline_us = at_us = now_us + self._free_us[player] + self._limits_us[player]
-        self.turn_began = self._began + now_us / 1e6
-        self.deadline = self._began + at_us / 1e6
+        self.turn_began = self.began + now_us / 1e6
+        self.deadline = self.began + at_us / 1e6
         if self._early[player]:
             return self._reply(player, self._early[player].popleft().line, None)
         closed = self._output_closed[player]
@@ -443,7 +444,7 @@ class Match(Generic[S, M]):
 
     def _set_deadline(self, at_us: int) -> None:
         self._deadline_us = at_us
-        self.deadline = self._began + at_us / 1e6
+        self.deadline = self.began + at_us / 1e6
 
     def _clear_deadline(self) -> None:
         self._deadline_us = self.deadline = None

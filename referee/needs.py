@@ -54,7 +54,7 @@ def interpreter_of(program: Path) -> Path | None:
         if not names or names[0].startswith("-") or "=" in names[0]:
             return None
         asked = sys.executable if names[0] in ("python", "python3") else shutil.which(names[0]) or ""
-    return Path(asked) if asked and Path(asked).exists() else None
+    return Path(asked) if asked and _is_there(Path(asked)) else None
 
 
 def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = False) -> list[Path]:
@@ -70,6 +70,13 @@ def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = Fal
             for path in _needs_of(each, own, trusted=trusted):
                 found[path] = None
     return [path for path in found if not _is_inside(path, (*SHOWN_ALWAYS, *own))]
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # in a directory that is closed to us
+        return False
 
 
 def program_directories(program: Path) -> list[str]:
@@ -112,7 +119,10 @@ def _needs_of(program: Path, own: Sequence[Path], *, trusted: bool) -> Iterator[
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """A path, and where its links lead one after the other."""
+    """A path, and where its links lead one after the other, each without ``..``: what is said to be in /usr
+    is there.
+    """
+    path = Path(os.path.normpath(path))
     for _ in range(MAX_LINKS):
         yield path
         if not path.is_symlink():

@@ -92,6 +92,8 @@ GO = b"go\n"
 """What a confined bot's standard input begins with; the shell before the bot takes it.  It is sent when we
 hold the sandbox's first process: should we be killed before that, no program of a bot's is started."""
 
+PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING")
+"""What of the environment a bot is told (docs/protocol.md)."""
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
@@ -219,7 +221,7 @@ def _bubblewrapped(
             ]
             words += ["--bounding-set=-all", "--no-new-privs", "--"]
         words += [SHELL, "-c", WHEN_TOLD.format(**_carriers(descriptors)), SHELL]
-        shown = {key: value for key, value in environment.items() if key.startswith(b"KALARENA_")}
+        shown = {key: value for key, value in environment.items() if key in PASSED_ON}
         path = ":".join([*program_directories(Path(player.command[0])), "/usr/local/bin", "/usr/bin", "/bin"])
         shown |= {
             b"PATH": os.fsencode(path),

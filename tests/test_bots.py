@@ -322,7 +322,28 @@ def test_reads(tmp_path: Path) -> None:
     file = make_file(tmp_path / "two.py")
     assert resolve_bot("one", tmp_path).reads == (str(tmp_path / "one"),)
     assert resolve_bot("two.py", tmp_path).reads == (str(file),)
-    assert resolve_bot("python3 two.py one -v", tmp_path).reads == (str(tmp_path / "one"), str(file))
+    assert resolve_bot("sh two.py one -v", tmp_path).reads == (str(tmp_path / "one"), str(file))
+
+
+def test_a_typed_program_is_read_with_its_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever typed it means it to run; a bot's own file or directory says nothing of that kind."""
+    file = make_file(tmp_path / "bots" / "two.py")
+    program = make_file(tmp_path / "prefix" / "bin" / "python9", executable=True)
+    make_file(tmp_path / "prefix" / "lib" / "python3.9" / "os.py")
+    expected = tuple(map(str, (file, tmp_path / "prefix", program)))
+    assert resolve_bot(f"{program} two.py", file.parent).reads == expected
+    assert resolve_bot("../prefix/bin/python9 two.py", file.parent).reads == expected
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert resolve_bot("python9 two.py", file.parent).reads == expected
+    own = make_file(tmp_path / "bots" / "own", f"#!{program}\n", executable=True)
+    link = tmp_path / "bots" / "link"
+    link.symlink_to(program)
+    assert resolve_bot("own", file.parent).reads == (str(own),)
+    assert resolve_bot("link", file.parent).reads == (str(program),)  # the file, and nothing beside it
+    plain = make_file(tmp_path / "bots" / "plain", executable=True)
+    assert resolve_bot("./plain -x", file.parent).reads == (str(plain),)
 
 
 def test_a_sample_bot_reads_no_more_than_the_sample_bots_and_the_rules(tmp_path: Path) -> None:
@@ -337,7 +358,10 @@ def test_neither_a_home_nor_the_root_is_part_of_a_bot(
     make_file(home / "bot.py")
     monkeypatch.setenv("HOME", str(home))
     for folder in ("/", "..", str(home.parent), str(home)):
-        assert resolve_bot(f"python3 bot.py {shlex.quote(folder)}", home).reads == (str(home / "bot.py"),)
+        assert resolve_bot(f"sh bot.py {shlex.quote(folder)}", home).reads == (str(home / "bot.py"),)
+    program = make_file(home / "bin" / "tool", executable=True)
+    make_file(home / "lib" / "python3.11" / "os.py")
+    assert resolve_bot("bin/tool bot.py", home).reads == (str(program), str(home / "bot.py"))
 
 
 @pytest.mark.parametrize("answer", ["real", "nothing", "failure"])

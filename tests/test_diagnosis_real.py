@@ -214,7 +214,7 @@ CONFINED_ONLY = {
         "it has too many files open",
     ),
     "memory": (
-        "input()\nheld = bytearray(600 << 20)\n",
+        "input()\nheld = bytearray(3 << 30)\n",  # more than may be reserved beyond a bot's memory
         "it ran out of memory",
     ),
 }

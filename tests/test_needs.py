@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,18 @@ def make_environment(prefix: Path, home: Path) -> Path:
     return prefix / "bin" / "python"
 
 
-def shown(program: Path, wanted: Path) -> bool:
-    return any(wanted.is_relative_to(path) for path in needed_paths(program))
+def make_installation(prefix: Path) -> Path:
+    """An installed Python; the program."""
+    (prefix / "lib" / "python3.11").mkdir(parents=True)
+    return make_program(prefix / "bin" / "python3")
+
+
+def shown(program: Path, wanted: Path, own: Sequence[Path] = (), *, trusted: bool = True) -> bool:
+    return any(wanted.is_relative_to(path) for path in needed_paths(program, own, trusted=trusted))
+
+
+def put_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
 @pytest.mark.parametrize("program", ["/usr/bin/env", "/bin/sh", "/usr/bin/nowhere"])
@@ -38,16 +49,127 @@ def test_the_systems_programs_need_nothing(program: str) -> None:
 
 def test_a_program_alone_needs_itself(tmp_path: Path) -> None:
     program = make_program(tmp_path / "bot", "#!/bin/sh\n")
-    assert needed_paths(program) == [program]
+    assert needed_paths(program, trusted=True) == [program]
+    assert needed_paths(program, [tmp_path], trusted=True) == []  # it is seen anyway
 
 
 def test_a_prefix_that_a_program_was_installed_into(tmp_path: Path) -> None:
-    real = make_program(tmp_path / ".pyenv" / "versions" / "3.11.7" / "bin" / "python3")
-    assert set(needed_paths(real)) == {real, real.parent.parent}
+    real = make_installation(tmp_path / ".pyenv" / "versions" / "3.11.7")
+    assert set(needed_paths(real, trusted=True)) == {real, real.parent.parent}
+
+
+@pytest.mark.parametrize(
+    "mark", ["lib/rt.jar", "lib/modules", "lib/node_modules/x", "pkg/tool/x", "pyvenv.cfg"]
+)
+def test_an_installation_is_known_by_what_is_in_it(tmp_path: Path, mark: str) -> None:
+    program = make_program(tmp_path / "prefix" / "bin" / "tool")
+    make_program(tmp_path / "prefix" / mark)
+    assert set(needed_paths(program, trusted=True)) == {program, tmp_path / "prefix"}
+
+
+def test_of_what_is_no_installation_only_the_libraries_are_shown(tmp_path: Path) -> None:
+    """A project with a ``bin`` holds more than its programs need."""
+    program = make_program(tmp_path / "project" / "bin" / "tool")
+    make_program(tmp_path / "project" / "secret")
+    assert needed_paths(program, trusted=True) == [program]
+    (tmp_path / "project" / "lib").mkdir()
+    assert set(needed_paths(program, trusted=True)) == {program, tmp_path / "project" / "lib"}
+
+
+# Who may name what is shown
+
+
+def test_only_what_we_would_run_ourselves_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = make_installation(tmp_path / "prefix")
+    assert needed_paths(python) == []
+    bot = make_program(tmp_path / "bot" / "run", f"#!{python}\n")
+    assert needed_paths(bot, [bot.parent]) == []
+    assert set(needed_paths(python, trusted=True)) == {python, tmp_path / "prefix"}
+    put_on_path(monkeypatch, python.parent)
+    assert set(needed_paths(python)) == {python, tmp_path / "prefix"}
+    assert set(needed_paths(bot, [bot.parent])) == {python, tmp_path / "prefix"}
+
+
+def test_our_own_interpreter_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However we were started: neither has to be on PATH."""
+    base = make_installation(tmp_path / "base")
+    python = make_environment(tmp_path / "venv", base.parent)
+    script = make_program(tmp_path / "bot" / "run", "#!/usr/bin/env python3\n")
+    monkeypatch.setattr(sys, "executable", str(python))
+    for program in (python, script):
+        for prefix in ("venv", "base"):
+            assert shown(program, tmp_path / prefix / "lib", [script.parent], trusted=False)
+    assert needed_paths(base) == []
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "base"))
+    assert set(needed_paths(base)) == {base, tmp_path / "base"}
+
+
+def test_no_link_of_a_bots_own_leads_into_what_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = make_installation(tmp_path / "prefix")
+    own = tmp_path / "bot"
+    (own / "bin").mkdir(parents=True)
+    (own / "bin" / "run").symlink_to(python)
+    (own / "again").symlink_to("bin/run")
+    (own / "folder").symlink_to(python.parent)
+    # By way of an untrusted place, even to a trusted one: that it leads there is not ours to see.
+    (own / "round").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").symlink_to(python)
+    programs = (own / "bin" / "run", own / "again", own / "folder" / "python3", own / "round")
+    scripts = [make_program(own / f"script{at}", f"#!{path}\n") for at, path in enumerate(programs)]
+    for program in (*programs, *scripts):
+        assert needed_paths(program, [own]) == [], program
+    put_on_path(monkeypatch, python.parent)
+    for program in (*programs[:3], *scripts[:3]):
+        assert set(needed_paths(program, [own])) == {python, tmp_path / "prefix"}, program
+    for program in (programs[3], scripts[3]):
+        assert needed_paths(program, [own]) == [], program
+
+
+def test_an_environment_of_a_bots_own_does_not_say_what_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = make_installation(tmp_path / "base")
+    own = tmp_path / "bot"
+    python = make_environment(own / "venv", base.parent)
+    script = make_program(own / "run", f"#!{python}\n")
+    for program in (python, script):
+        assert needed_paths(program, [own]) == []
+    make_installation(tmp_path / "secret")  # what pyvenv.cfg alone leads to
+    (own / "venv" / "pyvenv.cfg").write_text(f"home = {tmp_path / 'secret' / 'bin'}\n")
+    put_on_path(monkeypatch, base.parent)
+    for program in (python, script):
+        assert set(needed_paths(program, [own])) == {base, tmp_path / "base"}
+
+
+def test_an_environment_that_is_not_trusted_does_not_say_what_is_shown(tmp_path: Path) -> None:
+    base = make_installation(tmp_path / "base")
+    python = make_environment(tmp_path / "venv", base.parent)
+    assert needed_paths(python) == []
+    assert needed_paths(make_program(tmp_path / "bot" / "run", f"#!{python}\n"), [tmp_path / "bot"]) == []
+
+
+def test_no_way_back_out_of_a_trusted_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = make_program(tmp_path / "secret" / "key")
+    own = tmp_path / "bot"
+    trusted = make_installation(tmp_path / "prefix").parent
+    put_on_path(monkeypatch, trusted)
+    for way in (f"/usr/..{secret}", f"/usr/bin/../..{secret}", f"{trusted}/../../secret/key"):
+        bot = make_program(own / "run", f"#!{way}\n")
+        assert interpreter_of(bot) == Path(way)
+        assert needed_paths(bot, [own]) == []
+        (own / "link").unlink(missing_ok=True)
+        (own / "link").symlink_to(way)
+        assert needed_paths(own / "link", [own]) == []
+        assert needed_paths(Path(way), [own]) == []
+
+
+# Environments, links, homes
 
 
 def test_an_environment_and_its_base(tmp_path: Path) -> None:
-    real = make_program(tmp_path / "versions" / "3.11.7" / "bin" / "python3")
+    real = make_installation(tmp_path / "versions" / "3.11.7")
     python = make_environment(tmp_path / "venv", real.parent)
     assert shown(python, tmp_path / "venv" / "lib")
     assert shown(python, tmp_path / "versions" / "3.11.7" / "lib")
@@ -55,7 +177,7 @@ def test_an_environment_and_its_base(tmp_path: Path) -> None:
 
 
 def test_an_environment_made_with_one_in_another(tmp_path: Path) -> None:
-    real = make_program(tmp_path / "base" / "bin" / "python3")
+    real = make_installation(tmp_path / "base")
     inner = make_environment(tmp_path / "inner", real.parent)
     outer = make_environment(tmp_path / "outer", inner.parent)
     (tmp_path / "link").symlink_to("outer")
@@ -67,7 +189,8 @@ def test_an_environment_made_with_one_in_another(tmp_path: Path) -> None:
 def test_links_that_lead_around_end(tmp_path: Path) -> None:
     for one, other in (("a", "b"), ("b", "a")):
         (tmp_path / one).symlink_to(other)
-    assert len(needed_paths(tmp_path / "a")) == 2
+    assert len(needed_paths(tmp_path / "a", trusted=True)) == 2
+    assert needed_paths(tmp_path / "a", [tmp_path]) == []
 
 
 def test_an_environment_whose_settings_are_nonsense(tmp_path: Path) -> None:
@@ -82,7 +205,8 @@ def test_an_environment_whose_settings_are_nonsense(tmp_path: Path) -> None:
 def test_a_home_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     program = make_program(tmp_path / below / "tool")
-    assert needed_paths(program) == [program]
+    (program.parent.parent / "lib" / "python3.11").mkdir(parents=True)  # as pip install --user makes it
+    assert needed_paths(program, trusted=True) == [program]
 
 
 def test_neither_is_the_root_nor_all_homes() -> None:
@@ -97,6 +221,8 @@ def test_a_home_that_is_reached_by_a_link_is_not_shown(
     (tmp_path / "home").symlink_to("real")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     program = make_program(tmp_path / "home" / "bin" / "tool")
+    (tmp_path / "home" / "lib" / "python3.11").mkdir(parents=True)
+    assert shown(program, program)
     assert not shown(program, tmp_path / "real" / "secret")
     assert not shown(program, tmp_path / "home" / "secret")
 
@@ -107,7 +233,11 @@ def test_what_is_in_a_store_needs_the_store(tmp_path: Path, monkeypatch: pytest.
     real = make_program(store / "abc-python" / "bin" / "python3")
     (tmp_path / "profile" / "bin").mkdir(parents=True)
     (tmp_path / "profile" / "bin" / "python3").symlink_to(real)
-    assert store in needed_paths(tmp_path / "profile" / "bin" / "python3")
+    program = tmp_path / "profile" / "bin" / "python3"
+    assert store in needed_paths(program, trusted=True)
+    assert needed_paths(program) == needed_paths(real) == []
+    put_on_path(monkeypatch, program.parent)
+    assert store in needed_paths(program)
 
 
 PYTHON = Path(sys.executable)
@@ -121,7 +251,12 @@ PYTHON = Path(sys.executable)
         ("#!/usr/bin/env python3", PYTHON),
         ("#!/usr/bin/env python", PYTHON),
         ("#!/usr/bin/env -S python3 -u", PYTHON),
-        ("#!/usr/bin/env -S NAME=value python3 -u", PYTHON),
+        ("#!/usr/bin/env -S NAME=value python3 -u", None),  # no env that sets or changes anything
+        ("#!/usr/bin/env NAME=value", None),
+        ("#!/usr/bin/env -S -i python3", None),
+        ("#!/usr/bin/env -u NAME python3", None),
+        ("#!/usr/bin/env --split-string=python3", None),
+        ("#!/usr/bin/env -S", None),
         ("#!/usr/bin/env -i", None),
         ("#!/usr/bin/env", None),
         ("#!/nowhere/at/all", None),
@@ -140,9 +275,21 @@ def test_interpreter_of_a_script(tmp_path: Path, line: str, expected: Path | Non
     assert interpreter_of(program) == expected
 
 
+def test_an_interpreter_in_a_directory_that_is_closed_to_us(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(path)
+
+    program = make_program(tmp_path / "bot", "#!/root/closed/python3\n")
+    monkeypatch.setattr(Path, "exists", refuse)  # root is refused nothing
+    assert interpreter_of(program) is None
+
+
 def test_env_looks_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = make_program(tmp_path / "tools" / "bin" / "tool")
-    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "tools" / "lib" / "node_modules").mkdir(parents=True)
+    put_on_path(monkeypatch, tool.parent)
     assert shutil.which("tool") == str(tool)
     program = make_program(tmp_path / "bot", "#!/usr/bin/env tool\n")
     assert interpreter_of(program) == tool

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -72,9 +73,24 @@ def test_off_changes_nothing() -> None:
 def test_weak_sets_limits_and_keeps_the_environment() -> None:
     with confined(Sandbox(Tier.WEAK, TOOLS), limits=Limits(memory_mb=100, file_mb=3)) as made:
         assert made.command[-2:] == PLAYER.command
-        assert {f"--data={100 << 20}", f"--fsize={3 << 20}"} <= set(made.command)
+        assert {f"--data={(100 << 20) + (2 << 30)}", f"--fsize={3 << 20}"} <= set(made.command)
         assert not any(word.startswith("--nproc") for word in made.command)  # the user's others would count
         assert made.environment == ENVIRONMENT
+
+
+def test_no_limit_is_above_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """We could not raise it, and the bot would not be started."""
+    ours = {resource.RLIMIT_DATA: 1 << 30, resource.RLIMIT_NOFILE: 99, resource.RLIMIT_STACK: 16 << 20}
+    infinity = resource.RLIM_INFINITY
+    monkeypatch.setattr(resource, "getrlimit", lambda number: (0, ours.get(number, infinity)))
+    for limits, data in ((Limits(), 1 << 30), (Limits(memory_mb=8000), 1 << 30)):
+        with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), limits=limits) as made:
+            assert {f"--data={data}", "--nofile=99", f"--stack={8 << 20}:{16 << 20}"} <= set(made.command)
+            assert {f"--fsize={limits.file_mb << 20}", f"--nproc={limits.processes}"} <= set(made.command)
+            assert {"--core=1", "--msgqueue=0"} <= set(made.command)
+    ours[resource.RLIMIT_DATA] = 1 << 40
+    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)) as made:
+        assert f"--data={(Limits().memory_mb << 20) + (2 << 30)}" in made.command
 
 
 def test_weak_without_any_tool_is_the_command_alone() -> None:
@@ -98,9 +114,25 @@ def test_confined_shows_the_system_and_no_more() -> None:
             "--new-session",
         ):
             assert option in made.command
-        assert words_after(made, "--remount-ro") == ["/dev", "/"]
+        assert words_after(made, "--remount-ro") == ["/dev", "/proc", "/"]
         assert set(made.environment) == {b"KALARENA_GAME", b"PATH", b"HOME", b"TMPDIR", b"USER", b"LANG"}
         assert made.environment[b"HOME"] == made.environment[b"TMPDIR"] == b"/scratch"
+
+
+def test_who_and_where_a_bot_is_it_can_read_and_not_change() -> None:
+    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)) as made:
+        texts = {}
+        for at, word in enumerate(made.command):
+            if word == "--ro-bind-data":
+                assert made.command[at - 2 : at] == ("--perms", "0444")
+                descriptor = int(made.command[at + 1])
+                assert descriptor in made.descriptors
+                texts[made.command[at + 2]] = os.pread(descriptor, 1000, 0).decode()
+        user = bot_user(0) if module.can_give_users() else os.getuid()
+        assert texts == {  # and nothing of ours
+            "/etc/passwd": f"bot:x:{user}:{user}:bot:/scratch:/bin/sh\n",
+            "/etc/hosts": "127.0.0.1 localhost bot\n::1 localhost\n",
+        }
 
 
 @pytest.mark.parametrize("user", [0, 1000])
@@ -137,6 +169,25 @@ def test_own_files_under_their_own_names_each_once(tmp_path: Path) -> None:
             assert str(tmp_path) in made_folders
 
 
+def test_of_what_a_bot_names_only_what_we_would_run_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = tmp_path / "prefix"
+    (prefix / "lib" / "python3.11").mkdir(parents=True)
+    (prefix / "bin").mkdir()
+    (prefix / "bin" / "python3").touch(mode=0o755)
+    folder = tmp_path / "bot"
+    folder.mkdir()
+    (folder / "link").symlink_to(prefix / "bin" / "python3")
+    (folder / "run").write_text(f"#!{prefix}/bin/python3\n")
+    for name in ("link", "run"):
+        player = Player("bot", (str(folder / name),), str(folder), reads=(str(folder),))
+        for path, expected in (("/usr/bin", [folder]), (f"{prefix}/bin:/usr/bin", [folder, prefix])):
+            monkeypatch.setenv("PATH", path)
+            with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player) as made:
+                assert [path for path in binds(made) if str(tmp_path) in path] == list(map(str, expected))
+
+
 @pytest.mark.parametrize("mode", [0o755, 0o700])
 def test_what_only_root_can_read_is_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
@@ -170,7 +221,7 @@ def test_a_failure_gives_all_descriptors_back(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(RefereeError, match="no control group could be made"):
         Sandbox(Tier.CGROUP, TOOLS, str(tmp_path / "gone")).confine(0, PLAYER, Limits(), ENVIRONMENT)
     with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)):
-        assert open_descriptors() == before + 3
+        assert open_descriptors() == before + 5  # a pipe's two ends, the filter, two files of /etc
     assert open_descriptors() == before
 
 

@@ -155,6 +155,8 @@ USUAL_ETC = frozenset(
         "ld.so.conf",
         "ld.so.conf.d",
         "fonts",
+        "hosts",  # its own, as is
+        "passwd",
     ]
 )
 USUAL_DEVICES = frozenset(
@@ -210,6 +212,10 @@ def none_left(got: Got, context: Context) -> str | None:
     return f"{outside.heartbeats} heartbeats after the game" if outside.heartbeats else None
 
 
+OTHERS_MB = 96
+"""What the rest of a machine may grow by in these seconds: other tests run at the same time."""
+
+
 def little_memory(got: Got, context: Context) -> str | None:
     """Neither the bot's own figure nor one from outside is above the limit (by more than a poll may miss).
 
@@ -220,8 +226,8 @@ def little_memory(got: Got, context: Context) -> str | None:
     figures = {
         "by its own account": got.get("held_mb", 0),
         "resident": outside.peak_mb,
-        "shared, by the machine's growth": outside.shared_growth_mb,
-        "of the kernel, by the machine's growth": outside.kernel_growth_mb,
+        "shared, by the machine's growth": outside.shared_growth_mb - OTHERS_MB,
+        "of the kernel, by the machine's growth": outside.kernel_growth_mb - OTHERS_MB,
     }
     for name, figure in figures.items():
         if figure > allowed:
@@ -391,7 +397,6 @@ ATTACKS: dict[str, Attack] = {
         "read",
         (
             "/etc/shadow",
-            "/etc/passwd",
             "/root",
             "/var/spool/cron",
             "/etc/crontab",
