@@ -113,8 +113,8 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, *, may_b
         if manifest.build is not None and missing and not may_build:
             raise BotError(
                 f"{directory} has to be built first ({', '.join(missing)} is not there), and its build "
-                f"command {shlex.join(manifest.build)!r} is not run here, because the bots are untrusted and a "
-                "build is not confined: build it where that is safe"
+                f"command {shlex.join(manifest.build)!r} is not run for untrusted bots, "
+                "since a build is not confined: build it where that is safe"
             )
         if manifest.build is not None and missing:
             _build(directory, manifest.build)
