@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -53,7 +54,7 @@ def cpu_s() -> float:
 
 
 def make_player(command: Sequence[str]) -> Player:
-    return Player(Path(command[0]).name, tuple(command), str(Path.cwd()))
+    return Player(Path(command[0]).name, tuple(command), str(Path.cwd()), reads=(command[0],))
 
 
 def make_jobs(players: Players, games: int, sandbox: Sandbox = BARE) -> list[Job]:
@@ -81,7 +82,7 @@ class Played(NamedTuple):
 def start_cpu_s(players: Players, games: int) -> float:
     """CPU of this process for starting and reaping two bots that end at once, with the referee's own code."""
     environment = os.environb
-    idle = [Player(player.name, (player.command[0], "exit"), player.cwd) for player in players]
+    idle = [replace(player, command=(player.command[0], "exit")) for player in players]
     before = cpu_s()
     for _ in range(games):
         for bot in [Bot(index, player, environment) for index, player in enumerate(idle)]:
