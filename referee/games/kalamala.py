@@ -76,7 +76,7 @@ class KalamalaState(NamedTuple):
 # Movements on one line, in the line's own coordinates (rule 7).
 
 
-def _line_movements(length: int, own: int, other: int) -> Iterator[tuple[set[int], set[int], bool]]:
+def line_movements(length: int, own: int, other: int) -> Iterator[tuple[set[int], set[int], bool]]:
     """All movements of a line: squares of the P-group before, and after (off the line too), and whether it
     is the mover's own.
 
@@ -130,7 +130,7 @@ class _Line:
             for bits in key
         )
         found: Effects = {}
-        for before, after, is_own in _line_movements(len(self._squares), own, other):
+        for before, after, is_own in line_movements(len(self._squares), own, other):
             on_board = {place for place in after if 0 <= place < len(self._squares)}
             removed = len(after) - len(on_board)
             emptied = sorted(SQUARES[self._squares[place]] for place in before - on_board)

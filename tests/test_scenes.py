@@ -1,0 +1,216 @@
+"""Scenes: every game has one, and its transfers lead from each position to the next."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from referee.games.base import IllegalMoveError, Side
+from referee.games.catalog import GAMES, parse_game
+from referee.games.kalamala import SQUARES
+from referee.games.picture_parts import captions
+from referee.games.scene_parts import Content, Phases
+from referee.games.scenes import SCENES, contents, scene, tallies, transfers
+from referee.games.spec import SpecError
+from tests.test_games_contract import VARIANTS, playouts
+
+SPECS = [spec for specs in VARIANTS.values() for spec in specs]
+every_variant = pytest.mark.parametrize("spec", SPECS)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def carried_out(before: list[Content], phases: Phases) -> list[Content]:
+    """The contents after these transfers, each of which must be possible when it comes."""
+    cells = list(before)
+    for phase in phases:
+        for origin, _, what in phase:  # all of a phase leave before any arrives
+            if origin is not None:
+                there = cells[origin]
+                number = what if isinstance(what, int) else 1
+                if isinstance(there, int):
+                    assert there >= number > 0
+                    cells[origin] = there - number
+                else:
+                    assert there == what
+                    cells[origin] = None
+        for _, target, what in phase:
+            if target is not None:
+                there = cells[target]
+                if isinstance(there, int):
+                    cells[target] = there + (what if isinstance(what, int) else 1)
+                else:
+                    assert there is None
+                    assert isinstance(what, str)
+                    cells[target] = what
+    return cells
+
+
+def test_every_game_has_a_scene() -> None:
+    for name in GAMES:
+        try:
+            game = parse_game(name)
+        except SpecError:  # needs a board
+            game = parse_game(f"{name}(4,3)")
+        assert type(game) in SCENES, f"show {name}: a line in SCENES of referee/games/scenes.py"
+
+
+@every_variant
+def test_transfers_lead_from_each_position_to_the_next(spec: str) -> None:
+    game = parse_game(spec)
+    for state, move in playouts(spec):
+        if move is not None:
+            before, after = contents(game, state), contents(game, game.apply(state, move))
+            assert carried_out(before, transfers(game, state, move)) == after
+
+
+@every_variant
+def test_every_legal_move_of_a_position_has_transfers(spec: str) -> None:
+    game = parse_game(spec)
+    for state, _ in playouts(spec)[::50]:
+        for move in game.legal_moves(state):
+            after = contents(game, game.apply(state, move))
+            assert carried_out(contents(game, state), transfers(game, state, move)) == after
+
+
+@every_variant
+def test_contents_fit_the_cells(spec: str) -> None:
+    game = parse_game(spec)
+    stage = scene(game)
+    for state, _ in playouts(spec):
+        found = contents(game, state)
+        assert len(found) == len(stage.cells)
+        for cell, content in zip(stage.cells, found, strict=True):
+            if stage.shapes[cell.shape].look:
+                assert isinstance(content, int)
+            else:
+                assert content is None or content in stage.pieces
+
+
+@every_variant
+def test_everything_is_drawn_within_the_scene(spec: str) -> None:
+    stage = scene(parse_game(spec))
+    root = ElementTree.fromstring(stage.svg)
+    assert root.tag == f"{SVG}svg"
+    assert root.get("viewBox") == f"0 0 {stage.width:g} {stage.height:g}"
+    assert len({cell.name for cell in stage.cells}) == len(stage.cells)
+    for cell in stage.cells:
+        shape = stage.shapes[cell.shape]
+        assert shape.spots
+        for x, y in ((0.0, 0.0), *shape.spots):
+            assert shape.radius <= cell.x + x <= stage.width - shape.radius
+            assert shape.radius <= cell.y + y <= stage.height - shape.radius
+        if cell.number_x is not None:
+            assert cell.number_y is not None
+            assert 0 < cell.number_x < stage.width
+            assert stage.number_size / 2 < cell.number_y < stage.height - stage.number_size / 2
+    for forbidden in ("<script", "href", "url(", "@import", " id=", " on"):
+        assert forbidden not in stage.svg
+
+
+@every_variant
+def test_things_in_a_cell_do_not_hide_each_other(spec: str) -> None:
+    for shape in scene(parse_game(spec)).shapes:
+        for number, one in enumerate(shape.spots):
+            for other in shape.spots[:number]:
+                assert (one[0] - other[0]) ** 2 + (one[1] - other[1]) ** 2 > shape.radius**2
+
+
+@every_variant
+def test_seats_are_those_of_the_game(spec: str) -> None:
+    game = parse_game(spec)
+    for state, _ in playouts(spec):
+        seats = {caption.seat for caption in captions(game, state)}
+        assert seats == set(scene(game).seats)
+
+
+@every_variant
+def test_tallies_are_the_score_in_the_end(spec: str) -> None:
+    game = parse_game(spec)
+    met = 0
+    for state, _ in playouts(spec):
+        outcome = game.outcome(state)
+        if outcome is not None:
+            assert tallies(game, state) == outcome.score
+            met += 1
+    assert met
+
+
+@pytest.mark.parametrize(("spec", "move"), [("manchester", 8), ("manchester", 0), ("kalamala", "c4")])
+def test_illegal_moves_have_no_transfers(spec: str, move: Any) -> None:
+    game = parse_game(spec)
+    with pytest.raises(IllegalMoveError):
+        transfers(game, game.initial_state(), move)
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "position", "move", "expected"),
+    [
+        # Cells of (2,...): 0 and 1 are North's pits, 2 its store, 3 and 4 South's, 5 its store.
+        ("kalah(2,2)", "2,2,0,2,2,0;South", 1, [[(3, 4, 1)], [(3, 5, 1)]]),
+        (
+            "kalah(2,3)",
+            "3,3,1,0,5,0;South",
+            2,
+            [[(4, to, 1)] for to in (5, 0, 1, 3, 4)] + [[(4, 5, 1), (0, 5, 4)]],
+        ),
+        ("kalah(2,2)", "3,2,0,1,0,2;South", 1, [[(3, 4, 1)], [(4, 5, 1), (0, 5, 3)], [(1, 2, 2)]]),
+        ("kalah(2,2)+empty-capture", "0,4,0,1,0,3;South", 1, [[(3, 4, 1)], [(4, 5, 1)], [(1, 2, 4)]]),
+        ("kalah(2,2)+majority-end", "3,0,1,2,0,2;South", 1, [[(3, 4, 1)], [(3, 5, 1)]]),
+    ],
+)
+def test_kalah_by_hand(spec: str, position: str, move: int, expected: Any) -> None:
+    game = parse_game(spec)
+    state = game.parse_state(position)
+    assert transfers(game, state, move) == expected
+
+
+def test_the_opponents_store_is_skipped() -> None:
+    game = parse_game("kalah(2,4)")
+    state = game.parse_state("0,6,3,3,4,0;North")
+    targets = [phase[0].target for phase in transfers(game, state, 2)]
+    assert targets == [2, 3, 4, 0, 1, 2]
+
+
+def test_a_swap_moves_nothing_but_the_players() -> None:
+    game = parse_game("manchester(3,3)")
+    state = game.apply(game.initial_state(), 1)
+    after = game.apply(state, game.swap)
+    assert transfers(game, state, game.swap) == []
+    assert contents(game, after) == contents(game, state)
+    assert tallies(game, after) == tallies(game, state)[::-1]
+
+
+@pytest.mark.parametrize(
+    ("row", "move", "expected"),
+    [
+        ("..wwwwbb", "g4h4-xx", "g4>off h4>off"),
+        ("..wwwwbb", "g4-x", "g4>h4 h4>off"),
+        ("wwwwbb..", "e4f4-g4h4", "e4>g4 f4>h4"),
+        ("wwwwbb..", "e4-g4", "e4>f4 f4>g4"),
+        ("ww..b...", "e4-c4", "e4>c4"),
+    ],
+)
+def test_kalamala_groups_move_as_a_whole(row: str, move: str, expected: str) -> None:
+    game = parse_game("kalamala")
+    empty = "/".join(["." * 8] * 4)
+    state = game.parse_state(f"{empty}/{row}/{'/'.join(['.' * 8] * 3)}:00:w")
+    (phase,) = transfers(game, state, move)
+    names = [*SQUARES, "", "", "off", "off"]
+    said = " ".join(f"{names[origin or 0]}>{names[target or 0]}" for origin, target, _ in phase)
+    assert said == expected
+
+
+def test_kalamala_placement_comes_from_the_unplaced_stones() -> None:
+    game = parse_game("kalamala")
+    start = game.initial_state()
+    cells = scene(game).cells
+    ((one,),) = transfers(game, start, "h8")
+    assert one == (64, 63, "w")
+    assert [cells[64].name, cells[63].name] == ["White, unplaced", "h8"]
+    assert re.fullmatch("White, .*", cells[66].name)
+    assert tallies(game, start) == (8, 8)
+    assert game.to_move(start) is Side.FIRST
