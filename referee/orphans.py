@@ -2,9 +2,9 @@
 
 A bot's child that called setsid() is in no group of ours any more, and would be adopted by the system
 when its parent ends.  On Linux a process can ask to adopt such orphans itself (PR_SET_CHILD_SUBREAPER),
-and can then find and end them.  For a process that has no other children than bots (a worker, `kalarena
-play`), or for one whose other children are in its own session (a runner, which finds the bots of a worker
-that was killed).
+and can then find and end them: a worker after a game, a runner when a worker was killed.  What this process
+started itself for other ends (workers, multiprocessing's resource tracker) is in its own session, and spared;
+a bot begins a session of its own, and no process can go back to another one.
 """
 
 import ctypes
@@ -26,16 +26,15 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def sweep_orphans(*, of_others: bool = False) -> int:
-    """Kill and reap all children of this process until there are none; return how many there were.
+def sweep_orphans() -> int:
+    """Kill and reap all children of this process that are in other sessions, until there are none.
 
-    ``of_others`` spares those of this process's own session: workers, which it started itself.  Bots, and
-    what they leave behind, have sessions of their own.
+    Returns how many there were.
     """
     swept = 0
     until = time.monotonic() + SWEEP_LIMIT_S
     own = os.getsid(0)
-    while children := [pid for pid in _children() if not of_others or _session(pid) not in (own, None)]:
+    while children := [pid for pid in _children() if _session(pid) not in (own, None)]:
         for pid in children:
             try:
                 os.kill(pid, signal.SIGKILL)

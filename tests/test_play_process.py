@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import KALARENA, kalarena, one_object, write_tournament
+from tests.builders import KALARENA, invoke, kalarena, one_object, write_tournament
 from tests.test_faults import living_processes_with
 
 LIMIT_S = 60
@@ -138,3 +138,11 @@ def pids_with(text: str, *but: str) -> list[int]:
         if text in line and not any(other in line for other in but):
             found.append(int(folder.name))
     return found
+
+
+def test_what_we_started_for_other_ends_is_spared() -> None:
+    """A game in this process does not end multiprocessing's resource tracker, for example."""
+    with subprocess.Popen(["sleep", "60"]) as ours:
+        assert invoke("play", "first_legal", "first_legal", "--game", "kalah(2,1)").exit_code == 0
+        assert ours.poll() is None
+        ours.kill()
