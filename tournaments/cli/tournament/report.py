@@ -1,0 +1,90 @@
+"""`kalarena tournament report`."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from tournaments.cli.main import Fault, Usage
+from tournaments.cli.tournament.results import open_results
+from tournaments.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
+from tournaments.report.game_pages import ReportError
+from tournaments.report.site import Built, build_site
+from tournaments.store import StoreError
+from tournaments.summary import Summary
+
+REPORT = "report"
+"""The folder in a tournament's directory."""
+MEGABYTE = 1_000_000
+TOLD_EVERY = 20
+"""Pages from one message of progress to the next."""
+TERMINATED = 143
+"""Exit status after SIGTERM, as shells have it: 128 + 15."""
+
+
+@click.command("report")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where the report goes.  [default: report in DIR]",
+)
+@click.option("--anonymous", is_flag=True, help="Pseudonyms for bots, and nothing that is private to them.")
+@click.option(
+    "--key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help=f"Where the pseudonyms are kept.  [default: {KEY_FILE} in DIR]",
+)
+def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None) -> None:
+    """Make a report of DIR: pages for a browser, with tables, charts and a replay of every game.
+
+    It needs no network and no server.  A report that is there already is replaced.
+    """
+    if key is not None and not anonymous:
+        raise Usage("--key says where pseudonyms are kept: it needs --anonymous")
+    place = out or directory / REPORT
+    with open_results(directory) as (store, summary), _ending_cleanly():
+        try:
+            names = _pseudonyms(summary, key or directory / KEY_FILE, place) if anonymous else None
+            built = build_site(store.path, summary, place, names, _progress)
+        except PseudonymError as error:
+            raise Usage(str(error)) from error
+        except (ReportError, StoreError) as error:
+            raise Fault(str(error)) from error
+        finally:
+            _progress(0, 0)
+    click.echo(_said(built))
+
+
+def _pseudonyms(summary: Summary, key: Path, place: Path) -> dict[str, str]:
+    if key.resolve().is_relative_to(place.resolve()):
+        raise Usage(f"{key} would be a part of the report, and tell who is who: choose another --key")
+    return pseudonyms_for(key, summary.bots)
+
+
+def _said(built: Built) -> str:
+    size = built.bytes / MEGABYTE
+    largest = built.largest / MEGABYTE
+    return f"{built.page}\n{built.files} files, {size:.1f} MB; the largest page has {largest:.2f} MB"
+
+
+def _progress(done: int, games: int) -> None:
+    """Say on a terminal how far it is; nothing with 0 of 0."""
+    if sys.stderr.isatty() and (done % TOLD_EVERY == 0 or done == games):
+        text = f"game {done} of {games}" if games else ""
+        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _ending_cleanly() -> Iterator[None]:
+    """SIGTERM ends us like an error does, so that nothing is left behind."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

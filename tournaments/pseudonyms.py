@@ -1,0 +1,153 @@
+"""Pseudonyms: which neutral name stands for which bot in what is handed out.
+
+They are drawn once and kept in a file of the lecturer's, so that the next report uses the same ones.
+"""
+
+import contextlib
+import csv
+import fcntl
+import io
+import os
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+KEY_FILE = "pseudonyms.csv"
+"""In the tournament's directory."""
+HEAD = ["pseudonym", "name"]
+PRIVATE = 0o600
+"""The file says who is who: nobody but its owner reads it."""
+
+COLOURS = (
+    *("Amber", "Azure", "Bronze", "Copper", "Coral", "Crimson", "Ebony", "Golden", "Indigo", "Ivory"),
+    *("Jade", "Lilac", "Maroon", "Ochre", "Olive", "Pearl", "Russet", "Scarlet", "Silver", "Teal"),
+)
+BIRDS = (
+    *("Avocet", "Bittern", "Bunting", "Condor", "Crane", "Curlew", "Dunlin", "Egret", "Falcon", "Finch"),
+    *("Gannet", "Godwit", "Grebe", "Heron", "Hoopoe", "Ibis", "Jackdaw", "Kestrel", "Kingfisher", "Lapwing"),
+    *("Linnet", "Magpie", "Merlin", "Nuthatch", "Oriole", "Osprey", "Petrel", "Pipit", "Plover", "Puffin"),
+    *(
+        "Redstart",
+        "Sandpiper",
+        "Shrike",
+        "Siskin",
+        "Skylark",
+        "Stork",
+        "Swallow",
+        "Tern",
+        "Thrush",
+        "Wagtail",
+    ),
+)
+"""Two words make a pseudonym: 800 of them, far more than a course has bots."""
+
+
+class PseudonymError(Exception):
+    """The key file cannot be used; the message says why."""
+
+
+def pseudonyms_for(path: Path, names: Sequence[str], chance: random.Random | None = None) -> dict[str, str]:
+    """Name -> pseudonym for all of these names, and for those that the file knows beside them.
+
+    The order is that of the file, and says nothing of the names: new pseudonyms are drawn in random order.
+    What the file holds is never changed; what it lacks is drawn and added to it, and a file that is not
+    there is made.  ``chance`` is the system's own source unless a test says otherwise.
+
+    Raises PseudonymError.
+    """
+    known = _read(path) if path.exists() else {}
+    if all(name in known for name in names) and known:
+        return known
+    with _locked(path) as descriptor:
+        known = _read(path)  # another report may have been quicker
+        drawn = draw([name for name in names if name not in known], known, chance or random.SystemRandom())
+        _append(descriptor, path, drawn)
+    return known | drawn
+
+
+def draw(names: Sequence[str], known: Mapping[str, str], chance: random.Random) -> dict[str, str]:
+    """New pseudonyms, each used once, none of which has a word of a bot's name in it."""
+    taken = set(known.values())
+    words = [name.casefold() for name in (*names, *known)]
+    colours, birds = (
+        [word for word in choice if not any(name and name in word.casefold() for name in words)]
+        for choice in (COLOURS, BIRDS)
+    )
+    free = [f"{colour} {bird}" for colour in colours for bird in birds]
+    free = [name for name in free if name not in taken and not any(word == name.casefold() for word in words)]
+    number = 1
+    while len(free) < len(names):  # more bots than words: numbers tell nothing either
+        free += [name for name in (f"Bird {number}",) if name not in taken and name.casefold() not in words]
+        number += 1
+    shuffled = list(names)
+    chance.shuffle(shuffled)
+    return dict(zip(shuffled, chance.sample(free, len(names)), strict=True))
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:  # a spreadsheet may put a mark first
+            rows = [row for row in csv.reader(file, strict=True) if row]
+    except (OSError, ValueError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise PseudonymError(f"{path}: the pseudonyms cannot be read: {why}") from error
+    if not rows:
+        return {}
+    if rows[0] != HEAD:
+        raise PseudonymError(f"{path}: this is no list of pseudonyms: its first line is not {','.join(HEAD)}")
+    known: dict[str, str] = {}
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(HEAD) or not all(row):
+            raise PseudonymError(f"{path}: row {number} is not a pseudonym and a name")
+        pseudonym, name = row[0], _bare(row[1])
+        if name in known or pseudonym in known.values():
+            raise PseudonymError(f"{path}: row {number}: {pseudonym!r} or its name is there twice")
+        known[name] = pseudonym
+    return known
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """The file, made if need be, and ours alone."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
+    except OSError as error:
+        raise PseudonymError(f"{path}: the pseudonyms cannot be kept here: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _append(descriptor: int, path: Path, drawn: Mapping[str, str]) -> None:
+    """All of the rows, or none."""
+    size = os.fstat(descriptor).st_size
+    out = io.StringIO()
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":  # somebody's editor left the last line open
+        out.write("\n")
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)  # a name may hold a line end
+    if not size:
+        writer.writerow(HEAD)
+    writer.writerows([pseudonym, _inert(name)] for name, pseudonym in drawn.items())
+    text = out.getvalue().encode("utf-8")
+    try:
+        written = 0
+        while written < len(text):
+            written += os.write(descriptor, text[written:])
+        os.fsync(descriptor)
+    except OSError as error:
+        os.ftruncate(descriptor, size)
+        raise PseudonymError(f"{path}: the pseudonyms cannot be kept here: {error.strerror}") from error
+
+
+FORMULA = ("=", "+", "-", "@", "'")
+
+
+def _inert(name: str) -> str:
+    """A name that no spreadsheet takes for a formula; ``_bare`` is the way back."""
+    return "'" + name if name.startswith(FORMULA) else name
+
+
+def _bare(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") else cell

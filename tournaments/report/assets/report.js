@@ -1,0 +1,45 @@
+"use strict";
+// The list of games: show those that all filters agree on.
+const form = document.getElementById("filter");
+if (form) {
+  const rows = [...document.querySelectorAll("#games tbody tr")].map((row) => ({
+    row,
+    bots: row.dataset.b.split(" "),
+    result: row.dataset.r,
+    aside: row.classList.contains("aside"),
+    end: row.lastElementChild.textContent.trim(),
+    fault: row.lastElementChild.classList.contains("fault"),
+  }));
+  const show = () => {
+    const { bot, result, end } = form.elements;
+    let shown = 0;
+    for (const one of rows) {
+      const fits =
+        (!bot.value || one.bots.includes(bot.value)) &&
+        (!result.value || (result.value === "a" ? one.aside : one.result === result.value)) &&
+        (!end.value || (end.value === "*" ? one.fault : one.end === end.value));
+      one.row.hidden = !fits;
+      shown += fits;
+    }
+    form.querySelector("output").textContent =
+      shown === rows.length ? `${shown} games` : `${shown} of ${rows.length} games`;
+  };
+  form.addEventListener("input", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
+  show(); // a browser may have kept what was chosen before
+}
+
+// The cross table: mark the head of the column that is pointed at; rows are marked by the style sheet.
+const cross = document.querySelector(".cross");
+if (cross) {
+  const heads = cross.tHead.rows[0].cells;
+  let marked = null;
+  cross.addEventListener("pointerover", (event) => {
+    const cell = event.target.closest("tbody td");
+    marked?.classList.remove("column");
+    marked = cell ? heads[cell.cellIndex] : null;
+    marked?.classList.add("column");
+  });
+  cross.addEventListener("pointerleave", () => marked?.classList.remove("column"));
+}

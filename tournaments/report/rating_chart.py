@@ -1,0 +1,74 @@
+"""Ratings with their intervals.  Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tournaments.report.svg import (
+    Scale,
+    drawing,
+    element,
+    label,
+    line,
+    named,
+    numeral,
+    room_for,
+    scale_for,
+    short,
+)
+from tournaments.standing import Estimate
+
+WIDTH = 680
+ROW = 24
+RIGHT = 150
+"""For the numbers."""
+TOP, BOTTOM = 8, 44
+DOT, CAP = 4.5, 4
+
+
+class Rated(NamedTuple):
+    """One row."""
+
+    name: str
+    estimate: Estimate
+    href: str | None = None
+
+
+def rating_chart(rows: Sequence[Rated], zero: str = "") -> str:
+    """A row for each bot, in this order: its rating, and a bar from end to end of its 95 % interval.
+
+    ``zero`` says what ratings are told from.  Empty without rows.
+    """
+    if not rows:
+        return ""
+    left = room_for(row.name for row in rows)
+    bottom = TOP + ROW * len(rows)
+    across = scale_for([value for row in rows for value in row.estimate], left, WIDTH - RIGHT)
+    parts = []
+    for tick in across.ticks():
+        parts.append(line(across(tick), TOP, across(tick), bottom, "zero" if tick == 0 else "grid"))
+        parts.append(label(numeral(round(tick)), across(tick), bottom + 12, "tick", "middle"))
+    parts.append(label(f"Elo{zero}", (left + WIDTH - RIGHT) / 2, bottom + 32, "axis", "middle"))
+    for number, row in enumerate(rows):
+        parts.append(named(said(row), "".join(_row(row, TOP + ROW * (number + 0.5), left, across)), row.href))
+    return drawing(WIDTH, bottom + BOTTOM, "Ratings with 95 % intervals", parts)
+
+
+def interval(estimate: Estimate) -> str:
+    """Both ends of an interval."""
+    return f"{numeral(round(estimate.low))} to {numeral(round(estimate.high))}"
+
+
+def said(row: Rated) -> str:
+    """A row in words."""
+    return f"{row.name}: {numeral(round(row.estimate.value))} Elo, 95 % interval {interval(row.estimate)}"
+
+
+def _row(row: Rated, y: float, left: float, across: Scale) -> Iterator[str]:
+    value, low, high = row.estimate
+    yield label(short(row.name), left - 12, y, "name", "end")
+    yield line(across(low), y, across(high), y, "bar")
+    for end in (low, high):
+        yield line(across(end), y - CAP, across(end), y + CAP, "bar")
+    yield element("circle", cx=across(value), cy=y, r=DOT, class_="dot")
+    yield label(numeral(round(value)), WIDTH - RIGHT + 48, y, "number", "end")
+    yield label(interval(row.estimate), WIDTH, y, "number soft", "end")

@@ -1,0 +1,294 @@
+"""What there is to show of a game, move by move, from its record alone.  Pure.
+
+``replay_data`` gathers it, tournaments/report/replay_page.py writes it down for a browser.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from referee.games.catalog import AnyGame, parse_game
+from referee.games.opening import parse_opening
+from referee.games.picture_parts import captions
+from referee.games.pictures import svg_picture
+from referee.games.scenes import contents, scene, tallies, transfers
+from referee.results import GameRecord, WireLine
+from referee.sentences import visible
+
+if TYPE_CHECKING:
+    from referee.games.scene_parts import Scene
+
+SHORT_NAME = 3
+"""A bot's name of at most so many characters is replaced only where it is a word of its own: the letter ``a``
+is in nearly every line.  A longer name is replaced inside of words, too."""
+NOWHERE = -1
+"""Stands for a transfer's missing origin or target: a number takes less room than ``null``."""
+
+
+def replay_data(
+    record: GameRecord, *, public: bool = False, rename: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """A game as a page shows it: plain values for JSON, all texts on one line and printable.
+
+    ``public`` leaves out what ``gamefiles.public_view`` does: standard error, the note, our host, paths,
+    commands and facts.  ``rename`` replaces bots' names, wherever they are said.
+
+    Never fails because of what the moves are: what cannot be replayed is missing, and ``remark`` says why.
+    The keys are: ``key``, ``game``, ``players`` (two names), ``winner``, ``reason``, ``fault``, ``sentence``
+    (the verdict), ``note``, ``remark``, ``started_at``, ``control``; ``about`` (pairs of a label and a text);
+    ``board`` (see ``_Board.to_json``; None if there is nothing to be shown), ``final_picture`` (SVG);
+    ``start`` and ``plies`` (see ``_plies``); ``wire`` (lists of microseconds, player, ``to`` or ``from``,
+    text), ``events`` (lists of microseconds, player or None, name, text), ``stderr`` (two lists of lines).
+    """
+    say = _sayer(rename or {})
+    names = [say(player.name) for player in record.players]
+    board = _Board(record)
+    result = record.result
+    private = {} if public else _private(record, say)
+    return {
+        "key": say(record.key),
+        "game": say(record.game),
+        "players": names,
+        "winner": result.winner,
+        "reason": result.reason.value,
+        "fault": None if result.fault is None else say(result.fault),
+        "sentence": say(result.detail),
+        "note": "",
+        "remark": say(board.remark),
+        "started_at": say(record.started_at),
+        "control": str(record.control),
+        "about": _about(record, say),
+        "board": board.to_json(),
+        "final_picture": board.final_picture(),
+        "start": {"wire": _wire_marks(record)[0], **board.at(0)},
+        "plies": list(_plies(record, board, say)),
+        "wire": [[line.at_us, line.player, line.direction, say(line.line)] for line in record.wire],
+        "events": [],
+        "stderr": [],
+        **private,
+    }
+
+
+def _private(record: GameRecord, say: Callable[[str], str]) -> dict[str, Any]:
+    """What only the lecturer may see."""
+    about = _about(record, say)
+    about.append(["Host", say(record.host)])
+    for player in record.players:
+        about.append([f"Command of {say(player.name)}", say(" ".join(player.command))])
+        about.append([f"Directory of {say(player.name)}", say(player.cwd)])
+    return {
+        "note": say(record.result.note),
+        "about": about,
+        "events": [[fact.at_us, fact.player, say(fact.name), say(fact.text)] for fact in record.facts],
+        "stderr": [
+            [say(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
+            for text in record.stderr
+        ],
+    }
+
+
+def _about(record: GameRecord, say: Callable[[str], str]) -> list[list[str]]:
+    limits = ", ".join(f"{name} {value}" for name, value in asdict(record.limits).items())
+    versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    about = [
+        ["Game", record.game],
+        ["Key", record.key],
+        ["Opening", record.opening or "the game's own start"],
+        ["Started", record.started_at],
+        ["Lasted", time_text(record.duration_us)],
+        ["Time control", str(record.control)],
+        ["Clock that ran", record.clock],
+        ["Sandbox", record.sandbox or "not recorded"],
+        ["Limits of each bot", limits],
+        ["Versions", versions],
+    ]
+    for index, player in enumerate(record.players):
+        status = record.exit_status[index]
+        cpu_us = record.cpu_us[index]
+        texts = ["never started" if status is None else f"exit status {status}"]
+        texts += [] if cpu_us is None else [f"{time_text(cpu_us)} of CPU time in all"]
+        texts += [f"files {player.digest[:12]}"] if player.digest else []
+        about.append([player.name, ", ".join(texts)])
+    return [[say(label), say(text)] for label, text in about]
+
+
+def time_text(time_us: int | None) -> str:
+    """A time with three digits or so; empty for None."""
+    if not time_us:
+        return "" if time_us is None else "0 ms"
+    if time_us >= 1_000_000:
+        return f"{time_us / 1e6:.2f} s"
+    return f"{time_us / 1000:.1f} ms" if time_us >= 10_000 else f"{time_us / 1000:.2f} ms"
+
+
+def _sayer(rename: Mapping[str, str]) -> Callable[[str], str]:
+    """A function that makes a text printable, on one line, with names replaced."""
+    names = {visible(name): visible(other) for name, other in rename.items() if name}
+    if not names:
+        return visible
+    found = "|".join(
+        rf"(?<!\w){re.escape(name)}(?!\w)" if len(name) <= SHORT_NAME else re.escape(name)
+        for name in sorted(names, key=len, reverse=True)  # of two names that begin alike, the longer one
+    )
+    pattern = re.compile(found)
+    return lambda text: pattern.sub(lambda match: names[match[0]], visible(text))
+
+
+# The board.
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """A position, and how it came about."""
+
+    state: Any
+    move: Any
+    phases: list[list[list[Any]]]
+    contents: list[Any]
+
+
+class _Board:
+    """The positions of a game as far as they can be replayed."""
+
+    def __init__(self, record: GameRecord) -> None:
+        self.remark = ""
+        """Why not all could be replayed; empty if it could."""
+        self._game: AnyGame | None = None
+        self._scene: Scene | None = None
+        self._played: list[_Played] = []
+        # A record that somebody altered, or that an older version wrote, can hold anything: whatever is wrong
+        # with it, the rest of the page is still of use.
+        try:
+            self._game = game = parse_game(record.game)
+            self._scene = scene(game)
+            steps = parse_opening(game, record.opening)
+            state = steps[-1].state if steps else game.initial_state()
+            self._played.append(_Played(state, None, [], contents(game, state)))
+        except Exception as error:
+            self.remark = f"The board cannot be shown: {error}"
+            self._scene = None
+            return
+        for number, move in enumerate(record.moves, 1):
+            try:
+                if move.player != game.to_move(state):
+                    raise ValueError("it is not this player's turn")
+                self._played.append(self._play(game, state, move.move))
+            except Exception as error:
+                self.remark = f"The board cannot be shown from move {number} on: {error}"
+                return
+            state = self._played[-1].state
+
+    @staticmethod
+    def _play(game: AnyGame, state: Any, text: str) -> _Played:
+        move = game.parse_move(state, text)
+        after = game.apply(state, move)
+        phases = [
+            [[_index(one.origin), _index(one.target), one.what] for one in phase]
+            for phase in transfers(game, state, move)
+        ]
+        return _Played(after, move, phases, contents(game, after))
+
+    def to_json(self) -> dict[str, Any] | None:
+        """The scene, and as ``contents`` what lies in each cell at the start."""
+        stage = self._scene
+        if stage is None:
+            return None
+        return {
+            **{name: getattr(stage, name) for name in ("width", "height", "svg", "tally", "number_size")},
+            "shapes": [[*shape[:-1], [list(spot) for spot in shape.spots]] for shape in stage.shapes],
+            "cells": [list(cell) for cell in stage.cells],
+            "pieces": {code: list(piece) for code, piece in stage.pieces.items()},
+            "seats": list(stage.seats),
+            "contents": self._played[0].contents,
+        }
+
+    def at(self, ply: int) -> dict[str, Any]:
+        """``changes``: index and content of each cell that is otherwise than before, one after the other;
+        ``phases`` of transfers as [origin, target, what]; ``seats``: for each player [seat, note, leads];
+        ``tallies``.  Nothing of a ply that could not be replayed.
+        """
+        if self._game is None or not 0 <= ply < len(self._played):
+            return {}
+        played = self._played[ply]
+        changes = []
+        if ply:
+            before = self._played[ply - 1].contents
+            for cell, content in enumerate(played.contents):
+                if content != before[cell]:
+                    changes += [cell, content]
+        seats = [
+            [caption.seat, caption.note, int(caption.leads)] for caption in captions(self._game, played.state)
+        ]
+        return {
+            "changes": changes,
+            "phases": played.phases,
+            "seats": seats,
+            "tallies": list(tallies(self._game, played.state)),
+        }
+
+    def final_picture(self) -> str:
+        """The last position that could be replayed, as an SVG element; empty if there is none."""
+        if self._game is None or not self._played:
+            return ""
+        last = (self._played[-2].state, self._played[-1].move) if len(self._played) > 1 else None
+        return svg_picture(self._game, self._played[-1].state, last=last)
+
+
+def _index(cell: int | None) -> int:
+    return NOWHERE if cell is None else cell
+
+
+# The plies.
+
+
+def _plies(record: GameRecord, board: _Board, say: Callable[[str], str]) -> Iterator[dict[str, Any]]:
+    """One for each move: ``player``, ``move``, ``charged_us``, ``wall_us``, ``cpu_us`` (or None), ``wire``
+    (how many wire lines there were until it was told), and what the board says of it.
+
+    A game that ended by a fault has one more, with ``fault``; its ``move`` is what the loser sent, if it did.
+    """
+    marks = _wire_marks(record)
+    result = record.result
+    for number, move in enumerate(record.moves, 1):
+        times = {"charged_us": move.charged_us, "wall_us": move.wall_us, "cpu_us": move.cpu_us}
+        ply = {"player": move.player, "move": say(move.move), **times, "wire": marks[number]}
+        yield {**ply, **board.at(number)}
+    if result.fault is None or result.winner is None:
+        return
+    loser = 1 - result.winner
+    last = board.at(len(record.moves))
+    ending: dict[str, Any] = {}
+    if last:
+        notes = ["lost" if player == loser else "won" for player in (0, 1)]
+        seats = [[seat[0], note, int(note == "won")] for seat, note in zip(last["seats"], notes, strict=True)]
+        ending = {"changes": [], "phases": [], "seats": seats, "tallies": last["tallies"]}
+    heard = [line.line for line in record.wire if line.player == loser and line.direction == "from"]
+    sent = heard[sum(move.player == loser for move in record.moves) :]
+    ply = {"player": loser, "move": say(sent[0]) if sent else "", "charged_us": None, "wall_us": None}
+    yield {**ply, "cpu_us": None, "wire": len(record.wire), "fault": say(result.fault), **ending}
+
+
+def _wire_marks(record: GameRecord) -> list[int]:
+    """For the start and each move: how many wire lines there were until the bots had been told of it.
+
+    A bot's lines become its moves in their order, early ones too (``referee.match``).
+    """
+    wire = record.wire
+    lines = [
+        iter([at for at, line in enumerate(wire) if line.player == player and line.direction == "from"])
+        for player in (0, 1)
+    ]
+    marks = [_past_sends(wire, 0)]
+    for move in record.moves:
+        heard = next(lines[move.player], -1) if move.player in (0, 1) else -1
+        marks.append(_past_sends(wire, max(marks[-1], heard + 1)))
+    if record.result.fault is None:
+        marks[-1] = len(wire)
+    return marks
+
+
+def _past_sends(wire: list[WireLine], at: int) -> int:
+    while at < len(wire) and wire[at].direction == "to":
+        at += 1
+    return at

@@ -1,0 +1,239 @@
+"""What the pages of a report show, computed from a summary.  Pure.
+
+Nothing here is in the order of the tournament's file, which a report without names must not tell.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from tournaments.game_summary import GameSummary
+from tournaments.journal import Action, Entry
+from tournaments.report.addresses import Addresses
+from tournaments.report.disguise import Disguise
+from tournaments.report.race_chart import Race
+from tournaments.report.times import BotTimes, GameTimes
+from tournaments.standing import Standing
+from tournaments.standings import Tally
+from tournaments.summary import Summary
+
+HEAT_STEPS = 8
+"""The cross table's colours are numbered from 0, no points, to this, all of them."""
+EXAMPLES = 3
+"""So many games of each kind of fault are on the first page; the bot's own page has all."""
+MANY_KINDS = 12
+"""With more kinds of faults than this it is one of each."""
+
+
+class FaultKind(NamedTuple):
+    """One bot's losses by one fault."""
+
+    bot: str
+    fault: str
+    games: list[GameSummary]
+
+
+class Share(NamedTuple):
+    """Points out of games."""
+
+    points: float
+    games: int
+
+    @property
+    def percent(self) -> float | None:
+        """Points of 100 games; None without a game."""
+        return 100 * self.points / self.games if self.games else None
+
+
+class Swaps(NamedTuple):
+    """What became of the pie rule's swap: points of the bot that could swap."""
+
+    used: Share
+    """In games in which it did."""
+    unused: Share
+    """In the others."""
+
+
+class Meeting(NamedTuple):
+    """A bot's games against one opponent."""
+
+    other: str
+    points: float
+    wins: int
+    draws: int
+    losses: int
+    games: list[GameSummary]
+    """Those that count, by their keys."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A tournament as it is shown."""
+
+    summary: Summary
+    """With the names that are shown."""
+    disguise: Disguise = field(default_factory=Disguise)
+    """Only for keys: names are replaced already."""
+    times: Mapping[str, GameTimes] = field(default_factory=dict)
+    """Key of a game -> its times."""
+
+    @cached_property
+    def addresses(self) -> Addresses:
+        """Where everything is."""
+        keys = {game.key: self.disguise.key(game.key) for game in self.summary.kept}
+        return Addresses.of(sorted(self.summary.bots), keys)
+
+    @property
+    def table(self) -> list[Standing]:
+        """The standings."""
+        return self.summary.table
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Bot -> number of its line in the table, from 1; unlike ranks, these are not shared."""
+        return {line.name: place for place, line in enumerate(self.table, 1)}
+
+    @cached_property
+    def kept(self) -> list[GameSummary]:
+        """Every game that was played, by the keys that are shown."""
+        return sorted(self.summary.kept, key=lambda game: (game.round, self.disguise.key(game.key)))
+
+    @cached_property
+    def games(self) -> list[GameSummary]:
+        """Those that count."""
+        counted = {game.key for game in self.summary.games}
+        return [game for game in self.kept if game.key in counted]
+
+    @cached_property
+    def aside(self) -> list[tuple[GameSummary, Entry | None]]:
+        """Those that do not, and why."""
+        counted = {game.key for game in self.games}
+        why = self.summary.rulings.set_aside
+        return [(game, why.get(game.key)) for game in self.kept if game.key not in counted]
+
+    @cached_property
+    def rulings(self) -> dict[str, list[Entry]]:
+        """Key of a game -> what was ruled of it."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self.summary.journal:
+            if entry.action in (Action.VOID, Action.REPLAY):
+                found.setdefault(entry.subject, []).append(entry)
+        for game, why in self.aside:
+            if why is not None and why.action is Action.WITHDRAW:
+                found.setdefault(game.key, []).append(why)
+        return found
+
+    @cached_property
+    def _of_bot(self) -> dict[str, list[GameSummary]]:
+        found: dict[str, list[GameSummary]] = {name: [] for name in self.places}
+        for game in self.kept:
+            found[game.first].append(game)
+            found[game.second].append(game)
+        return found
+
+    def games_of(self, name: str) -> list[GameSummary]:
+        """Every game of a bot, also those that do not count."""
+        return self._of_bot[name]
+
+    @cached_property
+    def _counted_keys(self) -> set[str]:
+        return {game.key for game in self.games}
+
+    def counts(self, game: GameSummary) -> bool:
+        """Whether a game counts."""
+        return game.key in self._counted_keys
+
+    def meetings(self, line: Standing) -> list[Meeting]:
+        """A bot against all others that it has games with, in the order of the table."""
+        games: dict[str, list[GameSummary]] = {}
+        for game in self.games_of(line.name):
+            games.setdefault(game.second if game.first == line.name else game.first, []).append(game)
+        found = []
+        for name in self.places:
+            if name in games:
+                versus = line.versus[name]
+                counted = [game for game in games[name] if self.counts(game)]
+                found.append(Meeting(name, versus.points, versus.wins, versus.draws, versus.losses, counted))
+        return found
+
+    @cached_property
+    def faults(self) -> list[FaultKind]:
+        """Losses by a fault that count: by bot in the order of the table, the most frequent kind first."""
+        found: dict[tuple[str, str], list[GameSummary]] = {}
+        for game in self.games:
+            loser = game.loser
+            if game.fault is not None and loser is not None:
+                found.setdefault((loser, game.fault), []).append(game)
+        kinds = [FaultKind(bot, fault, games) for (bot, fault), games in found.items()]
+        return sorted(kinds, key=lambda kind: (self.places[kind.bot], -len(kind.games), kind.fault))
+
+    @property
+    def examples(self) -> int:
+        """How many games of each kind are shown."""
+        return EXAMPLES if len(self.faults) <= MANY_KINDS else 1
+
+    @cached_property
+    def race(self) -> Race:
+        """Points round by round, without those of byes, which belong to no game."""
+        rounds = sorted({game.round for game in self.games})
+        by_round: dict[int, list[GameSummary]] = {number: [] for number in rounds}
+        for game in self.games:
+            by_round[game.round].append(game)
+        tally = Tally(list(self.places))
+        points: dict[str, list[float]] = {name: [] for name in self.places}
+        for number in rounds:
+            for game in by_round[number]:
+                tally.add(game)
+            for line in tally.table("points"):
+                points[line.name].append(line.points)
+        return Race(rounds, points)
+
+    @cached_property
+    def first_mover(self) -> Share:
+        """Points of whoever moved first."""
+        return Share(sum(game.points[0] for game in self.games), len(self.games))
+
+    @cached_property
+    def swaps(self) -> Swaps | None:
+        """Of all bots together; None if nobody ever swapped, as in games without such a rule."""
+        return self._swaps(self.games) if any(game.swapped is not None for game in self.games) else None
+
+    def swaps_of(self, name: str) -> Swaps | None:
+        """Of one bot."""
+        if self.swaps is None:
+            return None
+        return self._swaps([game for game in self.games if (game.first, game.second)[self._swapper] == name])
+
+    @cached_property
+    def _swapper(self) -> int:
+        """Which of the two may swap: the same one in every game."""
+        return next(game.swapped for game in self.games if game.swapped is not None)
+
+    def _swaps(self, games: Iterable[GameSummary]) -> Swaps:
+        used, unused = Share(0, 0), Share(0, 0)
+        for game in games:
+            points = game.points[self._swapper]
+            if game.swapped is None:
+                unused = Share(unused.points + points, unused.games + 1)
+            else:
+                used = Share(used.points + points, used.games + 1)
+        return Swaps(used, unused)
+
+    def times_of(self, name: str) -> BotTimes:
+        """What a bot's moves took, in games that count."""
+        return BotTimes.of(
+            (int(game.second == name), self.times[game.key])
+            for game in self.games_of(name)
+            if self.counts(game) and game.key in self.times
+        )
+
+    @cached_property
+    def move_limit_us(self) -> int | None:
+        """The limit of a move."""
+        return next((times.move_limit_us for times in self.times.values()), None)
+
+
+def heat(points: float, games: int) -> int:
+    """The number of a cell's colour."""
+    return round(HEAT_STEPS * points / games)
