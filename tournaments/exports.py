@@ -1,0 +1,234 @@
+"""All games, or all moves, of a tournament as rows, for spreadsheets and for one's own statistics.
+
+Games are read from the store one at a time, and written as they come: nothing here grows with their number.
+"""
+
+import contextlib
+import csv
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from referee.games.catalog import AnyGame, parse_game
+from referee.games.opening import parse_opening
+from referee.results import GameRecord
+from tournaments.game_summary import GameSummary
+from tournaments.rulings import Rulings, pairing_key
+from tournaments.tables import inert
+
+Cell = str | int | float | bool | None
+Row = dict[str, Cell]
+
+
+class ExportError(Exception):
+    """The file could not be written; the message says where and why."""
+
+
+def games_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iterator[Row]:
+    """A row for every game that was ever played, in the order of the keys; whatever ``record_of`` raises.
+
+    The columns of games.csv come first.
+    """
+    counted = {game.key for game in rulings.counted}
+    for game in rulings.games:
+        record = record_of(game.key)
+        yield _game(game) | {
+            "counts": game.key in counted,
+            "why_not": "" if game.key in counted else why_not(rulings, game.key),
+            "started_at": record.started_at,
+            "duration_ms": _ms(record.duration_us),
+            "clock": record.clock,
+            **_pair("exit_status", record.exit_status),
+            **_pair("cpu_ms", _times(record.cpu_us)),
+            **_pair("off_turn_cpu_ms", _times(record.off_turn_cpu_us)),
+            "final_position": record.final_state,
+        }
+
+
+def _game(game: GameSummary) -> Row:
+    """The columns of games.csv."""
+    names = (game.first, game.second)
+    means = [
+        round(us / count / 1000, 3) if count else None
+        for us, count in zip(game.charged_us, game.moves, strict=True)
+    ]
+    return {
+        "key": game.key,
+        "round": game.round,
+        "first": game.first,
+        "second": game.second,
+        "winner": None if game.winner is None else names[game.winner],
+        "reason": game.reason.value,
+        "fault": game.fault,
+        **_pair("score", game.score or (None, None)),
+        **_pair("moves", game.moves),
+        **_pair("mean_move_ms", (means[0], means[1])),
+        "sandbox": game.sandbox,
+        "detail": game.detail,
+        "pair": game.pair,
+        "opening": game.opening,
+        "swapped": None if game.swapped is None else names[game.swapped],
+        "fingerprint": game.fingerprint,
+    }
+
+
+def why_not(rulings: Rulings, key: str) -> str:
+    """Why a game counts for nobody."""
+    entry = rulings.set_aside.get(key)
+    return f"the game is played as {rulings.job_key(pairing_key(key))}" if entry is None else str(entry)
+
+
+def moves_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iterator[Row]:
+    """A row for every move of every game that was ever played; whatever ``record_of`` raises."""
+    counted = {game.key for game in rulings.counted}
+    for game in rulings.games:
+        about: Row = {"key": game.key, "round": game.round, "counts": game.key in counted}
+        for row in move_rows(record_of(game.key)):
+            yield about | row
+
+
+def move_rows(record: GameRecord) -> Iterator[Row]:
+    """A row for every move of a game."""
+    heard = [
+        iter([line.at_us for line in record.wire if line.player == player and line.direction == "from"])
+        for player in (0, 1)
+    ]
+    positions = Positions(record)
+    for ply, move in enumerate(record.moves, 1):
+        position, choices = positions.after(move.move)
+        yield {
+            "ply": ply,
+            "player": move.player + 1,
+            "bot": record.players[move.player].name,
+            "move": move.move,
+            "wall_ms": _ms(move.wall_us),
+            "charged_ms": _ms(move.charged_us),
+            "cpu_ms": _ms(move.cpu_us),
+            "wait_ms": _ms(move.wait_us),
+            "referee_wait_ms": _ms(move.referee_wait_us),
+            "at_ms": _ms(next(heard[move.player], None)),  # a bot's lines become its moves in their order
+            "legal_moves": choices,
+            "position": position,
+        }
+
+
+class Positions:
+    """The positions of a game as its moves are played.
+
+    A record that somebody altered, or that another version wrote, can hold moves that the rules do not allow:
+    then positions are unknown from there on.
+    """
+
+    def __init__(self, record: GameRecord) -> None:
+        self._state: Any = None
+        try:
+            self._game: AnyGame = parse_game(record.game)
+            steps = parse_opening(self._game, record.opening)
+            self._state = steps[-1].state if steps else self._game.initial_state()
+        except ValueError:  # SpecError, OpeningError
+            return
+
+    def after(self, text: str) -> tuple[str, int | None]:
+        """The position after the next move, as bots are told it, and among how many moves it was chosen;
+        empty and None if that is not known.
+        """
+        if self._state is None:
+            return "", None
+        game, state = self._game, self._state
+        try:
+            choices = len(game.legal_moves(state))
+            self._state = game.apply(state, game.parse_move(state, text))
+        except ValueError:  # MoveError
+            self._state = None
+            return "", None
+        return game.board_text(self._state), choices
+
+
+def _pair(name: str, values: tuple[Cell, Cell]) -> Row:
+    return {f"{name}_first": values[0], f"{name}_second": values[1]}
+
+
+def _times(times_us: tuple[int | None, int | None]) -> tuple[float | None, float | None]:
+    return _ms(times_us[0]), _ms(times_us[1])
+
+
+def _ms(time_us: int | None) -> float | None:
+    return None if time_us is None else time_us / 1000
+
+
+WHAT: Mapping[str, Callable[[Rulings, Callable[[str], GameRecord]], Iterator[Row]]] = {
+    "games": games_rows,
+    "moves": moves_rows,
+}
+"""What can be exported, and its rows."""
+
+
+def write_csv(rows: Iterable[Row], file: TextIO) -> None:
+    """A head and a line for each row; texts are harmless to spreadsheets, milliseconds have three decimals.
+
+    Without any row there is nothing.
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    for number, row in enumerate(rows):
+        if not number:
+            writer.writerow(row)
+        writer.writerow([_cell(value) for value in row.values()])
+
+
+def _cell(value: Cell) -> str | int:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return value
+        case float():
+            return f"{value:.3f}"
+    return inert(value)
+
+
+def write_json(rows: Iterable[Row], file: TextIO) -> None:
+    """One array, a row on each line."""
+    file.write("[")
+    for number, row in enumerate(rows):
+        file.write(",\n" if number else "\n")
+        file.write(json.dumps(row))
+    file.write("\n]\n")
+
+
+def write_json_lines(rows: Iterable[Row], file: TextIO) -> None:
+    """One object a line."""
+    for row in rows:
+        file.write(json.dumps(row) + "\n")
+
+
+WRITERS: Mapping[str, Callable[[Iterable[Row], TextIO], None]] = {
+    "csv": write_csv,
+    "json": write_json,
+    "jsonl": write_json_lines,
+}
+"""Format -> what writes rows in it."""
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """A text file that appears whole or not at all: written under another name, then renamed.
+
+    Raises ExportError.  If what is done with it raises anything, the old file stays as it is.
+    """
+    path = path.resolve()  # what a link leads to is replaced, not the link
+    if path.exists() and not path.is_file():
+        raise ExportError(f"{path} is no file, so that it cannot be replaced by one")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            yield file
+        os.replace(temporary, path)  # noqa: PTH105
+    except OSError as error:
+        raise ExportError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)

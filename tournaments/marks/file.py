@@ -1,0 +1,220 @@
+"""marks.toml: what it may say of marks, and clear errors for what it may not."""
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from referee.games.spec import did_you_mean
+from tournaments.complaints import render
+from tournaments.marks.bands import MOST_MARKS, LevelBand, MarksModel, Number, RankBand
+from tournaments.marks.checks import Check
+from tournaments.marks.marking import DEFAULT_STEP, Scheme
+from tournaments.marks.numbers import exact
+from tournaments.marks.people import People, PeopleError, Student, people_of, read_people
+from tournaments.marks.rules import RULE_KINDS, MarkRule, RankRule
+from tournaments.marks.sheet import FIXED_COLUMNS
+
+
+class MarksError(ValueError):
+    """Rules that cannot be used; the message has one line for each thing that is wrong."""
+
+
+def _names(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=200)]], BeforeValidator(_names), Field(min_length=1)
+]
+
+
+class MarksFile(MarksModel):
+    """The whole file."""
+
+    least: Number = Field(0.0, alias="min")
+    most: Number | None = Field(None, alias="max")
+    round: float = Field(float(DEFAULT_STEP), gt=0, le=MOST_MARKS, allow_inf_nan=False)
+    rounding: Literal["half-up", "half-even", "up", "down"] = "half-up"
+    rows: Literal["student", "group"] = "student"
+    order: Literal["mark", "name"] = "mark"
+    missing: Literal["error", "zero"] = "error"
+    references: list[str] = Field(default_factory=list)
+    students_file: str | None = None
+    students: dict[str, Names] | None = None
+    rule: list[MarkRule] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "MarksFile":
+        problems = []
+        if self.most is not None and self.most <= self.least:
+            problems.append(f"max must be more than min, not {self.most:g} and {self.least:g}")
+        if self.students is not None and self.students_file is not None:
+            problems.append("students and students_file: give one of them")
+        taken: dict[str, int] = {}
+        for number, rule in enumerate(self.rule, 1):
+            other = taken.setdefault(rule.name.lower(), number)
+            if other != number:
+                problems.append(f"rule[{number}].name: rule[{other}] is called {rule.name!r} already")
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    @property
+    def scheme(self) -> Scheme:
+        """How marks are made."""
+        most = None if self.most is None else exact(self.most)
+        return Scheme(tuple(self.rule), exact(self.least), most, exact(self.round), self.rounding)
+
+
+@dataclass(frozen=True)
+class MarkPlan:
+    """A rules file that fits a tournament: who is marked, and how."""
+
+    file: MarksFile
+    people: People | None
+    """None: a row for each bot."""
+    marked: Sequence[str]
+    """The bots of the tournament that are marked."""
+    missing: Sequence[str]
+    """Bots that students were to have, and that are not there."""
+    remarks: Sequence[str] = ()
+    """What is not wrong, but may not be meant."""
+
+
+def load_marks(path: Path) -> tuple[MarksFile, People | None]:
+    """Read a rules file, and the file of students that it names.
+
+    Raises MarksError with everything that is wrong with them, a line each.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows puts a byte order mark first
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise MarksError(f"{path}: cannot be read: {reason}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise MarksError(f"{path}: this is not TOML: {error}") from error
+    try:
+        file = MarksFile.model_validate(data)
+    except ValidationError as error:
+        raise MarksError(_lines(path, list(_complaints(error)))) from error
+    try:
+        if file.students_file is None:
+            return file, None if file.students is None else people_of(file.students)
+        path = path.parent / file.students_file
+        people = read_people(path)
+    except PeopleError as error:
+        raise MarksError(_lines(path, str(error).split("\n"))) from error
+    titles = {column.lower() for column in FIXED_COLUMNS}
+    titles |= {title.lower() for rule in file.rule for title in rule.titles}
+    clashes = [
+        f"line 1: {column!r} is a column of the mark sheet already: give yours another title"
+        for column in people.columns
+        if column.lower() in titles
+    ]
+    if clashes:
+        raise MarksError(_lines(path, clashes))
+    return file, people
+
+
+def plan_marks(
+    file: MarksFile, people: People | None, bots: Sequence[str], withdrawn: Collection[str] = ()
+) -> MarkPlan:
+    """The rules for a tournament with these bots.  Raises MarksError with all that does not fit."""
+    groups: Mapping[str, Sequence[Student]] = {} if people is None else people.groups
+    if people is None:
+        marked = [bot for bot in bots if bot not in file.references]
+    else:
+        marked = [bot for bot in bots if bot in groups]
+    absent = [bot for bot in groups if bot not in bots]
+    problems = [
+        f"references: {_unknown(name, bots)}" for name in dict.fromkeys(file.references) if name not in bots
+    ]
+    problems += [
+        f"references: {name!r} is a reference player, and a bot of {', '.join(map(str, groups[name]))}"
+        for name in dict.fromkeys(file.references)
+        if name in groups
+    ]
+    problems += _unfit_opponents(file, bots, marked)
+    if file.missing == "error":
+        problems += _missing(people, absent, bots)
+    if people is not None:
+        problems += [
+            f"students: nobody has the bot {bot!r}: name its students, or put it into references"
+            for bot in bots
+            if bot not in groups and bot not in file.references and bot not in withdrawn
+        ]
+    if not marked and not problems:
+        problems.append("references: every bot is one, so that nobody gets a mark")
+    if problems:
+        raise MarksError("\n".join(problems))
+    remarks = [
+        f"rule {rule.name!r}: with {len(marked)} marked bots nobody can be in the band {band!r}"
+        for rule in file.rule
+        if isinstance(rule, RankRule)
+        for band in rule.unused(len(marked))
+    ]
+    return MarkPlan(file, people, marked, absent, remarks)
+
+
+def _unfit_opponents(file: MarksFile, bots: Sequence[str], marked: Sequence[str]) -> Iterator[str]:
+    for number, rule in enumerate(file.rule, 1):
+        for where, name in rule.opponents_named:
+            if name not in bots:
+                yield f"rule[{number}].{where}: {_unknown(name, bots)}"
+            elif name in marked:
+                yield (
+                    f"rule[{number}].{where}: {name!r} is marked itself, and cannot be what marks "
+                    "are measured by: put it into references"
+                )
+
+
+def _missing(people: People | None, absent: Sequence[str], bots: Sequence[str]) -> Iterator[str]:
+    if people is None:
+        return
+    instead = '(or set missing = "zero")'
+    for bot in absent:
+        for student in people.groups[bot]:
+            yield f"students: {_place(student)}{student}: {_unknown(bot, bots)} {instead}"
+    for student in people.no_bot:
+        yield f"students: {_place(student)}{student} has no bot {instead}"
+
+
+def _place(student: Student) -> str:
+    return "" if student.line is None else f"line {student.line}: "
+
+
+def _unknown(name: str, bots: Sequence[str]) -> str:
+    hint = did_you_mean(name, list(bots)) or f"; there are {', '.join(bots)}"
+    return f"there is no bot {name!r} in this tournament{hint}"
+
+
+def _complaints(error: ValidationError) -> Iterator[str]:
+    for item in error.errors():
+        location = item["loc"]
+        if location[:1] == ("rule",) and len(location) > 2:  # pydantic puts the kind of a rule into its place
+            place = (*location[:2], *location[3:])
+        else:
+            place = location
+        told = render({**item, "loc": place}, lambda _, at=location: known_keys(at))  # type: ignore[misc]
+        told = told.removeprefix(": ").replace("at least 1 words", "at least one entry")
+        yield from told.split("\n")
+
+
+def known_keys(location: tuple[Any, ...]) -> list[str]:
+    """The keys that exist where a key was unknown."""
+    if location[0] != "rule" or len(location) < 4:
+        return MarksFile.keys()
+    kind = str(location[2])
+    if location[3] == "checks" and len(location) > 4:
+        return Check.keys()
+    if location[3] == "bands" and len(location) > 4:
+        return (RankBand if kind == "rank" else LevelBand).keys()
+    return RULE_KINDS[kind].keys()
+
+
+def _lines(path: Path, problems: Sequence[str]) -> str:
+    return "\n".join(f"{path}: {problem}" for problem in problems)

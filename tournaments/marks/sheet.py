@@ -1,0 +1,169 @@
+"""A mark sheet: marks with their reasons, a row per student or group, as CSV and JSON.  Pure."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tournaments.marks.marking import BotMark, Scheme
+from tournaments.marks.numbers import decimal
+from tournaments.marks.people import People, Student
+from tournaments.tables import inert, number
+
+NUMBERS = (
+    *("points", "played", "unique", "rank", "marked_rank", "rating", "rating_low", "rating_high"),
+    *("faults", "mean_move_ms"),
+)
+"""What the tournament says of a bot."""
+FIXED_COLUMNS = ("student", "group", "id", "bot", *NUMBERS, "sum", "mark", "mark (why)")
+"""Titles that no rule and no column of the students' file may have."""
+BETWEEN_MEMBERS = "; "
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: a student, a group, or a bot that nobody is named for."""
+
+    students: tuple[Student, ...]
+    mark: BotMark
+
+    @property
+    def label(self) -> str:
+        """The student's name, or all of the group's."""
+        return BETWEEN_MEMBERS.join(student.name for student in self.students)
+
+    def carried(self, column: str) -> str:
+        """The cell of a column that is carried through; what all members have in common is said once."""
+        cells = list(dict.fromkeys(student.extra.get(column, "") for student in self.students))
+        return BETWEEN_MEMBERS.join(cells)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All rows, in their order."""
+
+    tournament: str
+    scheme: Scheme
+    rows: Sequence[Row]
+    people: People | None
+    by_group: bool = False
+
+    def to_csv(self) -> str:
+        """One line for each row; texts are harmless to spreadsheets."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        columns: Sequence[str] = [] if self.people is None else self.people.columns
+        who = [] if self.people is None else ["group" if self.by_group else "student"]
+        ids = ["id"] if self.people is not None and self.people.with_ids else []
+        head = [*who, *ids, *columns, "bot", *NUMBERS]
+        for rule in self.scheme.rules:
+            head += rule.titles
+        writer.writerow([inert(title) for title in [*head, "sum", "mark", "mark (why)"]])
+        for row in self.rows:
+            cells = [inert(row.label)] * len(who)
+            if ids:
+                cells.append(inert(BETWEEN_MEMBERS.join(student.id for student in row.students)))
+            cells += [inert(row.carried(column)) for column in columns]
+            mark = row.mark
+            cells += [inert(mark.bot), *_numbers(mark)]
+            for given in mark.given:
+                cells += [decimal(given.marks), inert(given.why)]
+            writer.writerow([*cells, decimal(mark.total), decimal(mark.mark), inert(mark.why)])
+        return out.getvalue()
+
+    def to_json(self) -> dict[str, Any]:
+        """The same facts for scripts, with the explanation of each mark in lines; only ever added to."""
+        return {
+            "tournament": self.tournament,
+            "mark": str(self.scheme),
+            "rules": [rule.model_dump(by_alias=True, exclude_none=True) for rule in self.scheme.rules],
+            "rows": [self._row(row) for row in self.rows],
+        }
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        mark, line = row.mark, row.mark.line
+        rating = None if line is None else line.rating
+        return {
+            "students": [
+                {"name": student.name, "id": student.id, "extra": dict(student.extra)}
+                for student in row.students
+            ],
+            "bot": mark.bot,
+            "points": None if line is None else line.points,
+            "played": None if line is None else line.games,
+            "unique": None if line is None else line.unique,
+            "rank": None if line is None else line.rank,
+            "marked_rank": mark.rank,
+            "marked": mark.marked,
+            "rating": None if rating is None else rating.value,
+            "rating_low": None if rating is None else rating.low,
+            "rating_high": None if rating is None else rating.high,
+            "faults": None if line is None else line.forfeits,
+            "mean_move_ms": None if line is None else line.mean_move_ms,
+            "withdrawn": line is not None and line.withdrawn,
+            "rules": [
+                {"name": rule.name, "marks": float(given.marks), "why": given.why}
+                for rule, given in zip(self.scheme.rules, mark.given, strict=True)
+            ],
+            "sum": float(mark.total),
+            "mark": float(mark.mark),
+            "why": mark.why,
+            "explanation": mark.explanation(self.scheme),
+        }
+
+
+def _numbers(mark: BotMark) -> list[str]:
+    """As the tables show them."""
+    line = mark.line
+    if line is None:
+        return [""] * len(NUMBERS)
+    ratings = ["", "", ""] if line.rating is None else [f"{elo:.0f}" for elo in line.rating]
+    mean = "" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}"
+    ranks = [str(line.rank), str(mark.rank)]
+    return [
+        number(line.points),
+        str(line.games),
+        str(line.unique),
+        *ranks,
+        *ratings,
+        str(line.forfeits),
+        mean,
+    ]
+
+
+def sheet_of(
+    tournament: str,
+    marks: Mapping[str, BotMark],
+    people: People | None,
+    scheme: Scheme,
+    *,
+    by_group: bool = False,
+    by_name: bool = False,
+    without: BotMark | None = None,
+) -> Sheet:
+    """The sheet of these marks: of each student, group (``by_group``), or bot if ``people`` is None.
+
+    Best mark first, then by rank, then by name; or by name alone (``by_name``).  Students who have no bot get
+    the mark ``without``, if there is one.
+    """
+    if people is None:
+        rows = [Row((), mark) for mark in marks.values()]
+    else:
+        rows = []
+        for bot, students in people.groups.items():
+            members = [tuple(students)] if by_group else [(student,) for student in students]
+            rows += [Row(each, marks[bot]) for each in members]
+        if without is not None:
+            rows += [Row((student,), without) for student in people.no_bot]
+    rows.sort(key=lambda row: _place(row, by_name=by_name))
+    return Sheet(tournament, scheme, rows, people, by_group)
+
+
+def _place(row: Row, *, by_name: bool) -> tuple[Any, ...]:
+    ids = tuple(student.id for student in row.students)
+    name = (row.label.casefold(), row.label, ids, row.mark.bot)
+    if by_name:
+        return name
+    last = row.mark.marked + 1
+    return (-row.mark.mark, last if row.mark.rank is None else row.mark.rank, *name)
