@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from referee.clock import TimeControl
 from referee.results import Fact, GameRecord, MatchResult, MoveRecord, Player, Reason, WireLine
 from tournaments.cli.main import main
-from tournaments.standings import GameSummary
+from tournaments.game_summary import GameSummary
 
 KALARENA = Path(sys.executable).with_name("kalarena")
 """The console command, beside the interpreter that runs the tests."""

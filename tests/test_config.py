@@ -8,9 +8,16 @@ import tournaments
 from referee.clock import TimeControl
 from referee.limits import LEAST, Limits
 from tests.builders import write_tournament
-from tournaments.config import MAX_BOTS, ConfigError, Ranking, Tournament, load_tournament
+from tournaments.config import ConfigError, Tournament, load_tournament
+from tournaments.tournament_file import MAX_BOTS
 
-EXAMPLES = sorted((Path(tournaments.__file__).parent / "examples").glob("*.toml"))
+MARKS = "marks.toml"
+"""Of the examples, the one that is no tournament."""
+EXAMPLES = [
+    path
+    for path in sorted((Path(tournaments.__file__).parent / "examples").glob("*.toml"))
+    if path.name != MARKS
+]
 TWO_BOTS = 'bots = ["first_legal", "greedy"]\n'
 
 OR_A_COMMAND = ', or write the command that runs it, such as "node bot.js" or "java -cp . Bot"'
@@ -52,7 +59,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert tournament.name == "cup"
     assert tournament.game == "manchester"
     assert tournament.rounds == 1
-    assert tournament.ranking is Ranking.POINTS
+    assert tournament.ranking == "points"
     assert tournament.concurrency is None
     assert tournament.control == TimeControl(move_s=10.0)
     assert tournament.names == ["first_legal", "greedy"]
@@ -95,7 +102,7 @@ def test_every_key(tmp_path: Path) -> None:
     assert tournament.name == "Grand Prix"
     assert tournament.game == "bga(6,6)+pie"
     assert tournament.rounds == 3
-    assert tournament.ranking is Ranking.WINS_THEN_SPEED
+    assert tournament.ranking == "wins-then-speed"
     assert tournament.concurrency == 2
     assert tournament.names == ["greedy", "R2-D2 (old)", "random:2"]
     assert tournament.control == TimeControl(1, 60, 0.5, 0.1, 5, clock="wall", ponder="suspend")
@@ -133,8 +140,8 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         ),
         (
             TWO_BOTS + "zzz = 2",
-            "zzz: unknown key; there are name, game, rounds, openings, ranking, concurrency, own_core, "
-            "untrusted, clock, ponder, time, sandbox, limits, bots",
+            "zzz: unknown key; there are name, game, rounds, openings, format, seed, ranking, rating, "
+            "concurrency, own_core, untrusted, clock, ponder, time, sandbox, limits, bots",
         ),
         (TWO_BOTS + '[sandbox]\nmodus = "off"', "sandbox.modus: unknown key; did you mean 'mode'?"),
         (TWO_BOTS + "[limits]\nmemory = 1", "limits.memory: unknown key; did you mean 'memory_mb'?"),
@@ -150,7 +157,11 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         (TWO_BOTS + "rounds = 10001", "rounds: must be less than or equal to 10000, not 10001"),
         (TWO_BOTS + "concurrency = 0", "concurrency: must be greater than or equal to 1, not 0"),
         (TWO_BOTS + "concurrency = 257", "concurrency: must be less than or equal to 256, not 257"),
-        (TWO_BOTS + 'ranking = "elo"', "ranking: must be one of points, wins-then-speed, not 'elo'"),
+        (
+            TWO_BOTS + 'ranking = "elo"',
+            "ranking: must be one of points, wins-then-speed, swiss, rating, or a list of criteria, "
+            "not 'elo'",
+        ),
         # time controls that make no sense
         (TWO_BOTS + "[time]\nmove_s = 0", "time.move_s: must be greater than 0, not 0"),
         (TWO_BOTS + "[time]\nmargin_s = -1", "time.margin_s: must be greater than or equal to 0, not -1"),

@@ -13,15 +13,21 @@ import pytest
 from referee.games.catalog import GAMES, parse_game
 from referee.results import CAPABILITIES
 from tournaments.cli.main import COMMANDS
-from tournaments.config import (
+from tournaments.cli.tournament import TOURNAMENT_COMMANDS
+from tournaments.config import load_tournament
+from tournaments.format_tables import FORMAT_TABLES
+from tournaments.formats.catalog import FORMATS
+from tournaments.journal import Action
+from tournaments.manifest import Manifest, load_manifest
+from tournaments.rankings import CRITERIA, PRESETS
+from tournaments.tournament_file import (
     BotEntry,
     LimitsTable,
+    RatingTable,
     SandboxTable,
     TimeTable,
     TournamentFile,
-    load_tournament,
 )
-from tournaments.manifest import Manifest, load_manifest
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -42,10 +48,14 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new user's folder, with the files that README tells to save."""
     folder = tmp_path_factory.mktemp("user")
-    (bot,) = blocks(TEXTS["README.md"], "python")
-    (cup,) = blocks(TEXTS["README.md"], "toml")
-    (folder / "mybot.py").write_text(bot)
-    (folder / "cup.toml").write_text(cup)
+    told = re.findall(
+        r"[Ss]ave (?:this|it) as `([^`]+)`:\n\n```[a-z]+\n(.*?)^```",
+        TEXTS["README.md"],
+        re.MULTILINE | re.DOTALL,
+    )
+    assert [name for name, _ in told] == ["mybot.py", "cup.toml", "marks.toml", "stronger.toml"]
+    for name, text in told:
+        (folder / name).write_text(text)
     return folder
 
 
@@ -62,6 +72,9 @@ def test_every_command_of_the_readme_works(workplace: Path) -> None:
     assert (workplace / "game.json").is_file()
     report = (workplace / "cup-results" / "report.html").read_text()
     assert "No game was lost by a fault." in report
+    assert (workplace / "cup-results" / "report" / "index.html").is_file()
+    assert (workplace / "public" / "index.html").is_file()
+    assert (workplace / "cup-results" / "games" / "r001-1v2~2").is_dir()
 
 
 def test_the_first_bot_is_short() -> None:
@@ -87,6 +100,26 @@ def test_the_first_bot_swaps_seats_and_plays_both_sides(workplace: Path) -> None
 def test_every_subcommand_is_in_the_readme_and_help() -> None:
     for name in COMMANDS:
         assert f"kalarena {name}" in TEXTS["README.md"]
+    for name in TOURNAMENT_COMMANDS:
+        assert f"kalarena tournament {name}" in TEXTS["tournaments.md"], name
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tournaments" / "examples").glob("*.toml")), ids=lambda path: path.name
+)
+def test_the_examples_load(path: Path) -> None:
+    if path.name != "marks.toml":  # which tests/test_marks_file.py loads
+        assert load_tournament(path).plan.kind in FORMATS
+
+
+def test_every_format_criterion_and_ruling_is_documented() -> None:
+    for name, table in FORMAT_TABLES.items():
+        (row,) = re.findall(rf"^\| `{name}` \|.*$", TEXTS["formats.md"], re.MULTILINE)
+        assert all(f"`{key}" in row or "as above" in row for key in table.model_fields if key != "kind"), row
+    for name in (*CRITERIA, *PRESETS):
+        assert f"| `{name}` |" in TEXTS["tournaments.md"]
+    for action in Action:
+        assert f"- `{action}`:" in TEXTS["tournaments.md"]
 
 
 def test_every_make_target_that_is_promised_exists() -> None:
@@ -135,6 +168,7 @@ def test_every_key_of_the_tournament_file_is_documented() -> None:
     (example,) = blocks(TEXTS["tournaments.md"], "toml")
     data = tomllib.loads(example)
     assert set(data) == set(TournamentFile.model_fields) - {"clock", "ponder"}  # which are in [time], too
+    assert set(data["rating"]) == set(RatingTable.model_fields)
     assert set(data["sandbox"]) == set(SandboxTable.model_fields)
     assert set(data["limits"]) == set(LimitsTable.model_fields)
     assert set(data["time"]) == set(TimeTable.model_fields)

@@ -5,15 +5,18 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from referee.clock import TimeControl
 from referee.errors import RefereeError
 from referee.play import Job, play_packed
-from referee.results import Player, Reason
+from referee.results import GameRecord, Player, Reason
 from tests.builders import write_tournament
 from tests.confinement import sandbox_of
 from tests.test_faults import honest, living_processes_with
@@ -21,7 +24,8 @@ from tests.test_resume import descendants
 from tournaments.config import load_tournament
 from tournaments.engines.base import Engine, EngineError
 from tournaments.engines.local import open_local_engine, usable_cores
-from tournaments.runner import MAX_ATTEMPTS, new_report, run
+from tournaments.runner import MAX_ATTEMPTS, Run, play_all
+from tournaments.schedule import Pairing
 from tournaments.store import Store
 
 LIMIT_S = 60
@@ -71,6 +75,24 @@ async def test_otherwise_or_with_too_many_games_they_share_cores(tmp_path: Path,
     async with engine(tmp_path, len(usable_cores()) + own_core, own_core=own_core) as local:
         record = await local.play(job(honest(), honest()))
     assert record.cores == usable_cores()
+
+
+async def test_a_game_begins_when_its_place_is_free(tmp_path: Path) -> None:
+    """It is told then, not while it waits."""
+    sleeper = Player("sleeper", ("/bin/sleep", f"{3600 + os.getpid() / 1e7:.7f}"), str(tmp_path))
+    control = TimeControl(move_s=3600, start_s=3600)
+    begun: list[str] = []
+    async with engine(tmp_path, 2) as local:
+        async with trio.open_nursery() as nursery:
+            for key in ("a", "b", "c"):
+                waiting = Job(key, "manchester", (sleeper, honest()), control)
+                nursery.start_soon(local.play, waiting, partial(begun.append, key))
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(begun) == 2
+            nursery.cancel_scope.cancel()
+        assert len(begun) == 2
+        await local.play(job(honest(), honest()), partial(begun.append, "d"))
+    assert begun[2:] == ["d"]
 
 
 async def test_a_cancelled_game_is_given_up_and_its_bots_are_killed(tmp_path: Path) -> None:
@@ -127,6 +149,19 @@ async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) 
     out = tmp_path / "out"
     out.mkdir()
     attempts: list[str] = []
+    seen: list[tuple[str, str]] = []
+
+    class Watching:
+        def started(self, _pairing: Pairing, key: str) -> None:
+            seen.append(("started", key))
+
+        def ended(self, pairing: Pairing, record: GameRecord) -> None:
+            assert {game.key for game in store.games()} >= {pairing.key}
+            seen.append(("ended", record.key))
+
+        def unplayed(self, pairing: Pairing, why: str) -> None:
+            assert "died" in why
+            seen.append(("unplayed", pairing.key))
 
     class Counting:
         concurrency = 1
@@ -134,18 +169,22 @@ async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) 
         def __init__(self, inner: Engine) -> None:
             self.inner = inner
 
-        async def play(self, wanted: Job):  # type: ignore[no-untyped-def]
+        async def play(self, wanted: Job, begins: Callable[[], None] | None = None) -> GameRecord:
             attempts.append(wanted.key)
-            return await self.inner.play(wanted)
+            return await self.inner.play(wanted, begins)
 
     with Store(out / "results.db") as store:
-        report = new_report(tournament, store)
+        run = Run(tournament, store)
         async with engine(out, 1) as local:
-            await run(tournament, store, Counting(local), out, report)
+            await play_all(run, Counting(local), out, Watching())
         assert {game.key for game in store.games()} == {"r001-2v3", "r001-3v2"}
-    assert set(report.unplayed) == {"r001-1v2", "r001-2v1", "r001-1v3", "r001-3v1"}
-    assert all(attempts.count(key) == MAX_ATTEMPTS for key in report.unplayed)
-    assert not report.complete
+    assert set(run.report.unplayed) == {"r001-1v2", "r001-2v1", "r001-1v3", "r001-3v1"}
+    assert all(attempts.count(key) == MAX_ATTEMPTS for key in run.report.unplayed)
+    assert run.report.missing == 4
+    for key in attempts:
+        ending = ("unplayed", key) if key in run.report.unplayed else ("ended", key)
+        told = [("started", key)] * attempts.count(key) + [ending]
+        assert [entry for entry in seen if entry[1] == key] == told
 
 
 async def test_stale_leashes_of_a_killed_engine_are_removed(tmp_path: Path) -> None:
@@ -160,7 +199,7 @@ async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, ti
     (tmp_path / "bot").mkdir()
     seconds = f"{3500 + os.getpid() / 1e7:.7f}"
     # It stays when its input ends, and so does the child that leaves its group.
-    script = f"echo here; setsid sleep {seconds} & exec sleep {seconds}"
+    script = f"setsid sleep {seconds} & exec sleep {seconds}"
     sleeper = Player(
         "sleeper", ("/bin/sh", "-c", script), str(tmp_path / "bot"), reads=(str(tmp_path / "bot"),)
     )
@@ -171,14 +210,20 @@ async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, ti
         async with trio.open_nursery() as nursery:
 
             async def play() -> None:
+                other = replace(honest(), reads=(honest().command[-1],))  # seen in the sandbox, too
                 with pytest.raises(EngineError, match="died"):
-                    await local.play(Job("k", "manchester", (sleeper, honest()), control, sandbox=sandbox))
+                    await local.play(Job("k", "manchester", (sleeper, other), control, sandbox=sandbox))
 
             nursery.start_soon(play)
-            await becomes(lambda: len(living_processes_with(f"sleep {seconds}")) == 2, LIMIT_S)
+            await becomes(lambda: len(sleepers(seconds)) == 2, LIMIT_S)
             (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid)]
             os.kill(worker, signal.SIGKILL)
         await becomes(lambda: not living_processes_with(f"sleep {seconds}"), 1.0)
+
+
+def sleepers(seconds: str) -> list[str]:
+    """The bot and its child; not the sandbox, whose command lines have the bot's in them."""
+    return [line for line in living_processes_with(f"sleep {seconds}") if line.startswith("sleep ")]
 
 
 async def becomes(condition: Callable[[], bool], within_s: float) -> None:

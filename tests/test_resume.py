@@ -57,7 +57,10 @@ def start_and_wait_for_games(path: Path, out: Path) -> subprocess.Popen[str]:
     )
     assert runner.stderr is not None
     line = runner.stderr.readline()
+    if line.startswith("cup: going on with "):
+        line = runner.stderr.readline()
     assert line.startswith("cup: "), line
+    assert line.endswith((" of 120 games\n", " of 24 games\n")), line
     return runner
 
 

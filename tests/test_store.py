@@ -1,23 +1,21 @@
 """The store: one transaction a game, and clear words for everything that is not a store of ours."""
 
 import sqlite3
-import zlib
 from pathlib import Path
 from threading import Thread
 
-import msgpack
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import create_engine, text
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine
 
-from referee.results import GameRecord, MatchResult, MoveRecord, Reason
+from referee.results import MatchResult, Reason
 from tests.builders import lost_by, make_record
 from tournaments import migrations
-from tournaments.schema import metadata
-from tournaments.standings import GameSummary
+from tournaments.game_summary import GameSummary
+from tournaments.schema import REVISION, metadata
 from tournaments.store import Store, StoreError
 
 IDENTITY = {"game": "manchester", "time control": "2 s", "bots": {"one": "d1", "two": "d2"}}
@@ -38,6 +36,16 @@ def test_migrations_make_the_tables_of_the_schema(path: Path) -> None:
         differences = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
     engine.dispose()
     assert differences == []
+
+
+def alembic_config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    return config
+
+
+def test_the_revision_that_is_looked_for_is_the_newest() -> None:
+    assert ScriptDirectory.from_config(alembic_config()).get_current_head() == REVISION
 
 
 def test_a_game_comes_back_whole(path: Path) -> None:
@@ -270,64 +278,3 @@ def test_a_reader_does_not_wait_for_a_writer(path: Path) -> None:
     finally:
         writer.execute("ROLLBACK")
         writer.close()
-
-
-def as_schema_1(record: GameRecord) -> bytes:
-    """The record as the first version wrote it: moves without charges, facts as text, no limits."""
-    data = msgpack.unpackb(record.to_msgpack(), unicode_errors="surrogatepass")
-    for added in ("limits", "sandbox", "clock", "cpu_us", "off_turn_cpu_us"):
-        del data[added]
-    for added in ("clock", "ponder"):
-        del data["control"][added]
-    data["players"] = [player[:6] for player in data["players"]]
-    data["moves"] = data["moves"][:3]
-    data["facts"] = [*data["facts"][:3], ["x" for _ in record.facts]]
-    packed: bytes = msgpack.packb({**data, "schema": 1}, unicode_errors="surrogatepass")
-    return packed
-
-
-def make_store_of_revision_0001(path: Path, record: GameRecord) -> None:
-    """A store as the first version made it, with one game."""
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        values = {
-            "key": record.key,
-            "round": 1,
-            "first": "one",
-            "second": "two",
-            "winner": 0,
-            "reason": "score",
-            "detail": record.result.detail,
-            "first_score": 2,
-            "second_score": 0,
-            "first_moves": 1,
-            "second_moves": 1,
-            "first_wall_us": 1500,
-            "second_wall_us": 2500,
-            "record": zlib.compress(as_schema_1(record)),
-        }
-        names = ", ".join(values)
-        places = ", ".join(f":{name}" for name in values)
-        connection.execute(text(f"INSERT INTO game ({names}) VALUES ({places})"), values)
-    engine.dispose()
-
-
-def test_a_store_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
-    written = make_record()
-    make_store_of_revision_0001(path, written)
-    with pytest.raises(StoreError, match="older version"), Store(path, read_only=True):
-        pass
-    with Store(path) as store:
-        (game,) = store.games()
-        record = store.record(written.key)
-    assert game.wall_us == game.charged_us == (1500, 2500)
-    assert game.sandbox == "off"
-    assert record.moves == [MoveRecord(0, "1", 1500, 1500), MoveRecord(1, "1", 2500, 2500)]
-    assert record.wire == written.wire
-    assert [fact.text for fact in record.facts] == ["x", "x"]
-    assert record.control.clock == "wall"
-    assert record.result == written.result

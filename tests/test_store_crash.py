@@ -166,5 +166,5 @@ def test_a_full_disk(tmp_path: Path, size: str) -> None:
     assert "No space left" in first or "disk is full" in first
     assert "check ok" in first
     assert second.startswith("0\n")
-    assert "first_legal,6,12,6,0,6,0" in second  # the two are one: a win each per round
-    assert "second,6,12,6,0,6,0" in second
+    assert "first_legal,6,12,2,6,0,6,0" in second  # the two are one: a win each per round
+    assert "second,6,12,2,6,0,6,0" in second

@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -11,7 +14,9 @@ from referee.results import Reason
 from referee.sentences import visible
 from tests.builders import make_summary
 from tournaments import tables
-from tournaments.standings import GameSummary, Standing, standings
+from tournaments.game_summary import GameSummary
+from tournaments.standing import Estimate, Standing
+from tournaments.standings import Tally, standings
 from tournaments.summary import Summary
 
 GAMES = [
@@ -39,7 +44,7 @@ def summary(
     games: list[GameSummary] | None = None, names: list[str] = NAMES, ranking: str = "points"
 ) -> Summary:
     found = GAMES if games is None else games
-    return Summary("Cup", "kalah(6,4)", "2 s per move", names, ranking, 6, found)
+    return Summary("Cup", "kalah(6,4)", "2 s per move", names, ranking, kept=found)
 
 
 def read_csv(text: str) -> list[list[str]]:
@@ -49,14 +54,27 @@ def read_csv(text: str) -> list[list[str]]:
 # Text
 
 
+RATINGS = {"ann": Estimate(217.6, -137.9, 811.4), "bob": Estimate(-36.4, -553.3, 449.2)}
+"""Of tests that are not about ratings."""
+
+
+def table_of(ranking: str | list[str] = "points", **more: Any) -> list[Standing]:
+    return Tally(NAMES, GAMES).table(ranking, ratings=RATINGS, **more)
+
+
 def test_text_by_hand() -> None:
-    assert summary().render("text").split("\n") == [
+    about = summary().about
+    assert tables.to_text("Cup", about, table_of(withdrawn=["bob"]), "points").split("\n") == [
         "Cup: kalah(6,4), 2 s per move, 3 of 6 games, sandbox off",
         "",
-        "#  rank  name  points  played  wins  draws  losses  forfeits      1      2    3",
-        "1     1  ann      2.5       3     2      1       0         0      -  1.5/2  1/1",
-        "2     2  bob      0.5       2     0      1       1         0  0.5/2      -",
-        "3     3  cid        0       1     0      0       1         1    0/1           -",
+        "#  rank  name             points  played  unique  wins  draws  losses  forfeits  "
+        "rating  95 % interval      1      2    3",
+        "1     1  ann                 2.5       3       3     2      1       0         0  "
+        "   218    -138 to 811      -  1.5/2  1/1",
+        "2     2  bob (withdrawn)     0.5       2       2     0      1       1         0  "
+        "   -36    -553 to 449  0.5/2      -",
+        "3     3  cid                   0       1       1     0      0       1         1  "
+        "                         0/1           -",
     ]
 
 
@@ -93,18 +111,32 @@ def test_points_are_exact(points: float, text: str) -> None:
 
 
 def test_csv_by_hand() -> None:
-    assert summary().render("csv").split("\n") == [
-        "rank,name,points,played,wins,draws,losses,forfeits,vs ann,vs bob,vs cid",
-        "1,ann,2.5,3,2,1,0,0,,1.5,1",
-        "2,bob,0.5,2,0,1,1,0,0.5,,0",
-        "3,cid,0,1,0,0,1,1,0,0,",
+    assert tables.to_csv(table_of(), "points").split("\n") == [
+        "rank,name,points,played,unique,wins,draws,losses,forfeits,rating,rating_low,rating_high,"
+        "vs ann,vs bob,vs cid",
+        "1,ann,2.5,3,3,2,1,0,0,218,-138,811,,1.5,1",
+        "2,bob,0.5,2,2,0,1,1,0,-36,-553,449,0.5,,0",
+        "3,cid,0,1,1,0,0,1,1,,,,0,0,",
+        "",
+    ]
+
+
+def test_csv_of_criteria_and_byes() -> None:
+    """Criteria that have no column anyway get one, and a bye is seen."""
+    ranking = ["points", "buchholz", "head-to-head", "speed"]
+    rows = read_csv(tables.to_csv(table_of(ranking, byes={"cid": 1.0}), ranking))
+    assert rows[0][9:14] == ["byes", "buchholz", "head_to_head", "mean_move_ms", "rating"]
+    assert [row[1:3] + row[9:13] for row in rows[1:]] == [
+        ["ann", "2.5", "0", "2", "", "2.5"],
+        ["cid", "1", "1", "3.5", "", ""],
+        ["bob", "0.5", "0", "5", "", "1.0"],
     ]
 
 
 def test_csv_of_the_course_ranking() -> None:
     rows = read_csv(summary(ranking="wins-then-speed").render("csv"))
-    assert rows[0][8] == "mean_move_ms"
-    assert [row[8] for row in rows[1:]] == ["2.5", "1.0", ""]
+    assert rows[0][9] == "mean_move_ms"
+    assert [row[9] for row in rows[1:]] == ["2.5", "1.0", ""]
 
 
 @pytest.mark.parametrize("name", EVIL)
@@ -115,18 +147,28 @@ def test_csv_names_are_no_formulas_and_break_no_row(name: str) -> None:
         assert len(rows) == 3
         assert len({len(row) for row in rows}) == 1
         cells = [cell for row in rows for cell in row]
-        assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in cells)
+        words = [cell for cell in cells if not re.fullmatch(r"-?[0-9.]+", cell)]
+        assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in words)
         assert any(cell.lstrip("'") == visible(name) for cell in cells)
 
 
 def test_games_csv_by_hand() -> None:
     assert tables.games_csv(GAMES).split("\n") == [
         "key,round,first,second,winner,reason,fault,score_first,score_second,"
-        "moves_first,moves_second,mean_move_ms_first,mean_move_ms_second,sandbox,detail",
-        "r001-1v2,1,ann,bob,ann,score,,3,1,4,4,2.500,1.000,off,what happened",
-        "r001-2v1,1,bob,ann,,score,,3,1,4,4,1.000,2.500,off,what happened",
-        "r001-3v1,1,cid,ann,ann,timeout,fault,,,0,0,,,off,what happened",
+        "moves_first,moves_second,mean_move_ms_first,mean_move_ms_second,sandbox,detail,"
+        "pair,opening,swapped,fingerprint",
+        "r001-1v2,1,ann,bob,ann,score,,3,1,4,4,2.500,1.000,off,what happened,,,,",
+        "r001-2v1,1,bob,ann,,score,,3,1,4,4,1.000,2.500,off,what happened,,,,",
+        "r001-3v1,1,cid,ann,ann,timeout,fault,,,0,0,,,off,what happened,,,,",
         "",
+    ]
+
+
+def test_games_csv_has_what_statistics_need() -> None:
+    game = replace(GAMES[0], pair="r001-1+2", opening="=1 2", fingerprint="00ff", swapped=1)
+    (row,) = csv.DictReader(io.StringIO(tables.games_csv([game])))
+    assert [row[name] for name in ("pair", "opening", "swapped", "fingerprint")] == [
+        *("r001-1+2", "'=1 2", "bob", "00ff")
     ]
 
 
@@ -138,10 +180,14 @@ def test_games_csv_tells_a_draw_from_a_bot_of_that_name() -> None:
 # JSON
 
 
+OLDER = ("tournament", "game", "time_control", "games", "games_total", "sandbox", "ranking")
+"""Keys that scripts have relied on since the first version."""
+
+
 def test_json_by_hand() -> None:
     value = json.loads(summary().render("json"))
     standing = value.pop("standings")
-    assert value == {
+    assert {name: value.pop(name) for name in OLDER} == {
         "tournament": "Cup",
         "game": "kalah(6,4)",
         "time_control": "2 s per move",
@@ -150,7 +196,24 @@ def test_json_by_hand() -> None:
         "sandbox": "off",
         "ranking": "points",
     }
-    assert standing[0] == {
+    assert value == {
+        "format": {"kind": "round-robin"},
+        "rounds": 1,
+        "seed": 0,
+        "conclusion": "",
+        "anchor": None,
+        "criteria": ["points", "wins"],
+    }
+    first = standing[0]
+    ratings = [first.pop(name) for name in ("rating", "rating_low", "rating_high")]
+    assert ratings[1] < ratings[0] < ratings[2]
+    assert {name: first.pop(name) for name in ("unique", "bye_points", "criteria", "withdrawn")} == {
+        "unique": 3,
+        "bye_points": 0,
+        "criteria": {"points": 2.5, "wins": 2},
+        "withdrawn": False,
+    }
+    assert first == {
         "rank": 1,
         "name": "ann",
         "points": 2.5,
@@ -241,7 +304,7 @@ def test_html_takes_no_markup_from_names_and_details(name: str) -> None:
     plain = Page(
         summary([make_summary("n", "bob", 1, reason=Reason.ILLEGAL, key="k")], ["n", "bob"]).render("html")
     )
-    evil = Summary(name, name, name, [name, "bob"], "points", 2, games)
+    evil = Summary(name, name, name, [name, "bob"], "points", kept=games)
     page = Page(evil.render("html"))
     assert page.tags == plain.tags
     assert page.attributes == plain.attributes

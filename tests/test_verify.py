@@ -81,6 +81,10 @@ COLUMNS = {
     "second_charged_us": "second_charged_us - 1",
     "sandbox": "'none at all'",
     "record": "x'00'",
+    "pair": "'r002-1+2'",
+    "opening": "'1 2 3'",
+    "fingerprint": "'0123456789abcdef'",
+    "swapped": "1",
 }
 
 
@@ -152,6 +156,19 @@ def test_a_game_that_was_taken_out_of_the_store(copy: Path) -> None:
     assert [line.partition(":")[0] for line in lines[1:]] == [
         "results.json", "standings.csv", "games.csv", "report.html"
     ]  # fmt: skip
+
+
+def test_a_ruling_that_was_taken_out_of_the_journal(copy: Path) -> None:
+    """The triggers can be dropped by hand; the tables still tell of the ruling."""
+    assert invoke("tournament", "void", copy, KEY, "--why", "x").exit_code == 0
+    assert found(copy) == []
+    with sqlite3.connect(copy / "results.db") as connection:
+        connection.execute("DROP TRIGGER journal_no_delete")
+        connection.execute("DELETE FROM journal")
+    connection.close()
+    assert {line.partition(":")[0] for line in found(copy)} == {
+        "results.json", "standings.csv", "games.csv", "report.html"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

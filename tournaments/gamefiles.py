@@ -45,11 +45,6 @@ def write_game_files(directory: Path, record: GameRecord) -> None:
         ) from error
 
 
-def has_game_files(directory: Path, key: str, bots: tuple[str, str]) -> bool:
-    """Whether the folder of a game between these bots holds all its files."""
-    return all((directory / GAMES / key / name).is_file() for name in _file_names(bots))
-
-
 def _file_names(bots: tuple[str, str]) -> list[str]:
     names = [f"stderr-{number}-{_file_name(bot)}.txt" for number, bot in enumerate(bots, 1)]
     return ["game.json", "wire.txt", *names]

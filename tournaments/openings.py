@@ -40,22 +40,20 @@ def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:
 
 
 def random_openings(game: AnyGame, plies: int, seed: int, count: int) -> tuple[str, ...]:
-    """As many openings as wanted, all different as long as there are enough; the first ones stay the same
-    when more are wanted.  Raises OpeningError if none can be found.
+    """As many openings as wanted, all different; fewer if no other one is found.
+
+    The first ones stay the same when more are wanted.  Raises OpeningError if none can be found.
     """
-    found: list[str] = []
+    found: dict[str, None] = {}
     for number in range(count):
         dice = random.Random(f"{seed}/{number}")  # a text's hash is the same everywhere and for ever
-        text = None
-        for _ in range(ATTEMPTS):
-            text = _draw(game, plies, dice) or text
-            if text is not None and text not in found:
-                break
+        drawn = (_draw(game, plies, dice) for _ in range(ATTEMPTS))
+        text = next((text for text in drawn if text is not None and text not in found), None)
         if text is None:
-            raise OpeningError(
-                f"no {game.name} was still on after {plies} random plies, {ATTEMPTS} tries long"
-            )
-        found.append(text)
+            break
+        found[text] = None
+    if not found:
+        raise OpeningError(f"no {game.name} was still on after {plies} random plies, {ATTEMPTS} tries long")
     return tuple(found)
 
 

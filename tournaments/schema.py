@@ -2,6 +2,9 @@
 
 from sqlalchemy import Column, Integer, LargeBinary, MetaData, String, Table, Text
 
+REVISION = "0003"
+"""The newest of migrations/versions, which makes these tables."""
+
 metadata = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",
@@ -39,5 +42,21 @@ game = Table(
     Column("first_charged_us", Integer, nullable=False),
     Column("second_charged_us", Integer, nullable=False),
     Column("sandbox", String(32), nullable=False, comment="the tier that ran"),
+    Column("pair", Text, nullable=False, comment="what the two games of a pair have in common"),
+    Column("opening", Text, nullable=False),
+    Column("fingerprint", String(16), nullable=False, comment="equal for identical games"),
+    Column("swapped", Integer, comment="0 first, 1 second, NULL nobody"),
     Column("record", LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
+)
+
+journal = Table(
+    "journal",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("at", String(32), nullable=False, comment="UTC, ISO 8601"),
+    Column("action", String(16), nullable=False),
+    Column("subject", Text, nullable=False, comment="key of a game, or name of a bot"),
+    Column("why", Text, nullable=False),
+    Column("round", Integer, nullable=False, comment="the round that was under way"),
+    Column("data", Text, nullable=False, comment="what else belongs to it, as JSON"),
 )

@@ -9,23 +9,22 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
 
 from referee.errors import RefereeError
 from referee.results import GameRecord, Reason
-from tournaments.schema import game, tournament
-from tournaments.standings import GameSummary
+from tournaments.game_summary import GameSummary
+from tournaments.journal import Action, Entry
+from tournaments.schema import REVISION, game, journal, tournament
 
 DEFLATE_LEVEL = 1
 """Records are kept deflated: the fastest level brings 12 KB of a game of 86 moves to under a fifth."""
@@ -35,6 +34,9 @@ WRITING = "kalarena_writing"
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for another one before it gives up."""
+
+_VERSION_TABLE = "alembic_version"
+"""Alembic's own name for where it notes the revision."""
 
 _SUMMARY_COLUMNS = [column for column in game.columns if column.name != "record"]
 
@@ -90,21 +92,29 @@ class Store:
             raise StoreError(f"{self.path}: this file is damaged ({error})") from error
 
     def _check_version(self, *, may_migrate: bool) -> None:
+        with self._reading() as connection:
+            tables = inspect(connection).get_table_names()
+            found = None
+            if _VERSION_TABLE in tables:
+                found = connection.exec_driver_sql(f"SELECT version_num FROM {_VERSION_TABLE}").scalar()
+        if found != REVISION:
+            self._migrate(found, tables, may_migrate=may_migrate)
+
+    def _migrate(self, found: str | None, tables: Sequence[str], *, may_migrate: bool) -> None:
+        # Imported here because that takes 0.2 s, and a store is rarely new or old.
+        from alembic import command
+        from alembic.config import Config
+        from alembic.script import ScriptDirectory
+
         config = Config()
         config.set_main_option(
             "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
         )
-        scripts = ScriptDirectory.from_config(config)
-        known, head = {script.revision for script in scripts.walk_revisions()}, scripts.get_current_head()
-        with self._reading() as connection:
-            found = MigrationContext.configure(connection).get_current_revision()
-            tables = inspect(connection).get_table_names()
-        if found == head:
-            return
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         if found is not None and found not in known:
             raise StoreError(
                 f"{self.path} was written by a newer version of kalarena (its schema is {found}, the newest "
-                f"known here is {head}): upgrade kalarena to use it"
+                f"known here is {REVISION}): upgrade kalarena to use it"
             )
         if found is None and tables:
             raise StoreError(f"{self.path}: this file is no results store, but a database of another program")
@@ -157,9 +167,12 @@ class Store:
         with self._reading() as connection:
             return connection.execute(select(tournament)).mappings().one_or_none()
 
-    def add(self, record: GameRecord, round_number: int) -> bool:
-        """Keep a game; False if it was there already.  All of it is kept, or nothing."""
-        summary = GameSummary.of(record, round_number)
+    def add(self, record: GameRecord, round_number: int, pair: str = "") -> bool:
+        """Keep a game; False if it was there already.  All of it is kept, or nothing.
+
+        ``pair`` is what it has in common with its return game.
+        """
+        summary = GameSummary.of(record, round_number, pair)
         statement = insert(game).values(
             key=summary.key,
             round=summary.round,
@@ -178,6 +191,10 @@ class Store:
             first_charged_us=summary.charged_us[0],
             second_charged_us=summary.charged_us[1],
             sandbox=summary.sandbox,
+            pair=summary.pair,
+            opening=summary.opening,
+            fingerprint=summary.fingerprint,
+            swapped=summary.swapped,
             record=zlib.compress(record.to_msgpack(), DEFLATE_LEVEL),
         )
         with self._writing(f"game {record.key} could not be kept: ") as connection:
@@ -185,6 +202,25 @@ class Store:
                 return False
             connection.execute(statement)
         return True
+
+    def note(self, *entries: Entry) -> None:
+        """Add entries to the journal, all or none; their numbers are given here."""
+        rows = [
+            {name: value for name, value in asdict(entry).items() if name != "number"}
+            | {"data": json.dumps(entry.data)}
+            for entry in entries
+        ]
+        with self._writing() as connection:
+            connection.execute(insert(journal), rows)
+
+    def journal(self) -> list[Entry]:
+        """All entries, oldest first."""
+        with self._reading() as connection:
+            rows = connection.execute(select(journal).order_by(journal.c.number)).mappings().all()
+            return [
+                Entry(**{**row, "action": Action(row["action"]), "data": json.loads(row["data"])})
+                for row in rows
+            ]
 
     def played(self) -> set[str]:
         """The keys of all games that are kept."""
@@ -194,8 +230,9 @@ class Store:
     def games(self) -> list[GameSummary]:
         """All games, without their records, in the order of their keys."""
         with self._reading() as connection:
-            rows = connection.execute(select(*_SUMMARY_COLUMNS).order_by(game.c.key)).mappings().all()
-            return [_summary(row) for row in rows]
+            rows = connection.execute(select(*_SUMMARY_COLUMNS)).all()
+            # Sorted here: the database would read the file in the order of the keys, here and there.
+            return sorted(map(_summary, rows), key=attrgetter("key"))
 
     def record(self, key: str) -> GameRecord:
         """One game, whole.  Raises StoreError if it is not there."""
@@ -209,22 +246,28 @@ class Store:
             raise StoreError(f"{self.path}: game {key}: {error}") from error
 
 
+_REASONS = {reason.value: reason for reason in Reason}
+
+
 def _summary(row: Any) -> GameSummary:
-    score = None if row["first_score"] is None else (row["first_score"], row["second_score"])
+    """From the columns in the order of the schema, since looking them up by name takes thrice as long."""
+    (key, round_number, first, second, winner, reason, fault, detail, *numbers, sandbox) = row[:17]
+    score = None if numbers[0] is None else (numbers[0], numbers[1])
     return GameSummary(
-        key=row["key"],
-        round=row["round"],
-        first=row["first"],
-        second=row["second"],
-        winner=row["winner"],
-        reason=Reason(row["reason"]),
-        fault=row["fault"],
-        detail=row["detail"],
-        score=score,
-        moves=(row["first_moves"], row["second_moves"]),
-        wall_us=(row["first_wall_us"], row["second_wall_us"]),
-        charged_us=(row["first_charged_us"], row["second_charged_us"]),
-        sandbox=row["sandbox"],
+        key,
+        round_number,
+        first,
+        second,
+        winner,
+        _REASONS.get(reason) or Reason(reason),
+        fault,
+        detail,
+        score,
+        (numbers[2], numbers[3]),
+        (numbers[4], numbers[5]),
+        (numbers[6], numbers[7]),
+        sandbox,
+        *row[17:],
     )
 
 

@@ -4,14 +4,21 @@ import csv
 import html
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from referee.sentences import visible
-from tournaments.standings import GameSummary, Standing, Versus
+from tournaments.game_summary import GameSummary
+from tournaments.rankings import criteria_of
+from tournaments.standing import Standing, Versus
 
 OPEN_FAULTS = 20
 """More faults than this are shown folded, bot by bot."""
+
+Ranking = str | Sequence[str]
+"""A preset of tournaments/rankings.py, or criteria."""
+Cells = tuple[list[str], list[list[str]]]
+"""Head and rows."""
 
 FORMATS = ("text", "csv", "json", "html")
 
@@ -21,18 +28,74 @@ def number(points: float) -> str:
     return f"{points:.1f}".removesuffix(".0")
 
 
-def columns(table: Sequence[Standing], ranking: str) -> tuple[list[str], list[list[str]]]:
+SHOWN_ANYWAY = ("points", "wins", "rating", "fewest-forfeits", "speed")
+"""Criteria of a ranking that need no column of their own."""
+
+
+def columns(table: Sequence[Standing], ranking: Ranking) -> Cells:
     """Head and rows of the standings.  Times are shown only where they count: no two runs agree on them."""
-    head = ["rank", "name", "points", "played", "wins", "draws", "losses", "forfeits"]
-    timed = ranking == "wins-then-speed"
+    criteria = criteria_of(ranking)
+    timed = "speed" in criteria
+    others = [name for name in criteria if name not in SHOWN_ANYWAY]
+    with_byes = any(line.bye_points for line in table)
+    head = ["rank", "name", "points", "played", "unique", "wins", "draws", "losses", "forfeits"]
+    head += ["byes"] * with_byes + [name.replace("-", "_") for name in others] + ["mean_move_ms"] * timed
+    head += ["rating", "rating_low", "rating_high"]
     rows = []
     for line in table:
         row = [str(line.rank), line.name, number(line.points)]
-        row += [str(count) for count in (line.games, line.wins, line.draws, line.losses, line.forfeits)]
+        counts = (line.games, line.unique, line.wins, line.draws, line.losses, line.forfeits)
+        row += [str(count) for count in counts]
+        row += [number(line.bye_points)] * with_byes
+        row += [_criterion(line.criteria.get(name)) for name in others]
         if timed:
             row.append("" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}")
+        row += ["", "", ""] if line.rating is None else [f"{elo:.0f}" for elo in line.rating]
         rows.append(row)
-    return head + (["mean_move_ms"] if timed else []), rows
+    return head, rows
+
+
+def _criterion(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def people_columns(table: Sequence[Standing], ranking: Ranking) -> Cells:
+    """The same as ``columns``, with each interval in one cell and spaces for underscores."""
+    head, rows = columns(table, ranking)
+    low = head.index("rating_low")
+    shown = [*(name.replace("_", " ") for name in head[:low]), "95 % interval"]
+    cells = [[*row[:low], f"{row[low]} to {row[low + 1]}" if row[low] else ""] for row in rows]
+    for line, row in zip(table, cells, strict=True):
+        if line.withdrawn:
+            row[1] += " (withdrawn)"
+    return shown, cells
+
+
+EXPENDABLE = ("draws", "losses", "unique", "mean move ms", "byes", "wins", "forfeits", "played")
+"""Columns for people that a narrow table goes without, the first to go first: what the others tell as well,
+or what matters least.  After these go those of the ranking's own criteria, the last criterion's first.
+"""
+LAST_EXPENDABLE = ("95 % interval", "rating")
+"""What goes after that."""
+STAYING = ("rank", "name", "points")
+GAP = 2
+"""Columns of the terminal between two of a table."""
+
+
+def fitting(cells: Cells, width: int, measure: Callable[[str], int] = len) -> Cells:
+    """The cells of ``people_columns`` without as many columns as it takes to fit into a terminal's width.
+
+    Rank, name and points stay, whatever their width.  ``measure`` is the width of a text.
+    """
+    head, rows = cells
+    widths = [max(map(measure, column)) for column in zip(head, *rows, strict=True)]
+    kept = list(range(len(head)))
+    criteria = [name for name in head if name not in (*EXPENDABLE, *LAST_EXPENDABLE, *STAYING)]
+    for name in (*EXPENDABLE, *reversed(criteria), *LAST_EXPENDABLE):
+        if sum(widths[index] for index in kept) + GAP * (len(kept) - 1) <= width:
+            break
+        kept = [index for index in kept if head[index] != name]
+    return [head[index] for index in kept], [[row[index] for index in kept] for row in rows]
 
 
 def cross(versus: Versus | None) -> str:
@@ -42,54 +105,73 @@ def cross(versus: Versus | None) -> str:
     return f"{number(versus.points)}/{versus.games}" if versus.games else ""
 
 
-def to_text(title: str, about: str, table: Sequence[Standing], ranking: str, width: int | None = None) -> str:
+def to_text(
+    title: str, about: str, table: Sequence[Standing], ranking: Ranking, width: int | None = None
+) -> str:
     """Standings and cross table in one, for a terminal: column n is the record against the n-th line.
 
-    With a ``width`` that this does not fit into, the standings alone.
+    With a ``width`` that this does not fit into, the standings alone; if they do not fit either, without
+    some columns.
     """
-    text = _text_table(title, about, table, ranking, crossed=True)
-    if width is not None and max(map(len, text.split("\n")[2:])) > width:
-        text = _text_table(title, about, table, ranking, crossed=False)
-        text += "\n\n(the cross table is too wide for this terminal: see the report)"
-    return text
+    cells = people_columns(table, ranking)
+    text = _text_table(_crossed(cells, table))
+    left_out = ""
+    if width is not None and _width(text) > width:
+        fit = fitting(cells, width)
+        text = _text_table(fit)
+        left_out = "\n\n(the cross table is too wide for this terminal: see the report)"
+        if fit != cells:
+            left_out = "\n\n(no room here for the cross table and all columns: see the report)"
+    return f"{title}: {about}\n\n{text}{left_out}"
 
 
-def _text_table(title: str, about: str, table: Sequence[Standing], ranking: str, *, crossed: bool) -> str:
-    head, rows = columns(table, ranking)
-    against = table if crossed else []
-    heads = ["#", *(cell.replace("_", " ") for cell in head)]
-    heads += [str(place) for place in range(1, len(against) + 1)]
-    lines = [heads]
+def _crossed(cells: Cells, table: Sequence[Standing]) -> Cells:
+    """The cells with the cross table beside them, and the lines numbered for its columns."""
+    head, rows = cells
+    crossed = []
     for place, (line, row) in enumerate(zip(table, rows, strict=True), 1):
-        cells = [cross(line.versus.get(other.name)) for other in against]
-        lines.append([str(place), *row, *cells])
+        crossed.append([str(place), *row, *(cross(line.versus.get(other.name)) for other in table)])
+    return ["#", *head, *(str(place) for place in range(1, len(table) + 1))], crossed
+
+
+def _width(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+def _text_table(cells: Cells) -> str:
+    head, rows = cells
+    lines = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    name = heads.index("name")
-    text = [
-        "  ".join(
+    name = head.index("name")
+    return "\n".join(
+        (" " * GAP)
+        .join(
             cell.ljust(width) if index == name else cell.rjust(width)
             for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
+        )
+        .rstrip()
         for line in lines
-    ]
-    return "\n".join([f"{title}: {about}", "", *text])
+    )
 
 
-def to_csv(table: Sequence[Standing], ranking: str) -> str:
+def to_csv(table: Sequence[Standing], ranking: Ranking) -> str:
     """The standings, then a column of points against each bot."""
     head, rows = columns(table, ranking)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head + [_inert(f"vs {line.name}") for line in table])
+    writer.writerow(head + [inert(f"vs {line.name}") for line in table])
+    name = head.index("name")
     for line, row in zip(table, rows, strict=True):
         others = [line.versus.get(other.name) for other in table]
-        writer.writerow([_inert(cell) for cell in row] + [number(v.points) if v else "" for v in others])
+        row[name] = inert(row[name])  # all others are numbers, a negative rating too
+        writer.writerow(row + [number(v.points) if v else "" for v in others])
     return out.getvalue()
 
 
 GAME_COLUMNS = (
     *("key", "round", "first", "second", "winner", "reason", "fault", "score_first", "score_second"),
     *("moves_first", "moves_second", "mean_move_ms_first", "mean_move_ms_second", "sandbox", "detail"),
+    *("pair", "opening", "swapped", "fingerprint"),
 )
 
 
@@ -103,24 +185,28 @@ def games_csv(games: Sequence[GameSummary]) -> str:
         means = [
             f"{us / n / 1000:.3f}" if n else "" for us, n in zip(game.charged_us, game.moves, strict=True)
         ]
-        cells = [game.key, game.round, _inert(game.first), _inert(game.second), _inert(winner)]
+        cells = [game.key, game.round, inert(game.first), inert(game.second), inert(winner)]
         cells += [game.reason.value, game.fault or "", *(game.score or ("", ""))]
-        writer.writerow([*cells, *game.moves, *means, game.sandbox, _inert(game.detail)])
+        swapped = "" if game.swapped is None else inert((game.first, game.second)[game.swapped])
+        cells += [*game.moves, *means, game.sandbox, inert(game.detail)]
+        writer.writerow([*cells, game.pair, inert(game.opening), swapped, game.fingerprint])
     return out.getvalue()
 
 
-def _inert(cell: str) -> str:
+def inert(cell: str) -> str:
     """A text that no spreadsheet takes for a formula: names and details come from students."""
     cell = visible(cell)
     return "'" + cell if cell[:1] in ("=", "+", "-", "@") else cell
 
 
-def to_json(table: Sequence[Standing], ranking: str, about: dict[str, Any]) -> dict[str, Any]:
+def to_json(table: Sequence[Standing], ranking: Ranking, about: dict[str, Any]) -> dict[str, Any]:
     """The standings with the cross table; ``about`` comes first."""
-    timed = ranking == "wins-then-speed"
+    criteria = criteria_of(ranking)
+    timed = "speed" in criteria
     return {
         **about,
-        "ranking": ranking,
+        "ranking": ranking if isinstance(ranking, str) else list(ranking),
+        "criteria": list(criteria),
         "standings": [
             {
                 "rank": line.rank,
@@ -131,6 +217,13 @@ def to_json(table: Sequence[Standing], ranking: str, about: dict[str, Any]) -> d
                 "draws": line.draws,
                 "losses": line.losses,
                 "forfeits": line.forfeits,
+                "unique": line.unique,
+                "bye_points": line.bye_points,
+                "criteria": {name: value for name, value in line.criteria.items() if name != "speed"},
+                "rating": None if line.rating is None else line.rating.value,
+                "rating_low": None if line.rating is None else line.rating.low,
+                "rating_high": None if line.rating is None else line.rating.high,
+                "withdrawn": line.withdrawn,
                 **({"mean_move_ms": line.mean_move_ms} if timed else {}),
                 "versus": {
                     name: {"points": v.points, "wins": v.wins, "draws": v.draws, "losses": v.losses}
@@ -179,10 +272,10 @@ summary { cursor: pointer; margin: .3rem 0; }
 
 
 def to_html(
-    title: str, about: str, table: Sequence[Standing], games: Sequence[GameSummary], ranking: str
+    title: str, about: str, table: Sequence[Standing], games: Sequence[GameSummary], ranking: Ranking
 ) -> str:
     """One page that needs nothing else: standings, cross table, faults."""
-    head, rows = columns(table, ranking)
+    head, rows = people_columns(table, ranking)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -202,7 +295,7 @@ def to_html(
 def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]], name_column: int) -> str:
     out = ["<div class=wide><table><thead><tr>"]
     out += [
-        f"<th{' class=name' if index == name_column else ''}>{html.escape(cell.replace('_', ' '))}</th>"
+        f"<th{' class=name' if index == name_column else ''}>{html.escape(cell)}</th>"
         for index, cell in enumerate(head)
     ]
     out.append("</tr></thead><tbody>")

@@ -16,9 +16,10 @@ from referee.rejudge import Complaint, rejudge
 from referee.results import GameRecord
 from tournaments import tables
 from tournaments.directory import STORE_FILE
+from tournaments.game_summary import GameSummary
 from tournaments.gamefiles import GAMES, public_view, wire_text
-from tournaments.schedule import Pairing, schedule_of
-from tournaments.standings import GameSummary
+from tournaments.rulings import pairing_key
+from tournaments.schedule import Pairing
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
 
@@ -73,14 +74,14 @@ class Verification:
             try:
                 summary = Summary.load(store)
                 pairings = _pairings(summary)
-            except (StoreError, TypeError, ValueError) as error:
+            except (StoreError, LookupError, TypeError, ValueError) as error:
                 store.played()  # raises StoreError if it is worse than a column or two
                 damaged = Complaint("tournament", "", "as one that was played", str(error))
                 yield self._elsewhere(STORE_FILE, damaged)
                 return
-            for row in summary.games:
+            for row in summary.kept:
                 yield from self._count(row.key, _of_game(store, summary, pairings, row, directory))
-        for key in _folders(directory) - {row.key for row in summary.games}:
+        for key in _folders(directory) - {row.key for row in summary.kept}:
             yield self._elsewhere(
                 key, Complaint("folder", GAMES, "one of this game", "no such game is kept, and none")
             )
@@ -133,7 +134,7 @@ def _of_game(
     complaints = rejudge(record, _version())
     try:
         complaints += _of_columns(row, record)
-        complaints += _of_tournament(summary, pairings.get(row.key), row, record)
+        complaints += _of_tournament(summary, pairings.get(pairing_key(row.key)), row, record)
         complaints += _of_files(directory, row.key, record)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         complaints.append(Complaint("record", "", "as a whole one", f"{error!r}"))
@@ -142,7 +143,7 @@ def _of_game(
 
 def _of_columns(row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
     """The columns of the store's table must be those of the record."""
-    follows = GameSummary.of(record, row.round)
+    follows = GameSummary.of(record, row.round, row.pair)
     for field in fields(GameSummary):
         stored, made = getattr(row, field.name), getattr(follows, field.name)
         if stored != made:
@@ -156,9 +157,10 @@ def _of_tournament(
     if pairing is None:
         yield Complaint("key", "store", row.key, f"no game of that key among {summary.total}, and none")
     else:
-        meant = (pairing.round, summary.bots[pairing.first], summary.bots[pairing.second])
-        stored = (row.round, row.first, row.second)
-        for name, one, other in zip(("round", "first", "second"), stored, meant, strict=True):
+        bots = (summary.bots[pairing.first], summary.bots[pairing.second])
+        meant = (pairing.round, *bots, pairing.pair)
+        stored = (row.round, row.first, row.second, row.pair)
+        for name, one, other in zip(("round", "first", "second", "pair"), stored, meant, strict=True):
             if one != other:
                 yield Complaint(name, "schedule", repr(one), repr(other))
     for name, told, meant_text in (
@@ -171,9 +173,7 @@ def _of_tournament(
 
 def _pairings(summary: Summary) -> dict[str, Pairing]:
     """Key -> pairing, of the whole tournament."""
-    bots = len(summary.bots)
-    rounds = summary.total // max(1, len(schedule_of(bots, 1).all()))
-    return {pairing.key: pairing for pairing in schedule_of(bots, rounds).all()}
+    return {pairing.key: pairing for pairing in summary.schedule.pairings(summary.history)}
 
 
 def _of_files(directory: Path, key: str, record: GameRecord) -> Iterator[Complaint]:

@@ -1,17 +1,18 @@
 """The command `kalarena` and its subcommands."""
 
-import importlib
 import signal
 import sys
 
 import click
+
+from tournaments.cli.lazy import LazyGroup
 
 COMMANDS = {
     "doctor": ("tournaments.cli.doctor", "Say how well this host can hold bots, and what would help."),
     "games": ("tournaments.cli.games", "List the games, their presets and options."),
     "perft": ("tournaments.cli.perft", "Count move sequences, the test of a rule book."),
     "play": ("tournaments.cli.play", "Play one game between two bots."),
-    "tournament": ("tournaments.cli.tournament", "Run tournaments and print their tables."),
+    "tournament": ("tournaments.cli.tournament", "Run tournaments; tables, reports, marks, appeals."),
     "verify": ("tournaments.cli.verify", "Judge games again from their records."),
 }
 """Subcommand -> (module whose ``command`` it is, one line of help)."""
@@ -33,24 +34,6 @@ class Usage(click.ClickException):
     exit_code = 2
 
 
-class _LazyGroup(click.Group):
-    """Loads a subcommand's module only when it is used: `--help` must not cost a database layer."""
-
-    def list_commands(self, _context: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        found = importlib.import_module(COMMANDS[name][0]).command
-        assert isinstance(found, click.Command)
-        return found
-
-    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in sorted(COMMANDS.items())])
-
-
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
         from importlib import metadata
@@ -65,7 +48,7 @@ def entry() -> None:
     main()
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, commands_of=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
 )

@@ -1,5 +1,6 @@
 """Where games run."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from referee.play import Job
@@ -18,8 +19,12 @@ class Engine(Protocol):
         """How many games it plays at a time."""
         ...
 
-    async def play(self, job: Job) -> GameRecord:
-        """Play one game."""
+    async def play(self, job: Job, begins: Callable[[], None] | None = None) -> GameRecord:
+        """Play one game.
+
+        ``begins`` is called, in the event loop that asked, once a place is free and the game goes there: what
+        it waits before that is no part of the game.  It returns at once and raises nothing.
+        """
         ...
 
 

@@ -13,7 +13,7 @@ core has to be woken for it; but what a bot computes off its turn is taken from 
 
 import math
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -52,8 +52,8 @@ class LocalEngine:
         self._scratch = scratch
         self._leashes = 0
 
-    async def play(self, job: Job) -> GameRecord:
-        """Play one game in a worker.  Raises RefereeError, EngineError."""
+    async def play(self, job: Job, begins: Callable[[], None] | None = None) -> GameRecord:
+        """Play one game in a worker; see ``Engine.play``.  Raises RefereeError, EngineError."""
         path, leash = self._new_leash()
         packed: bytes | Exception = EngineError("unplayed")
         try:
@@ -62,6 +62,8 @@ class LocalEngine:
                 async with self._games:
                     core = self._places.pop()
                     try:
+                        if begins is not None:
+                            begins()
                         # Not to be cancelled: the worker comes back by itself when the leash is let go.
                         packed = await self._context.run_sync(
                             play_packed, job, str(path), core, limiter=self._workers
@@ -74,7 +76,7 @@ class LocalEngine:
         finally:
             path.unlink(missing_ok=True)
         if isinstance(packed, trio_parallel.BrokenWorkerError):
-            sweep_orphans(of_others=True)  # its bots, which are ours now
+            sweep_orphans()  # its bots, which are ours now
             raise EngineError(f"the worker process of game {job.key} died") from packed
         if isinstance(packed, Exception):
             raise packed

@@ -1,9 +1,7 @@
-"""`kalarena tournament run` and `kalarena tournament table`."""
+"""`kalarena tournament run`."""
 
 import contextlib
-import shutil
 import signal
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,24 +11,21 @@ import trio
 
 from referee.probe import MODES, SandboxError, find_sandbox
 from referee.sandbox import Sandbox, Tier
-from tournaments.cli.live import LiveView
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
-from tournaments.config import ConfigError, Tournament, load_tournament
-from tournaments.directory import STORE_FILE, DirectoryError, TournamentDirectory
+from tournaments.cli.tournament.ending import Ending, same_command
+from tournaments.cli.tournament.live import open_view
+from tournaments.config import ConfigError, load_tournament
+from tournaments.directory import DirectoryError, TournamentDirectory
 from tournaments.engines.local import open_local_engine
 from tournaments.gamefiles import GameFilesError
-from tournaments.runner import RunReport, new_report, run
+from tournaments.late_bots import with_late_bots
+from tournaments.rulings import RulingError
+from tournaments.runner import Run, play_all
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
-from tournaments.tables import FORMATS
 
 
-@click.group("tournament")
-def command() -> None:
-    """Run tournaments and print their tables."""
-
-
-@command.command("run")
+@click.command("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--out",
@@ -47,19 +42,28 @@ def command() -> None:
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the final table as one JSON object, nothing else."
 )
+@click.option("--quiet", is_flag=True, help="Print the final table, and nothing before it but errors.")
 @click.option(
     "--sandbox",
     "sandbox_mode",
     type=click.Choice(MODES),
     help="How bots are confined.  [default: what FILE says]",
 )
-def run_command(
-    file: Path, out: Path | None, concurrency: int | None, as_json: bool, sandbox_mode: str | None
+@click.pass_context
+def command(
+    context: click.Context,
+    file: Path,
+    out: Path | None,
+    concurrency: int | None,
+    as_json: bool,
+    quiet: bool,
+    sandbox_mode: str | None,
 ) -> None:
     """Run the tournament of FILE, or go on with what is in DIR.
 
     It may be stopped, or killed, at any time: the same command goes on with the games that are missing.
     """
+    shown = not (as_json or quiet)
     started = False
     try:
         tournament = load_tournament(file)
@@ -69,34 +73,52 @@ def run_command(
         directory = TournamentDirectory(out or Path("results") / file.stem)
         with directory.locked(), Store(directory.store_path) as store:
             store.check_identity(tournament.identity())
-            report = new_report(tournament, store)
+            tournament = with_late_bots(tournament, store.journal(), file.parent)
+            run = Run(tournament, store)
             plan = Summary.of(tournament)
             store.claim(plan.name, plan.config(), tournament.identity())
             started = True
-            if sandbox.tier is Tier.WEAK and not as_json:
+            if sandbox.tier is Tier.WEAK and shown:
                 click.echo(
                     f"{tournament.name}: bots are not confined on this host, only limited; that is for bots "
                     "that are trusted (kalarena doctor says more)",
                     err=True,
                 )
+            if shown and run.report.before:
+                click.echo(_going_on(run, directory), err=True)
             with single_error():
                 interrupted = trio.run(
-                    partial(_run, tournament, store, directory, report, sandbox),
+                    partial(_run, run, directory, sandbox),
                     concurrency or tournament.concurrency,
-                    not as_json,
+                    shown,
                 )
             if interrupted:  # a second Ctrl-C must not cost the reports
                 for number in _stopping_signals():
                     signal.signal(number, signal.SIG_IGN)
             summary = Summary.load(store)
             directory.write_reports(summary)
-    except (ConfigError, DirectoryError, SandboxError, StoreError) as error:
+    except (ConfigError, DirectoryError, RulingError, SandboxError, StoreError) as error:
         raise (Fault if started else Usage)(str(error)) from error
     except GameFilesError as error:
         raise Fault(str(error)) from error
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
-    _conclude(summary, report, directory, interrupted=interrupted, as_json=as_json)
+    ending = Ending(summary, run.report, directory)
+    click.echo(summary.render("json") if as_json else ending.result(quiet=quiet))
+    for line in ending.unplayed():
+        click.echo(line, err=True)
+    if interrupted:
+        click.echo(f"{ending.stopped()}\n  {same_command(context)}", err=True)
+        raise SystemExit(INTERRUPTED)
+    if run.report.unplayed:
+        raise Fault(ending.missing())
+
+
+def _going_on(run: Run, directory: TournamentDirectory) -> str:
+    name, before, total = run.tournament.name, run.report.before, run.report.total
+    if before >= total:
+        return f"{name}: all of {total} games are in {directory.path} already"
+    return f"{name}: going on with {before} of {total} games in {directory.path}"
 
 
 @contextlib.contextmanager
@@ -120,17 +142,15 @@ def _stopping_signals() -> list[signal.Signals]:
 
 
 async def _run(
-    tournament: Tournament,
-    store: Store,
+    run: Run,
     directory: TournamentDirectory,
-    report: RunReport,
     sandbox: Sandbox,
     concurrency: int | None,
-    live: bool,
+    shown: bool,
 ) -> bool:
     """Run it; whether a signal stopped it."""
     interrupted = False
-    with LiveView(Summary.load(store), shown=live) as view, trio.CancelScope() as scope:
+    with open_view(run, shown=shown) as view, trio.CancelScope() as scope:
 
         async def stop_on_signal(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             nonlocal interrupted
@@ -142,47 +162,9 @@ async def _run(
 
         async with trio.open_nursery() as nursery:
             await nursery.start(stop_on_signal)
-            async with open_local_engine(directory.path, concurrency, own_core=tournament.own_core) as engine:
-                await run(tournament, store, engine, directory.path, report, view.add, sandbox)
+            nursery.start_soon(view.keep_up)
+            own_core = run.tournament.own_core
+            async with open_local_engine(directory.path, concurrency, own_core=own_core) as engine:
+                await play_all(run, engine, directory.path, view, sandbox)
             nursery.cancel_scope.cancel()
     return interrupted
-
-
-def terminal_width() -> int | None:
-    """The width of the terminal that is printed to; None if it is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def _conclude(
-    summary: Summary, report: RunReport, directory: TournamentDirectory, *, interrupted: bool, as_json: bool
-) -> None:
-    if as_json:
-        click.echo(summary.render("json"))
-    else:
-        click.echo(summary.render("text", terminal_width()))
-        click.echo(f"\nresults  {directory.store_path}\nreport   {directory.report_path}")
-    for key, why in report.unplayed.items():
-        click.echo(f"game {key} could not be played, and counts for nobody: {why}", err=True)
-    missing = report.total - report.before - report.played
-    if interrupted:
-        click.echo(
-            f"stopped with {missing} of {report.total} games to play; the same command goes on", err=True
-        )
-        raise SystemExit(INTERRUPTED)
-    if report.unplayed:
-        raise Fault(f"{missing} of {report.total} games have no result; the same command tries them again")
-
-
-@command.command("table")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
-def table_command(directory: Path, form: str) -> None:
-    """Print the table of the results in DIR."""
-    path = directory / STORE_FILE
-    if not path.is_file():
-        raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
-    try:
-        with Store(path, read_only=True) as store:
-            click.echo(Summary.load(store).render(form, terminal_width()), nl=form != "html")
-    except StoreError as error:
-        raise Usage(str(error)) from error

@@ -1,0 +1,159 @@
+"""Measures `kalarena tournament table` on a store of 100,000 games, as a process of its own.
+
+The games are made up: forty bots of different strength in a round robin, every game different from all
+others, each with the record of a real game.  The median of several runs is printed beside the target, and
+the CPU time, which says more on a machine that has other work.
+
+The exit status is 0 whether or not the target is reached, 1 if the command fails.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import trio
+
+from referee.clock import TimeControl
+from referee.play import Job, play_game
+from referee.results import GameRecord, Player
+from tournaments.bots import resolve_bot
+from tournaments.game_summary import GameSummary
+from tournaments.plan import Plan
+from tournaments.rulings import Rulings
+from tournaments.schedule import Pairing
+from tournaments.schema import game as game_table
+from tournaments.store import DEFLATE_LEVEL, Store
+from tournaments.summary import Summary
+
+TARGET_S = 3.0
+"""What a lecturer waits for without wondering; from pressing the key to the whole table."""
+
+BOTS = 40
+"""As many as a course has groups."""
+GAMES = 100_000
+"""Over sixty rounds of them."""
+GAME = "manchester"
+CONTROL = TimeControl(move_s=10.0)
+ELO_STEP = 20.0
+"""Between neighbours: the first beats the last nearly always, neighbours are close."""
+DRAWS = 0.1
+
+TABLE = [sys.executable, "-c", "from tournaments.cli.main import entry; entry()", "tournament", "table"]
+"""The command of this source tree."""
+
+
+def a_record() -> GameRecord:
+    """A real game of two bots that are part of Kalarena."""
+    command = resolve_bot("greedy", Path.cwd()).command
+    players = (Player("one", command, os.fspath(Path.cwd())), Player("two", command, os.fspath(Path.cwd())))
+    return trio.run(play_game, Job("r001-1v2", GAME, players, CONTROL))
+
+
+def summary_of(games: int, bots: int) -> tuple[Summary, list[Pairing]]:
+    """A round robin of so many games, before the first one, and these games."""
+    names = [f"bot {number:02d}" for number in range(1, bots + 1)]
+    rounds = -(-games // (bots * (bots - 1)))
+    plan = Plan(rounds=rounds, width=len(str(bots)))
+    summary = Summary("Benchmark", GAME, str(CONTROL), names, "points", plan)
+    rulings = Rulings(names)
+    return summary, list(plan.schedule(names, rulings.entrants).pairings(rulings.history))[:games]
+
+
+def rows(summary: Summary, pairings: list[Pairing], record: GameRecord) -> Iterator[tuple[object, ...]]:
+    """The store's rows, all columns in the order of the schema."""
+    dice = random.Random(0)
+    blob = zlib.compress(record.to_msgpack(), DEFLATE_LEVEL)
+    like = GameSummary.of(record, 1)
+    for pairing in pairings:
+        better = 1 / (1 + 10 ** ((pairing.first - pairing.second) * ELO_STEP / 400))
+        winner = None if dice.random() < DRAWS else int(dice.random() > better)
+        game = replace(
+            like,
+            key=pairing.key,
+            round=pairing.round,
+            first=summary.file_bots[pairing.first],
+            second=summary.file_bots[pairing.second],
+            winner=winner,
+            pair=pairing.pair,
+            fingerprint=f"{dice.getrandbits(64):016x}",
+        )
+        yield (
+            *(game.key, game.round, game.first, game.second, game.winner, game.reason.value, game.fault),
+            *(game.detail, *(game.score or (None, None)), *game.moves, *game.wall_us, *game.charged_us),
+            *(game.sandbox, game.pair, game.opening, game.fingerprint, game.swapped, blob),
+        )
+
+
+def make_store(directory: Path, games: int, bots: int) -> None:
+    """A store of made-up games."""
+    summary, pairings = summary_of(games, bots)
+    path = directory / "results.db"
+    with Store(path) as store:
+        store.claim(summary.name, summary.config(), {})
+    record = a_record()
+    connection = sqlite3.connect(path)
+    with connection:
+        names = [column.name for column in game_table.columns]
+        columns, places = ", ".join(names), ", ".join("?" * len(names))
+        connection.executemany(
+            f"INSERT INTO game ({columns}) VALUES ({places})", rows(summary, pairings, record)
+        )
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+def _cpu_of_children() -> float:
+    """Seconds, of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--games", type=int, default=GAMES)
+    parser.add_argument("--bots", type=int, default=BOTS)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="make the store here, and leave it")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        directory: Path = arguments.keep or Path(temporary)
+        directory.mkdir(parents=True, exist_ok=True)
+        if not (directory / "results.db").exists():
+            make_store(directory, arguments.games, arguments.bots)
+        took = []
+        cpu: list[float] = []
+        before = _cpu_of_children()
+        for _ in range(arguments.repeat):
+            began = time.perf_counter()
+            done = subprocess.run([*TABLE, os.fspath(directory)], capture_output=True, text=True, check=False)
+            took.append(time.perf_counter() - began)
+            cpu.append(_cpu_of_children() - before - sum(cpu))
+            if done.returncode:
+                print(done.stderr, file=sys.stderr)
+                return 1
+    found = median(took)
+    if arguments.json:
+        print(json.dumps({"games": arguments.games, "bots": arguments.bots, "table_s": took, "cpu_s": cpu}))
+    else:
+        verdict = "reached" if found <= TARGET_S else "missed"
+        runs = ", ".join(f"{one:.2f}" for one in took)
+        print(f"table of {arguments.games} games of {arguments.bots} bots: {found:.2f} s, median of {runs}")
+        print(f"CPU {median(cpu):.2f} s; target {TARGET_S:.1f} s, {verdict}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,71 @@
+"""Every format goes on after a kill with the games that it would have played."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.test_resume import (
+    GONE_WITHIN_S,
+    all_end,
+    descendants,
+    open_pidfds,
+    start_and_wait_for_games,
+    table,
+)
+from tests.test_resume import run_to_the_end as run_on
+from tournaments.formats.catalog import FORMATS
+from tournaments.store import Store
+
+KILLS = 3
+
+CASES: dict[str, tuple[str, int]] = {
+    "round-robin": ('format = "round-robin"\nrounds = 3', 5),
+    "gauntlet": ('format = {kind = "gauntlet", challengers = ["greedy"]}\nrounds = 8', 5),
+    "swiss": ('format = {kind = "swiss", pairs = 2}\nrounds = 5', 7),
+    "ladder": ('format = "ladder"\nrounds = 12', 5),
+    "knockout": ('format = {kind = "knockout", pairs = 4}', 7),
+    "groups": ('format = {kind = "groups", pairs = 2}\nrounds = 2', 7),
+    "sprt": ('format = {kind = "sprt", elo0 = -5.0, elo1 = 5.0, max_games = 80, batch = 8}', 2),
+}
+"""Format -> (lines of the file, number of bots).  The bots do the same in every run."""
+
+BOTS = ["minimax:1", "greedy", "first_legal", "random:1", "random:2", "minimax:2", "random:3"]
+
+
+def write(folder: Path, kind: str) -> Path:
+    lines, count = CASES[kind]
+    path = folder / "cup.toml"
+    path.write_text(
+        f"name = 'cup'\ngame = 'kalah(6,4)'\n{lines}\nseed = 3\nbots = {json.dumps(BOTS[:count])}\n"
+        "openings = {random = {plies = 3, seed = 5}}\n[time]\nmove_s = 20.0\n"
+    )
+    return path
+
+
+def test_every_format_is_tried() -> None:
+    assert set(CASES) == set(FORMATS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FORMATS)
+def test_kills_change_nothing(kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path, kind)
+    run_on(path, tmp_path / "calm")
+    calm = {form: table(tmp_path / "calm", form) for form in ("text", "csv", "json", "html")}
+    with Store(tmp_path / "calm" / "results.db") as store:
+        keys = store.played()
+
+    out = tmp_path / "disturbed"
+    for _ in range(KILLS):
+        runner = start_and_wait_for_games(path, out)
+        left_behind = open_pidfds(descendants(runner.pid))
+        runner.kill()
+        runner.communicate(timeout=60)
+        assert all_end(left_behind, GONE_WITHIN_S)
+        with Store(out / "results.db") as store:
+            assert store.played() <= keys
+    run_on(path, out)
+    with Store(out / "results.db") as store:
+        assert store.played() == keys
+    assert {form: table(out, form) for form in calm} == calm

@@ -1,0 +1,246 @@
+"""The summary: what the store holds, as one thing, in every form and in every format of tournament."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from referee.results import Reason
+from tests.builders import make_record, make_summary, write_tournament
+from tournaments import tables
+from tournaments.config import load_tournament
+from tournaments.game_summary import GameSummary
+from tournaments.journal import Action, Entry
+from tournaments.plan import Plan
+from tournaments.schedule import pair_of_games
+from tournaments.store import Store
+from tournaments.summary import Summary
+
+NAMES = ["ann", "bob", "cid"]
+AT = "2026-01-02T03:04:05+00:00"
+KNOCKOUT = {"kind": "knockout", "pairs": 1, "extra_pairs": 2, "third_place": True, "seeding": "order"}
+
+
+def summary(
+    games: list[GameSummary] | None = None,
+    journal: list[Entry] | None = None,
+    names: list[str] = NAMES,
+    **changes: Any,
+) -> Summary:
+    values: dict[str, Any] = {"ranking": "points"} | changes
+    return Summary(
+        "Cup", "kalah(6,4)", "2 s per move", names, kept=games or [], journal=journal or [], **values
+    )
+
+
+def played(first: int, second: int, winner: int | None = 0, round_number: int = 1) -> GameSummary:
+    """A game of the schedule; bots by number."""
+    pairing = pair_of_games(round_number, first, second, 1)[0]
+    found = make_summary(NAMES[first], NAMES[second], winner, key=pairing.key)
+    return replace(found, pair=pairing.pair, round=round_number, fingerprint=f"{pairing.key}")
+
+
+def play_on(one: Summary) -> Summary:
+    """The summary after everything that is due was won by the bot with the lower number."""
+    games = list(one.kept)
+    while due := one.schedule.due(one.history):
+        for pairing in due:
+            first, second = one.bots[pairing.first], one.bots[pairing.second]
+            found = make_summary(first, second, int(pairing.second < pairing.first), key=pairing.key)
+            games.append(replace(found, round=pairing.round, pair=pairing.pair, fingerprint=pairing.key))
+        one = replace(one, kept=games)
+    return one
+
+
+ROUND_ROBIN = [played(first, second) for first in range(3) for second in range(3) if first != second]
+
+
+# From the store and back
+
+FILES = [
+    "",
+    'ranking = ["points", "speed"]\nseed = 9\nrounds = 3\n[rating]\nanchor = "greedy"\nvalue = 800',
+    'format = {kind = "gauntlet", challengers = ["greedy"]}\n',
+    'format = "swiss"\nuntrusted = true\n',
+    'format = {kind = "knockout", pairs = 2}\n',
+]
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_the_store_keeps_all_of_it(tmp_path: Path, text: str) -> None:
+    bots = 'bots = ["first_legal", "greedy", "random"]\n'
+    tournament = load_tournament(write_tournament(tmp_path, bots + text))
+    one = Summary.of(tournament)
+    with Store(tmp_path / "results.db") as store:
+        store.claim(one.name, one.config(), tournament.identity())
+        found = Summary.load(store)
+    # A list of criteria comes back as a list.
+    assert replace(found, ranking=one.ranking, file_bots=one.file_bots) == one
+    assert (list(found.ranking), list(found.file_bots)) == (list(one.ranking), list(one.file_bots))
+    assert found.config() == json.loads(json.dumps(one.config()))
+
+
+def test_a_store_of_the_first_versions(tmp_path: Path) -> None:
+    old = {"game": "kalah(1,1)", "control": "2 s", "bots": ["one", "two"], "ranking": "points", "total": 4}
+    with Store(tmp_path / "results.db") as store:
+        store.claim("Cup", old, {})
+        store.add(make_record(), 1)
+        found = Summary.load(store)
+    assert found.plan == Plan(rounds=2)
+    assert (found.total, found.done, found.anchor, found.untrusted) == (4, 1, None, False)
+    assert found.table[0].name == "one"
+
+
+# In every form
+
+
+@pytest.mark.parametrize("form", tables.FORMATS)
+@pytest.mark.parametrize("games", [[], ROUND_ROBIN[:1], ROUND_ROBIN])
+def test_every_form_of_any_number_of_games(form: str, games: list[GameSummary]) -> None:
+    text = summary(games).render(form)
+    assert all(name in text for name in NAMES)
+
+
+def test_before_the_first_game() -> None:
+    one = summary()
+    assert (one.total, one.done, one.games, one.conclusion, one.estimates) == (6, 0, [], "", {})
+    assert one.about == "kalah(6,4), 2 s per move, 0 of 6 games"
+    value = one.to_json()
+    assert (value["games"], value["games_total"]) == (0, 6)
+    for line in value["standings"]:
+        assert (line["rank"], line["rating"], line["rating_low"], line["rating_high"]) == (
+            1,
+            None,
+            None,
+            None,
+        )
+
+
+def test_what_was_set_aside_is_told_and_counts_nowhere() -> None:
+    void = Entry(Action.VOID, ROUND_ROBIN[0].key, "x", 1, AT)
+    one = summary(ROUND_ROBIN, [void])
+    assert one.about == "kalah(6,4), 2 s per move, 6 of 6 games (1 set aside), sandbox off"
+    assert len(one.games) == 5
+    assert sum(line.games for line in one.table) == 10
+    assert one.to_json()["games"] == 5
+
+
+def test_who_withdrew_is_marked() -> None:
+    ruled = [Entry(Action.WITHDRAW, "bob", "x", 1, AT, {"annul": True})]
+    one = summary(ROUND_ROBIN, ruled)
+    bob = next(line for line in one.table if line.name == "bob")
+    assert (bob.withdrawn, bob.games, bob.rating) == (True, 0, None)
+    assert "bob (withdrawn)" in one.render("text")
+    assert "bob (withdrawn)" in one.render("html")
+    assert "(withdrawn)" not in one.render("csv")  # names in it are for looking up
+    assert [line["withdrawn"] for line in one.to_json()["standings"]] == [False, False, True]
+    assert "(withdrawn)" not in summary(ROUND_ROBIN).render("text")
+
+
+def test_who_joined_is_in_the_table() -> None:
+    one = summary(ROUND_ROBIN, [Entry(Action.ADD, "eve", "x", 1, AT, {"replaces": None})])
+    assert one.bots == [*NAMES, "eve"]
+    assert one.total == 12
+    assert [line.name for line in one.table if not line.games] == ["eve"]
+    assert one.render("csv").splitlines()[0].endswith("vs eve")
+
+
+def test_tiers_of_sandboxes() -> None:
+    games = [
+        replace(game, sandbox=tier)
+        for game, tier in zip(ROUND_ROBIN, ["off", "", "bwrap", "off"], strict=False)
+    ]
+    assert summary(games).sandbox == "bwrap (1 game) and off (2 games) and unknown (1 game)"
+
+
+@pytest.mark.parametrize("ranking", ["points", "wins-then-speed", "swiss", "rating", ["speed", "wins"]])
+def test_json_has_all_that_text_has(ranking: str | list[str]) -> None:
+    games = [replace(game, charged_us=(3000, 5000)) for game in ROUND_ROBIN]
+    one = summary(games, ranking=ranking)
+    head, rows = tables.columns(one.table, ranking)
+    for line, row in zip(one.to_json()["standings"], rows, strict=True):
+        known = {
+            **{name.replace("-", "_"): value for name, value in line["criteria"].items()},
+            **{name: value for name, value in line.items() if name not in ("criteria", "versus")},
+            "byes": line["bye_points"],
+        }
+        for name, cell in zip(head, row, strict=True):
+            value = known[name]
+            if cell == "":
+                assert value is None
+            elif name == "name":
+                assert value == cell
+            else:
+                assert float(cell) == pytest.approx(value, abs=0.51)
+
+
+# Ratings
+
+
+def test_an_anchor_has_the_rating_that_it_is_given() -> None:
+    one = summary(ROUND_ROBIN, anchor="cid", anchor_rating=1000.0)
+    assert one.estimates["cid"].value == pytest.approx(1000.0)
+    assert all(estimate.low <= estimate.value <= estimate.high for estimate in one.estimates.values())
+    assert one.to_json()["anchor"] == "cid"
+
+
+def test_an_anchor_whose_games_count_for_nobody() -> None:
+    """Nothing is anchored then, and nothing breaks."""
+    ruled = [Entry(Action.WITHDRAW, "cid", "x", 1, AT, {"annul": True})]
+    one = summary(ROUND_ROBIN, ruled, anchor="cid", anchor_rating=1000.0)
+    assert set(one.estimates) == {"ann", "bob"}
+    assert all(name in one.render("text") for name in NAMES)
+
+
+def test_copies_of_a_game_are_counted_and_told() -> None:
+    games = [replace(played(0, 1, round_number=number), fingerprint="same") for number in (1, 2, 3)]
+    one = summary(games, plan=Plan(rounds=3))
+    ann = one.table[0]
+    assert (ann.name, ann.games, ann.unique) == ("ann", 3, 1)
+    assert one.to_json()["standings"][0]["unique"] == 1
+    unknown = [replace(game, fingerprint="") for game in games]
+    assert summary(unknown, plan=Plan(rounds=3)).table[0].unique == 3
+
+
+# Formats
+
+
+def test_a_knockout_orders_by_its_places() -> None:
+    one = play_on(summary(plan=Plan(KNOCKOUT), names=[*NAMES, "dan"]))
+    assert one.places["ann"] == 1
+    assert one.table[0].name == "ann"
+    assert [line.rank for line in one.table] == [1, 2, 3, 4]
+    assert one.about.startswith("knockout, kalah(6,4), ")
+    assert "{" not in one.conclusion
+
+
+def test_a_swiss_of_three_has_byes() -> None:
+    one = play_on(summary(plan=Plan({"kind": "swiss", "pairs": 1}, rounds=2), ranking="swiss"))
+    assert sum(one.byes.values()) == 2 * 2
+    assert "byes" in one.render("text")
+    assert sum(line["bye_points"] for line in one.to_json()["standings"]) == 4
+    assert sum(line.points for line in one.table) == len(one.games) + 4
+
+
+@pytest.mark.parametrize("name", ["{0}", "{", "%s", "{bots}"])
+def test_names_are_no_templates(name: str) -> None:
+    """A conclusion names bots by their numbers, which are filled in afterwards."""
+    test = {
+        "kind": "sprt",
+        "elo0": 0.0,
+        "elo1": 50.0,
+        "alpha": 0.05,
+        "beta": 0.05,
+        "max_games": 4,
+        "batch": 2,
+    }
+    one = play_on(summary(plan=Plan(test), names=[name, "bob"]))
+    assert one.conclusion
+    assert name in one.render("text")
+
+
+def test_only_faults_are_told_as_forfeits() -> None:
+    games = [replace(ROUND_ROBIN[0], reason=Reason.TIMEOUT, fault="late", score=None), ROUND_ROBIN[2]]
+    assert {line.name: line.forfeits for line in summary(games).table} == {"ann": 0, "bob": 1, "cid": 0}

@@ -1,0 +1,26 @@
+"""`kalarena tournament` and its subcommands."""
+
+import click
+
+from tournaments.cli.lazy import LazyGroup
+
+_HERE = "tournaments.cli.tournament"
+
+TOURNAMENT_COMMANDS = {
+    "add": (f"{_HERE}.rulings", "Let another bot join, or a new version of one."),
+    "export": (f"{_HERE}.export", "Write games and moves for other programs."),
+    "journal": (f"{_HERE}.rulings", "Print what was ruled, oldest first."),
+    "marks": (f"{_HERE}.marks", "Write the mark sheet."),
+    "replay": (f"{_HERE}.rulings", "Have a game played again."),
+    "report": (f"{_HERE}.report", "Make the report: pages with charts and replays."),
+    "run": (f"{_HERE}.run", "Run a tournament, or go on with one."),
+    "table": (f"{_HERE}.table", "Print the table."),
+    "void": (f"{_HERE}.rulings", "Let a game count for nobody."),
+    "withdraw": (f"{_HERE}.rulings", "Let a bot play no more."),
+}
+"""Subcommand -> (module with its ``NAME_command``, or ``command``; one line of help)."""
+
+
+@click.group("tournament", cls=LazyGroup, commands_of=TOURNAMENT_COMMANDS)
+def command() -> None:
+    """Run tournaments, and make tables, reports and marks of their results."""

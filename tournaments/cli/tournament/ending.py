@@ -1,0 +1,94 @@
+"""What `kalarena tournament run` says when it is over, or was stopped: the result, and what to do next."""
+
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from tournaments.cli.tournament.results import terminal_width
+from tournaments.directory import TournamentDirectory
+from tournaments.runner import RunReport
+from tournaments.summary import Summary
+
+PROGRAM = "kalarena"
+UNPLAYED_LINES = 20
+"""More games than this that could not be played are counted only: most have the same reason."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What there is to say when a run is over, or was stopped."""
+
+    summary: Summary
+    report: RunReport
+    directory: TournamentDirectory
+
+    def result(self, *, quiet: bool) -> str:
+        """The table, what follows from it, where everything lies; and, unless ``quiet``, what to do next."""
+        parts = [self.summary.render("text", terminal_width())]
+        if self.summary.conclusion:
+            parts.append(self.summary.conclusion)
+        lines = [f"results  {self.directory.store_path}", f"report   {self.directory.report_path}"]
+        if not quiet:
+            lines += [f"next     {command}" for command in self.next_commands()]
+        return "\n\n".join([*parts, "\n".join(lines)])
+
+    def next_commands(self) -> Iterator[str]:
+        """Commands that a lecturer wants now, with a word on each."""
+        directory = str(self.directory.path)
+        yield f"{shlex.join([program(), 'tournament', 'report', directory])}  # pages to hand out"
+        faults = sum(game.fault is not None for game in self.summary.games)
+        if faults:
+            what = "the fault" if faults == 1 else f"the {faults} faults"
+            yield f"{shlex.join([program(), 'verify', directory])}  # judges all games again, {what} too"
+
+    def unplayed(self) -> Iterator[str]:
+        """A line for each game that could not be played, if they are not too many."""
+        games = list(self.report.unplayed.items())
+        for key, why in games[:UNPLAYED_LINES]:
+            yield f"game {key} could not be played, and counts for nobody: {why}"
+        if len(games) > UNPLAYED_LINES:
+            yield f"and {len(games) - UNPLAYED_LINES} more games could not be played"
+
+    def stopped(self) -> str:
+        """What is left to do after an interruption."""
+        missing, total = self.report.missing, self.report.total
+        return f"stopped with {missing} of {total} games to play; the same command goes on:"
+
+    def missing(self) -> str:
+        """What is left to do after games could not be played."""
+        missing, total = self.report.missing, self.report.total
+        return f"{missing} of {total} games have no result; the same command tries them again"
+
+
+def program() -> str:
+    """How this program is called: by its name if the shell finds it, else where it was called."""
+    called = Path(sys.argv[0])
+    if called.name != PROGRAM:  # called as a module, or by another program
+        return PROGRAM
+    found = shutil.which(PROGRAM)
+    return PROGRAM if found is not None and Path(found).samefile(called) else str(called)
+
+
+def same_command(context: click.Context) -> str:
+    """The command that was given, with its arguments, for a shell."""
+    options: list[str] = []
+    arguments: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = str(context.params[name])
+        if isinstance(parameter, click.Argument):
+            arguments.append(value)
+        elif isinstance(parameter, click.Option):
+            options += [parameter.opts[0]] if parameter.is_flag else [parameter.opts[0], value]
+    words = [*arguments, *options]
+    if any(argument.startswith("-") for argument in arguments):
+        words = [*options, "--", *arguments]
+    return shlex.join([program(), "tournament", "run", *words])

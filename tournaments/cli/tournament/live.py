@@ -1,0 +1,212 @@
+"""What people see of a running tournament, on standard error: a screen, plain lines, or nothing.
+
+Standard output holds nothing but the result.
+"""
+
+import contextlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Protocol
+
+import trio
+from rich.console import Console
+from rich.live import Live
+
+from referee.results import GameRecord
+from tournaments.cli.tournament.progress import Progress, Snapshot, compute, fault_line, unplayed_line
+from tournaments.cli.tournament.screen import screen
+from tournaments.engines.local import usable_cores
+from tournaments.game_summary import GameSummary
+from tournaments.runner import Observer, Run
+from tournaments.schedule import Pairing
+from tournaments.summary import Summary
+
+REFRESH_S = 0.25
+"""Four pictures a second: as much as anybody reads."""
+RECOMPUTE_S = 2.0
+"""Ratings are computed again after so long at the soonest."""
+COMPUTING_SHARE = 20
+"""And after so many times what computing them took: it takes the runner a twentieth of its time at most."""
+PLAIN_FAULTS = 20
+"""So many faults of each bot, and so many games that could not be played, are told as plain lines."""
+
+Clock = Callable[[], float]
+
+
+class View(Observer, Protocol):
+    """An observer for people."""
+
+    async def keep_up(self) -> None:
+        """Show what changes, until cancelled."""
+        ...
+
+
+@contextlib.contextmanager
+def open_view(run: Run, *, shown: bool) -> Iterator[View]:
+    """A screen where standard error is a terminal that can take one, else plain lines; nothing unless
+    ``shown``.
+    """
+    console = Console(stderr=True)
+    if not shown:
+        yield Silence()
+    elif console.is_terminal and not console.is_dumb_terminal:
+        with LiveScreen(run, console).on() as view:
+            yield view
+    else:
+        yield PlainLines(run)
+
+
+def summary_of(run: Run) -> Summary:
+    """The summary of the games that a run began with."""
+    return replace(Summary.of(run.tournament), kept=run.rulings.games, journal=run.rulings.entries)
+
+
+class Silence:
+    """Shows nothing."""
+
+    def started(self, pairing: Pairing, key: str) -> None:
+        """See ``Observer``."""
+
+    def ended(self, pairing: Pairing, record: GameRecord) -> None:
+        """See ``Observer``."""
+
+    def unplayed(self, pairing: Pairing, why: str) -> None:
+        """See ``Observer``."""
+
+    async def keep_up(self) -> None:
+        """See ``View``."""
+
+
+class PlainLines(Silence):
+    """A line for every tenth of the games, and one for each fault, if a bot has not too many."""
+
+    def __init__(self, run: Run, say: Callable[[str], None] | None = None) -> None:
+        self._run = run
+        self._name = run.tournament.name
+        self._tenth = _tenth(run.report.before, run.report.total)
+        self._faults: Counter[str] = Counter()
+        self._unplayed = 0
+        self._out = say or _to_standard_error
+        self._heard = True
+
+    def ended(self, pairing: Pairing, record: GameRecord) -> None:
+        """See ``Observer``."""
+        if record.result.fault is not None:
+            self._fault(GameSummary.of(record, pairing.round, pairing.pair))
+        report = self._run.report
+        done = report.before + report.played
+        tenth = _tenth(done, report.total)
+        if tenth > self._tenth:
+            self._say(f"{done} of {report.total} games")
+        self._tenth = tenth
+
+    def _fault(self, game: GameSummary) -> None:
+        bot = game.loser or game.first
+        self._faults[bot] += 1
+        if self._faults[bot] <= PLAIN_FAULTS:
+            self._say(fault_line(game))
+        elif self._faults[bot] == PLAIN_FAULTS + 1:
+            self._say(f"further faults of {bot} are in the report")
+
+    def unplayed(self, pairing: Pairing, why: str) -> None:
+        """See ``Observer``."""
+        self._unplayed += 1
+        if self._unplayed <= PLAIN_FAULTS:
+            self._say(unplayed_line(self._run.rulings.job_key(pairing.key), why))
+
+    def _say(self, text: str) -> None:
+        if self._heard:
+            try:
+                self._out(f"{self._name}: {text}")
+            except OSError:  # whoever read that has gone; the tournament goes on
+                self._heard = False
+
+
+def _tenth(done: int, total: int) -> int:
+    """How many tenths of the games are done; the total is a forecast at times."""
+    return done * 10 // max(total, done, 1)
+
+
+def _to_standard_error(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+class LiveScreen:
+    """Draws the tournament again and again.  Computing and drawing are done in threads: neither makes a game
+    wait for its place or for the store.
+    """
+
+    def __init__(self, run: Run, console: Console, clock: Clock = time.monotonic) -> None:
+        self._bots = run.rulings.bots
+        self._job_key = run.rulings.job_key
+        self._console = console
+        self._clock = clock
+        self._progress = Progress(summary_of(run), run.report, clock())
+        self._most_playing = 2 * len(usable_cores())
+        self._live = Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
+        self._drawn: tuple[Snapshot, int, int] | None = None
+
+    @contextlib.contextmanager
+    def on(self) -> Iterator["LiveScreen"]:
+        """While it has the terminal; leaves nothing behind."""
+        self._live.start()
+        try:
+            yield self
+        finally:
+            with contextlib.suppress(OSError):  # the terminal has gone
+                self._live.stop()
+
+    def started(self, pairing: Pairing, key: str) -> None:
+        """See ``Observer``."""
+        first, second = self._bots[pairing.first], self._bots[pairing.second]
+        self._progress.started(key, pairing.round, first, second, self._clock())
+
+    def ended(self, pairing: Pairing, record: GameRecord) -> None:
+        """See ``Observer``."""
+        self._progress.ended(GameSummary.of(record, pairing.round, pairing.pair), self._clock())
+
+    def unplayed(self, pairing: Pairing, why: str) -> None:
+        """See ``Observer``."""
+        self._progress.unplayed(self._job_key(pairing.key), why)
+
+    async def keep_up(self) -> None:
+        """See ``View``."""
+        took = await self.recompute()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._keep_computing, took)
+            with contextlib.suppress(OSError):  # the terminal has gone; the tournament goes on
+                while True:
+                    await self.redraw()
+                    await trio.sleep(REFRESH_S)
+            nursery.cancel_scope.cancel()
+
+    async def _keep_computing(self, took: float) -> None:
+        while True:
+            await trio.sleep(max(RECOMPUTE_S, COMPUTING_SHARE * took))
+            took = await self.recompute()
+
+    async def recompute(self) -> float:
+        """Bring up to date what takes long; return how long it took, in seconds."""
+        began = self._clock()
+        summary = self._progress.summary()
+        await trio.to_thread.run_sync(compute, summary, abandon_on_cancel=True)
+        self._progress.take(summary)
+        return self._clock() - began
+
+    async def redraw(self) -> None:
+        """Draw how things are now, if that is anything new.  Raises OSError if the terminal has gone."""
+        await trio.to_thread.run_sync(self._draw, self._progress.snapshot(self._clock()))
+
+    def _draw(self, view: Snapshot) -> None:
+        width, height = self._console.size
+        drawn = (view, width, height)
+        if drawn == self._drawn:
+            return
+        if self._drawn is not None and width < self._drawn[1]:
+            self._console.clear()  # the lines that are there have been folded, and would stay
+        self._drawn = drawn
+        # The last line is left free: filling it makes some terminals scroll.
+        self._live.update(screen(view, width, height - 1, self._most_playing), refresh=True)

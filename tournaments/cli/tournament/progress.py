@@ -1,0 +1,165 @@
+"""What is known of a tournament while it runs.  Time is an argument, in seconds of any clock."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from referee.sentences import visible
+from tournaments.game_summary import GameSummary
+from tournaments.runner import RunReport
+from tournaments.standings import Tally
+from tournaments.summary import Summary
+from tournaments.tables import Cells, people_columns
+
+WINDOW_S = 30.0
+"""The pace is that of the games of so many seconds: it follows a change and does not jump about."""
+WINDOW_GAMES = 8
+"""But of so many games at least: slow games end less often than that."""
+REMEMBERED_FAULTS = 10
+"""The latest faults that are kept, more than a screen shows beside a table."""
+
+
+class Pace:
+    """How fast games end."""
+
+    def __init__(self, began: float) -> None:
+        self._mark = began
+        self._ends: deque[float] = deque()
+
+    def ended(self, now: float) -> None:
+        """A game has ended."""
+        self._ends.append(now)
+
+    def per_second(self, now: float) -> float | None:
+        """Games per second of late; None before the first one.
+
+        Counted from the end of the last game that is not counted any more, or from the start of the run, up
+        to now, so that a pause is seen at once.
+        """
+        while len(self._ends) > WINDOW_GAMES and self._ends[0] < now - WINDOW_S:
+            self._mark = self._ends.popleft()
+        passed = now - self._mark
+        return len(self._ends) / passed if self._ends and passed > 0 else None
+
+
+@dataclass(frozen=True)
+class Playing:
+    """A game that is being played."""
+
+    key: str
+    first: str
+    second: str
+    for_s: int
+    """How long it has been played."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that a screen shows; never changes."""
+
+    name: str
+    about: str
+    """The game that is played."""
+    done: int
+    total: int
+    round: int
+    """The last one of which a game was begun; 0 before the first game."""
+    per_second: float | None
+    elapsed_s: int
+    left_s: int | None
+    """An estimate: the games that are left, at the pace of late."""
+    table: Cells
+    playing: Sequence[Playing]
+    """The longest one first."""
+    places: int
+    """How many games were ever played at a time."""
+    faults: Sequence[str]
+    """The latest ones, the oldest first; with them, games that could not be played."""
+    conclusion: str
+
+
+class Progress:
+    """A tournament while it runs: told of each game, asked for snapshots.
+
+    Counts are up to date with every game.  What takes long to compute (ratings, places, the conclusion) is
+    what ``take`` was given last.
+    """
+
+    def __init__(self, summary: Summary, report: RunReport, now: float) -> None:
+        self._before = summary
+        self._added: list[GameSummary] = []
+        self._shown = summary
+        self._report = report
+        self._began = now
+        self._pace = Pace(now)
+        self._tally = Tally(summary.bots, summary.games)
+        self._playing: dict[str, tuple[Playing, float]] = {}
+        self._places = 0
+        self._round = max((game.round for game in summary.games), default=0)
+        self._faults: deque[str] = deque(maxlen=REMEMBERED_FAULTS)
+
+    def started(self, key: str, round_number: int, first: str, second: str, now: float) -> None:
+        """A game is being played now, perhaps once more."""
+        self._round = max(self._round, round_number)
+        self._playing.pop(key, None)
+        self._playing[key] = (Playing(key, first, second, 0), now)
+        self._places = max(self._places, len(self._playing))
+
+    def ended(self, game: GameSummary, now: float) -> None:
+        """A game has its result."""
+        self._playing.pop(game.key, None)
+        self._pace.ended(now)
+        self._tally.add(game)
+        self._added.append(game)
+        if game.fault is not None:
+            self._faults.append(fault_line(game))
+
+    def unplayed(self, key: str, why: str) -> None:
+        """A game could not be played."""
+        self._playing.pop(key, None)
+        self._faults.append(unplayed_line(key, why))
+
+    def summary(self) -> Summary:
+        """The summary of all games until now: to be computed where that takes nobody's time, see ``compute``,
+        and given to ``take``.
+        """
+        return replace(self._before, kept=[*self._before.kept, *self._added])
+
+    def take(self, summary: Summary) -> None:
+        """Show ratings, places and the conclusion of this summary from now on."""
+        self._shown = summary
+
+    def snapshot(self, now: float) -> Snapshot:
+        """What there is to show."""
+        report, shown, pace = self._report, self._shown, self._pace.per_second(now)
+        done = report.before + report.played
+        return Snapshot(
+            name=shown.name,
+            about=shown.game,
+            done=done,
+            total=report.total,
+            round=self._round,
+            per_second=pace,
+            elapsed_s=int(now - self._began),
+            left_s=None if pace is None else max(0, round((report.total - done) / pace)),
+            table=people_columns(shown.standings_of(self._tally), shown.ranking),
+            playing=tuple(replace(game, for_s=int(now - since)) for game, since in self._playing.values()),
+            places=self._places,
+            faults=tuple(self._faults),
+            conclusion=shown.conclusion,
+        )
+
+
+def compute(summary: Summary) -> None:
+    """Compute all of a summary that a snapshot needs: up to 2 s for 100,000 games between 40 bots."""
+    _ = summary.estimates, summary.places, summary.byes, summary.conclusion
+
+
+def fault_line(game: GameSummary) -> str:
+    """A fault in one line."""
+    return f"{game.key}: {visible(game.detail)}"
+
+
+def unplayed_line(key: str, why: str) -> str:
+    """A game that our side could not play, in one line."""
+    return f"{key} could not be played: {visible(why)}"

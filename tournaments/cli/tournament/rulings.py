@@ -1,0 +1,145 @@
+"""`kalarena tournament void`, `replay`, `withdraw`, `add` and `journal`: appeals and late submissions."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tournaments.bots import BotError
+from tournaments.cli.main import Fault, Usage
+from tournaments.cli.tournament.results import open_results
+from tournaments.directory import STORE_FILE, DirectoryError, TournamentDirectory
+from tournaments.format_tables import FORMAT_TABLES
+from tournaments.journal import Action, Entry
+from tournaments.late_bots import late_bot, note_of, unfit
+from tournaments.rulings import RulingError, Rulings
+from tournaments.schedule import round_under_way
+from tournaments.store import Store, StoreError
+from tournaments.summary import Summary
+
+_DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+_WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, which the report shows.")
+
+
+@contextmanager
+def _ruling(directory: Path) -> Iterator[tuple[Store, Summary]]:
+    """A tournament that nobody runs meanwhile.  Raises Usage."""
+    if not (directory / STORE_FILE).is_file():
+        raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
+    try:
+        place = TournamentDirectory(directory)
+        with place.locked(), Store(place.store_path) as store:
+            yield store, Summary.load(store)
+    except (DirectoryError, StoreError, RulingError) as error:
+        raise Usage(str(error)) from error
+
+
+def _rule(directory: Path, actions: list[tuple[Action, str, dict[str, Any]]], why: str) -> None:
+    """Make entries, all or none, and write the tables anew."""
+    with _ruling(directory) as (store, summary):
+        # One round and one time for all: who takes another one's place begins when that one ends.
+        under_way = round_under_way(summary.schedule, summary.history)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entries: list[Entry] = []
+        for action, subject, data in actions:
+            entry = Entry(action, subject, " ".join(why.split()), under_way, now, data)
+            Rulings(summary.file_bots, summary.kept, [*summary.journal, *entries]).check(entry)
+            entries.append(entry)
+        store.note(*entries)
+        for entry in entries:
+            click.echo(f"noted: {entry}")
+        summary = Summary.load(store)
+        try:
+            TournamentDirectory(directory).write_reports(summary)
+        except DirectoryError as error:
+            raise Fault(str(error)) from error
+        missing = len(summary.schedule.due(summary.history))
+        if missing:
+            due = "1 game is" if missing == 1 else f"{missing} games are"
+            click.echo(f"{due} due now: kalarena tournament run FILE --out {directory}")
+
+
+@click.command("void")
+@_DIR
+@click.argument("game", metavar="GAME")
+@_WHY
+def void_command(directory: Path, game: str, why: str) -> None:
+    """Let GAME count for nobody.  It is kept, and not played again."""
+    _rule(directory, [(Action.VOID, game, {})], why)
+
+
+@click.command("replay")
+@_DIR
+@click.argument("game", metavar="GAME")
+@_WHY
+def replay_command(directory: Path, game: str, why: str) -> None:
+    """Have GAME played again by the next run.  The old game is kept, and counts for nobody."""
+    _rule(directory, [(Action.REPLAY, game, {})], why)
+
+
+@click.command("withdraw")
+@_DIR
+@click.argument("bot", metavar="BOT")
+@_WHY
+@click.option(
+    "--annul/--keep",
+    default=None,
+    help="Whether its games count for nobody.  [default: yes in a round robin and a gauntlet, else no]",
+)
+def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) -> None:
+    """Let BOT play no more."""
+    if annul is None:
+        with open_results(directory) as (_, summary):
+            annul = FORMAT_TABLES[summary.plan.kind].ANNULS
+    _rule(directory, [(Action.WITHDRAW, bot, {"annul": annul})], why)
+
+
+@click.command("add")
+@_DIR
+@click.argument("bot", metavar="BOT")
+@click.option("--name", metavar="NAME", help="Its name here.  [default: as in a tournament file]")
+@click.option("--replaces", metavar="OLD", help="It is a new version of OLD, which withdraws.")
+@click.option("--why", default="joined late", show_default=True, metavar="TEXT", help="The reason.")
+def add_command(directory: Path, bot: str, name: str | None, replaces: str | None, why: str) -> None:
+    """Let BOT join: a sample bot's name, a path, or a command line, as in a tournament file."""
+    with open_results(directory) as (_, summary):
+        kind = FORMAT_TABLES[summary.plan.kind]
+        if not kind.TAKES_LATE_BOTS:
+            raise Usage(
+                f"a tournament of format {summary.plan.kind!r} takes no bot once it has begun: put it into "
+                "the tournament file, and run that into another directory"
+            )
+        try:
+            player = late_bot(bot, Path(), name, summary.game, strict=summary.untrusted)
+        except BotError as error:
+            raise Usage(str(error)) from error
+        names = [other for other in summary.bots if other != replaces or other == player.name]
+        problems = list(unfit(player, names, openings=bool(summary.plan.openings)))
+        if problems:
+            raise Usage("\n".join(problems))
+        leaves = replaces is not None and replaces not in summary.rulings.withdrawn
+    actions: list[tuple[Action, str, dict[str, Any]]] = []
+    if replaces is not None and leaves:
+        actions.append((Action.WITHDRAW, replaces, {"annul": False}))
+    actions.append((Action.ADD, player.name, note_of(player, bot, Path(), replaces)))
+    _rule(directory, actions, why)
+
+
+@click.command("journal")
+@_DIR
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def journal_command(directory: Path, as_json: bool) -> None:
+    """Print what was ruled, oldest first."""
+    with open_results(directory) as (_, summary):
+        entries = summary.journal
+    if as_json:
+        click.echo(json.dumps([asdict(entry) for entry in entries], indent=1))
+    elif not entries:
+        click.echo("nothing was ruled")
+    for entry in [] if as_json else entries:
+        click.echo(f"{entry.number}  {entry.at}  round {entry.round}  {entry}")

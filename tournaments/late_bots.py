@@ -1,0 +1,72 @@
+"""Bots that join a tournament after its first game: how they are noted, and found again."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from referee.probe import REQUIRED
+from referee.results import Player
+from tournaments.bots import BotError, resolve_bot
+from tournaments.config import CANNOT_TAKE_OPENINGS, ConfigError, Tournament, name_clash, too_wide
+from tournaments.journal import Action, Entry
+from tournaments.manifest import NAME
+
+
+def late_bot(text: str, base: Path, name: str | None, game: str, *, strict: bool) -> Player:
+    """The player that a text names.  ``strict``: bots must be confined, so nothing is built.
+
+    Raises BotError.
+    """
+    bot = resolve_bot(text, base, name, game, may_build=not strict)
+    if not NAME.fullmatch(bot.name):
+        raise BotError(f"{bot.name!r} cannot be the name of a bot: give it one with --name")
+    return bot
+
+
+def note_of(bot: Player, text: str, base: Path, replaces: str | None) -> dict[str, Any]:
+    """What the journal keeps of a bot that joins."""
+    return {"bot": text, "base": str(base.resolve()), "digest": bot.digest, "replaces": replaces}
+
+
+def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Path) -> Tournament:
+    """The tournament with all bots that the journal says have joined.
+
+    ``folder`` is that of the tournament's file.  Raises ConfigError, with everything that is wrong.
+    """
+    added: list[Player] = []
+    problems: list[str] = []
+    strict = tournament.untrusted or tournament.sandbox_mode == REQUIRED
+    for entry in journal:
+        if entry.action is not Action.ADD:
+            continue
+        try:
+            bot = late_bot(
+                entry.data["bot"], Path(entry.data["base"]), entry.subject, tournament.game, strict=strict
+            )
+        except BotError as error:
+            problems.append(f"{entry.subject}, added {entry.at}: {error}")
+            continue
+        except (LookupError, TypeError) as error:
+            raise ConfigError(f"entry {entry.number} of the journal is damaged: {error!r}") from error
+        if bot.digest != entry.data["digest"]:
+            problems.append(
+                f"the files of {entry.subject} have changed since it was added, {entry.at}: bring them back, "
+                "or withdraw it and add the changed bot under another name"
+            )
+        others = [*tournament.names, *(other.name for other in added)]
+        problems += unfit(bot, others, openings=bool(tournament.openings))
+        added.append(bot)
+    if tournament.untrusted:
+        problems += [problem for _, problem in too_wide(folder, [*tournament.bots, *added])]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return tournament.model_copy(update={"added": tuple(added)})
+
+
+def unfit(bot: Player, names: Sequence[str], *, openings: bool) -> Iterator[str]:
+    """Why a bot cannot join those of these names; ``openings``: whether games begin with any."""
+    clash = name_clash(bot.name, names)
+    if clash is not None:
+        yield f"the name {bot.name!r} is taken, or too like {clash!r}: give it another with --name"
+    if openings and "openings" not in bot.capabilities:
+        yield f"{bot.name} {CANNOT_TAKE_OPENINGS}"

@@ -1,0 +1,178 @@
+"""What counts: the games that were played, and what the journal says of them.  Pure.
+
+A game that is played again keeps its pairing's key, with the attempt behind it: ``r001-1v3`` is first played
+under that key, then as ``r001-1v3~2``.  All attempts stay in the store.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from tournaments.game_summary import GameSummary
+from tournaments.journal import Action, Entry
+from tournaments.schedule import Entrant, History, Result
+
+ATTEMPT = "~"
+"""Stands between a pairing's key and the number of the attempt; no key of a pairing has it."""
+
+
+class RulingError(ValueError):
+    """A ruling that makes no sense; the message says why."""
+
+
+def pairing_key(key: str) -> str:
+    """The key of the pairing that a game was played for."""
+    return key.partition(ATTEMPT)[0]
+
+
+def attempt_of(key: str) -> int:
+    """Which attempt a game was, counted from 1."""
+    return int(key.partition(ATTEMPT)[2] or 1)
+
+
+def attempt_key(pairing: str, attempt: int) -> str:
+    """The key under which the n-th attempt of a pairing is played."""
+    return pairing if attempt == 1 else f"{pairing}{ATTEMPT}{attempt}"
+
+
+@dataclass
+class Rulings:
+    """Games and journal together."""
+
+    names: Sequence[str]
+    """Of the bots of the tournament's file."""
+    games: Sequence[GameSummary] = ()
+    """All that were ever played."""
+    entries: Sequence[Entry] = ()
+    entrants: list[Entrant] = field(default_factory=list, init=False)
+    bots: list[str] = field(default_factory=list, init=False)
+    """Names of all bots: those of the file, then those that were added."""
+    withdrawn: dict[str, Entry] = field(default_factory=dict, init=False)
+    """Name of a bot -> what made it leave."""
+    set_aside: dict[str, Entry] = field(default_factory=dict, init=False)
+    """Key of a game that counts for nobody -> why."""
+    results: dict[str, Result] = field(default_factory=dict, init=False)
+    """Key of a pairing -> its result as it stands now."""
+    earlier: dict[str, list[tuple[int, Result | None]]] = field(default_factory=dict, init=False)
+    """See ``History``."""
+
+    def __post_init__(self) -> None:
+        self.bots = list(self.names)
+        self.entrants = [Entrant() for _ in self.names]
+        self._attempts: dict[str, int] = {}
+        for game in self.games:
+            if ATTEMPT not in game.key:
+                self.results[game.key] = result_of(game)
+        for entry in self.entries:
+            try:
+                self._apply(entry)
+            except (LookupError, ValueError, TypeError, AttributeError) as error:
+                raise RulingError(
+                    f"entry {entry.number} of the journal fits no game or bot here: {entry.action} "
+                    f"{entry.subject}: is the file damaged?"
+                ) from error
+
+    @cached_property
+    def _by_key(self) -> dict[str, GameSummary]:
+        return {game.key: game for game in self.games}
+
+    def _apply(self, entry: Entry) -> None:
+        match entry.action:
+            case Action.VOID:
+                self._set_aside(entry.subject, entry)
+            case Action.REPLAY:
+                pairing = pairing_key(entry.subject)
+                self._set_aside(entry.subject, entry)
+                del self.results[pairing]
+                self._attempts[pairing] = attempt_of(entry.subject) + 1
+                again = self._by_key.get(self.job_key(pairing))
+                if again is not None:
+                    self.results[pairing] = result_of(again)
+            case Action.WITHDRAW:
+                number = self.bots.index(entry.subject)
+                self.entrants[number] = replace(self.entrants[number], until=entry.round)
+                self.withdrawn[entry.subject] = entry
+                if entry.data.get("annul"):
+                    for pairing in list(self.results):
+                        game = self._by_key[self.job_key(pairing)]
+                        if entry.subject in (game.first, game.second) and game.key not in self.set_aside:
+                            self._set_aside(game.key, entry)
+            case Action.ADD:
+                other = entry.data.get("replaces")
+                place = self.bots.index(other) if other is not None else None
+                self.bots.append(entry.subject)
+                self.entrants.append(Entrant(since=entry.round + 1, replaces=place))
+
+    def _set_aside(self, key: str, entry: Entry) -> None:
+        pairing = pairing_key(key)
+        before = self.results[pairing]
+        self.earlier.setdefault(pairing, []).append((entry.round, before))
+        self.results[pairing] = before._replace(counts=False)
+        self.set_aside[key] = entry
+
+    @property
+    def history(self) -> History:
+        """What a schedule is told.  ``results`` may go on growing."""
+        return History(self.results, self.earlier)
+
+    @property
+    def counted(self) -> list[GameSummary]:
+        """The games that count, in the order of their keys."""
+        if not self.entries:
+            return list(self.games)
+        return [
+            game
+            for game in self.games
+            if game.key not in self.set_aside and game.key == self.job_key(pairing_key(game.key))
+        ]
+
+    def job_key(self, pairing: str) -> str:
+        """The key under which a pairing is played now."""
+        return attempt_key(pairing, self._attempts.get(pairing, 1))
+
+    def check(self, entry: Entry) -> None:
+        """Raise RulingError if an entry cannot be made now."""
+        if not entry.why.strip():
+            raise RulingError("say why: a ruling without a reason cannot be defended")
+        if entry.action in (Action.VOID, Action.REPLAY):
+            self._check_game(entry)
+        elif entry.action is Action.WITHDRAW:
+            self._check_plays(entry.subject)
+        else:
+            if entry.subject in self.bots:
+                raise RulingError(f"there is a bot {entry.subject!r} already: give the new one another name")
+            if entry.data.get("replaces") is not None:
+                self._check_known(entry.data["replaces"])
+
+    def _check_game(self, entry: Entry) -> None:
+        game = self._by_key.get(entry.subject)
+        if game is None:
+            raise RulingError(f"there is no game {entry.subject!r} here")
+        if entry.subject != (current := self.job_key(pairing_key(entry.subject))):
+            raise RulingError(
+                f"game {entry.subject!r} was set aside already, and is played again as {current!r}"
+            )
+        earlier = self.set_aside.get(entry.subject)
+        if earlier is not None and (entry.action is Action.VOID or earlier.action is Action.WITHDRAW):
+            raise RulingError(f"game {entry.subject!r} counts for nobody already ({earlier})")
+        if entry.action is Action.REPLAY:
+            for name in (game.first, game.second):
+                if name in self.withdrawn:
+                    raise RulingError(
+                        f"{name!r} has withdrawn: game {entry.subject!r} can be void, not replayed"
+                    )
+
+    def _check_known(self, name: str) -> None:
+        if name not in self.bots:
+            raise RulingError(f"there is no bot {name!r} here; there are {', '.join(self.bots)}")
+
+    def _check_plays(self, name: str) -> None:
+        self._check_known(name)
+        if name in self.withdrawn:
+            raise RulingError(f"{name!r} has withdrawn already")
+
+
+def result_of(game: GameSummary) -> Result:
+    """What a schedule needs to know of a game."""
+    margin = 0 if game.score is None else game.score[0] - game.score[1]
+    return Result(game.winner, margin, game.fingerprint)
