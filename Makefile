@@ -2,7 +2,7 @@
 #   make demo    play a small tournament of the sample bots
 #   make test    install what the tests need and run them
 #   make lint    formatting, style, types
-#   make bench   compare the referee with one in C, in the same run
+#   make bench   compare the referee with one in C, in the same run; time a large table and a large report
 #   make soak    play thousands of games with bots that misbehave, and count what is left behind
 PYTHON ?= python3
 VENV ?= .venv
@@ -52,6 +52,8 @@ format: $(VENV)/installed-dev
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/bench_referee.py
+	$(BIN)/python benchmarks/bench_table.py
+	$(BIN)/python benchmarks/bench_report.py
 
 soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak

@@ -47,6 +47,8 @@ def quote(text: str, longest: int = LONGEST_QUOTE) -> str:
 
 def visible(text: str) -> str:
     """A text on one line: what does not print (control characters, line ends) as an escape."""
+    if text.isprintable():  # nearly always, and a report asks a million times
+        return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 

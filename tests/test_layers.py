@@ -136,7 +136,7 @@ RULES = (
     Rule("tournaments.report.times", ("referee.events", "referee.results"), pure=True),
     Rule("tournaments.report.replay", ("referee.games", "referee.results", "referee.sentences"), pure=True),
     Rule("tournaments.report.replay_page", ("tournaments.report.replay",), pure=True),
-    Rule("tournaments.pseudonyms",  ("random", "tournaments.tables")),
+    Rule("tournaments.pseudonyms",  ()),
 
     # The store, and what is made from it alone.
     Rule("tournaments.schema",      ("sqlalchemy",)),

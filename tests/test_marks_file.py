@@ -406,7 +406,7 @@ def test_the_command_writes_a_file(tmp_path: Path) -> None:
         "--out",
         str(sheet),
     )
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, f"{sheet}: the mark sheet\n", "")
     view = json.loads(sheet.read_text())
     assert [[student["name"] for student in row["students"]] for row in view["rows"]] == [
         ["Ann", "Bob"],

@@ -50,8 +50,9 @@ def made(directory: Path, *arguments: str) -> Path:
     """A report that must be made."""
     result = report(directory, *arguments)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith(str(directory / "report" / "index.html"))
-    return directory / "report"
+    folder = directory / ("report-anonymous" if "--anonymous" in arguments else "report")
+    assert result.stdout.startswith(str(folder / "index.html"))
+    return folder
 
 
 def some(number: int) -> Outcome:

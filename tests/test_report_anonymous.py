@@ -108,7 +108,7 @@ def test_pseudonyms_stay(tmp_path: Path) -> None:
     assert files_of(made(directory, "--anonymous")) == first
     assert key.read_bytes() == before
     pseudonyms = pseudonyms_for(key, NAMES).values()
-    index = Page((directory / "report" / "index.html").read_text(encoding="utf-8"))
+    index = Page((directory / "report-anonymous" / "index.html").read_text(encoding="utf-8"))
     shown = {row.cells[1].removesuffix("withdrawn").strip() for row in index.rows("standings")}
     assert shown == set(pseudonyms)
 
@@ -135,13 +135,13 @@ def test_another_key_file(tmp_path: Path) -> None:
     assert not (directory / KEY_FILE).exists()
 
 
-@pytest.mark.parametrize("inside", ["report/key.csv", "report/games/key.csv"])
+@pytest.mark.parametrize("inside", ["report-anonymous/key.csv", "report-anonymous/games/key.csv"])
 def test_the_key_is_never_in_the_report(tmp_path: Path, inside: str) -> None:
     directory = telling_store(tmp_path / "cup")
     result = report(directory, "--anonymous", "--key", str(directory / inside))
     assert result.exit_code == 2
     assert "tell who is who" in result.stderr
-    assert not (directory / "report").exists()
+    assert not (directory / "report-anonymous").exists()
 
 
 def test_a_key_needs_an_anonymous_report(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_broken_key_file(tmp_path: Path) -> None:
     result = report(directory, "--anonymous")
     assert result.exit_code == 2
     assert "no list of pseudonyms" in result.stderr
-    assert not (directory / "report").exists()
+    assert not (directory / "report-anonymous").exists()
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,9 @@ def command(directory: Path, what: str | None, key: str | None, form: str | None
             file.write(_one_game(store, summary, key, form))
         elif what is not None:
             WRITERS[form](WHAT[what](summary.rulings, store.record), file)
+    if out is not None:
+        about = f"game {key}" if key is not None else f"{what}, of {len(summary.kept)} games played"
+        click.echo(f"{out}: {about}")
 
 
 @contextlib.contextmanager

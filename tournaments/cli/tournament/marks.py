@@ -37,6 +37,7 @@ def command(directory: Path, rules: Path, out: Path | None, form: str) -> None:
     try:
         with whole_file(out) as file:
             file.write(text)
+        click.echo(f"{out}: the mark sheet")
     except ExportError as error:
         raise Fault(str(error)) from error
 

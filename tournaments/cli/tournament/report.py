@@ -17,7 +17,8 @@ from tournaments.store import StoreError
 from tournaments.summary import Summary
 
 REPORT = "report"
-"""The folder in a tournament's directory."""
+ANONYMOUS_REPORT = "report-anonymous"
+"""The folders in a tournament's directory."""
 MEGABYTE = 1_000_000
 TOLD_EVERY = 20
 """Pages from one message of progress to the next."""
@@ -31,7 +32,7 @@ TERMINATED = 143
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where the report goes.  [default: report in DIR]",
+    help="Where the report goes.  [default: report in DIR; report-anonymous with --anonymous]",
 )
 @click.option("--anonymous", is_flag=True, help="Pseudonyms for bots, and nothing that is private to them.")
 @click.option(
@@ -47,7 +48,7 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     """
     if key is not None and not anonymous:
         raise Usage("--key says where pseudonyms are kept: it needs --anonymous")
-    place = out or directory / REPORT
+    place = out or directory / (ANONYMOUS_REPORT if anonymous else REPORT)
     with open_results(directory) as (store, summary), _ending_cleanly():
         try:
             names = _pseudonyms(summary, key or directory / KEY_FILE, place) if anonymous else None
