@@ -112,6 +112,9 @@ RULES = (
     Rule("tournaments.ratings",     ("numpy", "scipy", "tournaments.evidence", "tournaments.game_summary",
                                      "tournaments.ratings"), pure=True),
 
+    Rule("tournaments.comparison",  ("tournaments.evidence", "tournaments.game_summary",
+                                     "tournaments.ratings", "tournaments.standing"), pure=True),
+
     # Mark sheets: from the table and the lecturer's rules.
     Rule("tournaments.marks",       ("pydantic", "referee.games.spec", "tournaments.complaints",
                                      "tournaments.marks", "tournaments.standing"), pure=True),
@@ -126,7 +129,8 @@ RULES = (
                                      "tournaments.rulings", "tournaments.tables")),
     Rule("tournaments.report",      ("jinja2", "markupsafe", "referee.events", "referee.results",
                                      "referee.sentences", "tournaments.config", "tournaments.game_summary",
-                                     "tournaments.journal", "tournaments.plan", "tournaments.report",
+                                     "tournaments.journal", "tournaments.plan",
+                                     "tournaments.ratings.swaps", "tournaments.report",
                                      "tournaments.standing", "tournaments.standings", "tournaments.store",
                                      "tournaments.summary", "tournaments.tables")),
     Rule("tournaments.report.svg",  (), pure=True),
@@ -186,7 +190,8 @@ RULES = (
 
     # The command line may use everything but the referee's insides.
     Rule("tournaments.cli.doctor",  ("click", "referee.probe", "referee.processes", "referee.sandbox")),
-    Rule("tournaments.cli",         ("protocol", "click", "rich", "trio", *PLAYING, "tournaments")),
+    Rule("tournaments.cli",         ("protocol", "click", "rich", "threadpoolctl", "trio", *PLAYING,
+                                     "tournaments")),
 )
 # fmt: on
 

@@ -229,5 +229,6 @@ class Summary:
             case "html":
                 return tables.to_html(self.name, self.about, self.table, self.games, self.ranking)
             case "text":
-                return tables.to_text(self.name, self.about, self.table, self.ranking, width)
+                text = tables.to_text(self.name, self.about, self.table, self.ranking, width)
+                return f"{text}\n\n{self.conclusion}" if self.conclusion else text
         raise ValueError(f"no format {form!r}; there are {', '.join(tables.FORMATS)}")

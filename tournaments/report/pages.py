@@ -134,7 +134,7 @@ class Pages:
             histogram=Markup(time_histogram(times.charged_us, self.view.move_limit_us)),
             meetings=self.view.meetings(line),
             faults=[kind for kind in self.view.faults if kind.bot == line.name],
-            swaps=self.view.swaps_of(line.name),
+            swaps=self.view.swaps.bots[line.name] if self.view.swaps else None,
         )
 
     def games(self) -> str:

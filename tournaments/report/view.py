@@ -3,13 +3,14 @@
 Nothing here is in the order of the tournament's file, which a report without names must not tell.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from tournaments.game_summary import GameSummary
 from tournaments.journal import Action, Entry
+from tournaments.ratings.swaps import Swaps, swaps_of
 from tournaments.report.addresses import Addresses
 from tournaments.report.disguise import Disguise
 from tournaments.report.race_chart import Race
@@ -46,15 +47,6 @@ class Share(NamedTuple):
         return 100 * self.points / self.games if self.games else None
 
 
-class Swaps(NamedTuple):
-    """What became of the pie rule's swap: points of the bot that could swap."""
-
-    used: Share
-    """In games in which it did."""
-    unused: Share
-    """In the others."""
-
-
 class Meeting(NamedTuple):
     """A bot's games against one opponent."""
 
@@ -63,6 +55,8 @@ class Meeting(NamedTuple):
     wins: int
     draws: int
     losses: int
+    superiority: float | None
+    """Probability that the bot is stronger than the opponent, from all games of the tournament."""
     games: list[GameSummary]
     """Those that count, by their keys."""
 
@@ -154,7 +148,8 @@ class View:
             if name in games:
                 versus = line.versus[name]
                 counted = [game for game in games[name] if self.counts(game)]
-                found.append(Meeting(name, versus.points, versus.wins, versus.draws, versus.losses, counted))
+                results = (versus.points, versus.wins, versus.draws, versus.losses)
+                found.append(Meeting(name, *results, self.superiority(line.name, name), counted))
         return found
 
     @cached_property
@@ -196,29 +191,20 @@ class View:
 
     @cached_property
     def swaps(self) -> Swaps | None:
-        """Of all bots together; None if nobody ever swapped, as in games without such a rule."""
-        return self._swaps(self.games) if any(game.swapped is not None for game in self.games) else None
+        """What became of the pie rule; None if nobody ever swapped, as in games without such a rule."""
+        found = swaps_of(self.summary.bots, self.games)
+        return found if found.overall.swaps else None
 
-    def swaps_of(self, name: str) -> Swaps | None:
-        """Of one bot."""
-        if self.swaps is None:
+    def superiority(self, name: str, other: str) -> float | None:
+        """Probability that a bot is the stronger one of two; None if one of them has no game that counts."""
+        if not {name, other} <= set(self.summary.estimates):
             return None
-        return self._swaps([game for game in self.games if (game.first, game.second)[self._swapper] == name])
+        number = self._numbers
+        return self.summary.ratings.likelihood_of_superiority(number[name], number[other])
 
     @cached_property
-    def _swapper(self) -> int:
-        """Which of the two may swap: the same one in every game."""
-        return next(game.swapped for game in self.games if game.swapped is not None)
-
-    def _swaps(self, games: Iterable[GameSummary]) -> Swaps:
-        used, unused = Share(0, 0), Share(0, 0)
-        for game in games:
-            points = game.points[self._swapper]
-            if game.swapped is None:
-                unused = Share(unused.points + points, unused.games + 1)
-            else:
-                used = Share(used.points + points, used.games + 1)
-        return Swaps(used, unused)
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.summary.bots)}
 
     def times_of(self, name: str) -> BotTimes:
         """What a bot's moves took, in games that count."""

@@ -8,6 +8,7 @@ _HERE = "tournaments.cli.tournament"
 
 TOURNAMENT_COMMANDS = {
     "add": (f"{_HERE}.rulings", "Let another bot join, or a new version of one."),
+    "compare": (f"{_HERE}.compare", "Say whether one bot is stronger than another."),
     "export": (f"{_HERE}.export", "Write games and moves for other programs."),
     "journal": (f"{_HERE}.rulings", "Print what was ruled, oldest first."),
     "marks": (f"{_HERE}.marks", "Write the mark sheet."),

@@ -29,14 +29,12 @@ class Ending:
     directory: TournamentDirectory
 
     def result(self, *, quiet: bool) -> str:
-        """The table, what follows from it, where everything lies; and, unless ``quiet``, what to do next."""
-        parts = [self.summary.render("text", terminal_width())]
-        if self.summary.conclusion:
-            parts.append(self.summary.conclusion)
+        """The table, where everything lies; and, unless ``quiet``, what to do next."""
+        table = self.summary.render("text", terminal_width())
         lines = [f"results  {self.directory.store_path}", f"report   {self.directory.report_path}"]
         if not quiet:
             lines += [f"next     {command}" for command in self.next_commands()]
-        return "\n\n".join([*parts, "\n".join(lines)])
+        return "\n\n".join([table, "\n".join(lines)])
 
     def next_commands(self) -> Iterator[str]:
         """Commands that a lecturer wants now, with a word on each."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from threadpoolctl import threadpool_limits
 
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results
@@ -49,7 +50,7 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     if key is not None and not anonymous:
         raise Usage("--key says where pseudonyms are kept: it needs --anonymous")
     place = out or directory / (ANONYMOUS_REPORT if anonymous else REPORT)
-    with open_results(directory) as (store, summary), _ending_cleanly():
+    with open_results(directory) as (store, summary), _ending_cleanly(), threadpool_limits(1):
         try:
             names = _pseudonyms(summary, key or directory / KEY_FILE, place) if anonymous else None
             built = build_site(store.path, summary, place, names, _progress)

@@ -1,0 +1,113 @@
+"""Two bots of a tournament: is one the stronger?  Pure."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+from tournaments.evidence import evidence_of, unique_games
+from tournaments.game_summary import GameSummary
+from tournaments.ratings.pentanomial import MatchScore, game_counts, of_games, of_pairs, pair_counts
+from tournaments.ratings.ratings import rate
+from tournaments.standing import Estimate
+
+PAIR_POINTS = ("0", "0.5", "1", "1.5", "2")
+"""Points that a pair of games can give."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is known of ``one`` against ``other``."""
+
+    one: str
+    other: str
+    wins: int
+    """Games that ``one`` won, of those between the two that count."""
+    draws: int
+    losses: int
+    unique: int
+    """Games of these that differ from all others from the same start."""
+    pairs: tuple[float, ...]
+    """Different pairs of games by the points of ``one``: 0, 0.5, 1, 1.5, 2."""
+    match: MatchScore
+    """From whole pairs, or from single games if there is no whole pair."""
+    difference: Estimate | None
+    """Elo of ``one`` minus that of ``other`` from all games of the tournament; None if they tell nothing."""
+    superiority: float
+    """Probability that ``one`` is the stronger one, from all games of the tournament."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For scripts; numbers that do not exist (without a game between the two) are null."""
+        match = {name: value if isfinite(value) else None for name, value in asdict(self.match).items()}
+        return {
+            "one": self.one,
+            "other": self.other,
+            "games": self.wins + self.draws + self.losses,
+            "unique": self.unique,
+            "wins": self.wins,
+            "draws": self.draws,
+            "losses": self.losses,
+            "pairs": list(self.pairs),
+            "match": match,
+            "difference": None if self.difference is None else self.difference._asdict(),
+            "likelihood_of_superiority": self.superiority,
+        }
+
+    def to_text(self) -> str:
+        """For people."""
+        games = self.wins + self.draws + self.losses
+        lines = [
+            f"{self.one} against {self.other}: {games} games, {self.unique} of them unique",
+            f"  won {self.wins}, drawn {self.draws}, lost {self.losses}",
+        ]
+        if sum(self.pairs):
+            told = [f"{points}: {count:g}" for points, count in zip(PAIR_POINTS, self.pairs, strict=True)]
+            lines.append(f"  different pairs by points  {', '.join(told)}")
+        match = self.match
+        if isfinite(match.elo):
+            unit = "pairs" if sum(self.pairs) else "games"
+            lines.append(
+                f"  from these {unit} alone    Elo {match.elo:+.0f}, 95 % interval {match.elo_low:+.0f} to "
+                f"{match.elo_high:+.0f}; superior with {_percent(match.superiority)}"
+            )
+        if self.difference is not None:
+            value, low, high = self.difference
+            lines.append(
+                f"  from the whole tournament  Elo {value:+.0f}, 95 % interval {low:+.0f} to {high:+.0f}; "
+                f"superior with {_percent(self.superiority)}"
+            )
+        return "\n".join(lines)
+
+
+def compare(names: Sequence[str], games: Sequence[GameSummary], one: str, other: str) -> Comparison:
+    """Compare two different bots by the games that count.  Raises ValueError if ``names`` has not both."""
+    first, second = names.index(one), names.index(other)
+    between = [game for game in games if {game.first, game.second} == {one, other}]
+    evidence = evidence_of(names, games)
+    pairs = pair_counts(evidence, first, second)
+    match = of_pairs(pairs) if sum(pairs) else of_games(game_counts(evidence, first, second))
+    played = {name for game in games for name in (game.first, game.second)}
+    difference = None
+    superiority = 0.5
+    if {one, other} <= played:
+        ratings = rate(evidence, anchor=second)
+        difference = Estimate(*(float(ends[first]) for ends in (ratings.rating, ratings.low, ratings.high)))
+        superiority = ratings.likelihood_of_superiority(first, second)
+    points = [game.points[int(game.second == one)] for game in between]
+    return Comparison(
+        one=one,
+        other=other,
+        wins=points.count(1.0),
+        draws=points.count(0.5),
+        losses=points.count(0.0),
+        unique=unique_games(between),
+        pairs=pairs,
+        match=match,
+        difference=difference,
+        superiority=superiority,
+    )
+
+
+def _percent(share: float) -> str:
+    """Never 0 or 100, which no number of games can show."""
+    return f"{min(max(100 * share, 0.01), 99.99):.4g} %"
