@@ -183,12 +183,46 @@ def test_a_late_bot_is_paired_from_the_next_round_on(cups: Path, tmp_path: Path,
 def test_a_new_version_takes_the_place_of_the_old_one(cups: Path, tmp_path: Path) -> None:
     out = copy_of(cups, "round-robin", tmp_path)
     said = do("add", out, "minimax:1", "--replaces", "greedy", "--why", "a bug was fixed")
-    assert "noted: withdraw greedy (its games still count): a bug was fixed\n" in said
+    assert "noted: withdraw greedy (its games count for nobody): a bug was fixed\n" in said
     assert "noted: add minimax:1 (in the place of greedy): a bug was fixed\n" in said
     run(out)
     assert line_of(out, "minimax:1")["played"] == 4
-    assert line_of(out, "greedy")["played"] == 4
+    assert line_of(out, "greedy")["played"] == 0
+    last = json.loads(do("table", out, "--format", "json"))["standings"][-1]
+    assert (last["name"], last["withdrawn"]) == ("greedy", True)
     is_clean(out)
+
+
+def test_games_of_the_old_version_may_be_kept(cups: Path, tmp_path: Path) -> None:
+    out = copy_of(cups, "round-robin", tmp_path)
+    said = do("add", out, "minimax:1", "--replaces", "greedy", "--keep")
+    assert "noted: withdraw greedy (its games still count): joined late\n" in said
+    assert line_of(out, "greedy")["played"] == 4
+
+
+def test_a_ruling_is_taken_back(out: Path) -> None:
+    before = do("table", out, "--format", "csv")
+    do("void", out, KEY, "--why", "the wrong game")
+    do("withdraw", out, "greedy", "--why", "the wrong bot")
+    assert do("table", out, "--format", "csv") != before
+    do("restore", out, "greedy", "--why", "a slip of the pen")
+    assert "noted: restore" in do("restore", out, KEY, "--why", "another slip")
+    assert do("table", out, "--format", "csv") == before
+    is_clean(out)
+
+
+def test_a_bot_that_others_were_paired_without_does_not_come_back(cups: Path, tmp_path: Path) -> None:
+    out = copy_of(cups, "swiss", tmp_path)
+    write_tournament(out.parent, SWISS.replace("rounds = 3", "rounds = 5"))
+    do("withdraw", out, "greedy", "--why", "x")
+    run(out)
+    assert "rounds were paired without it since" in do("restore", out, "greedy", "--why", "y", fails=True)
+
+
+def test_what_a_late_replay_does_not_change_is_said(cups: Path, tmp_path: Path) -> None:
+    out = copy_of(cups, "swiss", tmp_path)
+    first = sorted(path.name for path in (out / "games").iterdir())[0]
+    assert "followed by rounds that are paired" in do("replay", out, first, "--why", "x")
 
 
 def test_a_new_version_may_come_after_the_old_one_has_left(out: Path) -> None:
@@ -237,12 +271,12 @@ def test_a_late_bot_that_was_changed_is_refused(out: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("greedy",), "the name 'greedy' is taken, or too like 'greedy': give it another with --name"),
-        (("minimax", "--name", "first legal"), "is taken, or too like 'first_legal'"),
+        (("greedy",), "the name 'greedy' is taken already: give it another with --name"),
+        (("minimax", "--name", "first legal"), "is too like 'first_legal'"),
         (("minimax", "--name", "=1+1"), "'=1+1' cannot be the name of a bot: give it one with --name"),
         (("gredy",), "did you mean 'greedy'?"),
         (("minimax", "--replaces", "bob"), "there is no bot 'bob' here; there are first_legal, greedy, rand"),
-        (("greedy", "--replaces", "greedy"), "the name 'greedy' is taken"),
+        (("greedy", "--replaces", "greedy"), "the name 'greedy' is taken already"),
         (("minimax", "--why", " "), "say why: a ruling without a reason cannot be defended"),
     ],
 )
@@ -285,7 +319,8 @@ def test_the_journal(out: Path) -> None:
         (1, "void", KEY, "Größe, seen twice", 1),
         (2, "withdraw", "greedy", "two", 1),
     ]
-    assert entries[1]["data"] == {"annul": True}
+    assert entries[1]["data"]["annul"] is True
+    assert KEY not in entries[1]["data"]["games"]
     assert datetime.fromisoformat(entries[0]["at"]).utcoffset() is not None
     assert do("journal", out).splitlines() == [
         f"1  {entries[0]['at']}  round 1  void {KEY}: Größe, seen twice",

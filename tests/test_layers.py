@@ -104,8 +104,9 @@ RULES = (
     Rule("tournaments.rankings",    ("tournaments.standing",), pure=True),
     Rule("tournaments.standings",   ("tournaments.game_summary", "tournaments.rankings",
                                      "tournaments.standing"), pure=True),
-    Rule("tournaments.tables",      ("referee.results", "referee.sentences", "tournaments.game_summary",
-                                     "tournaments.rankings", "tournaments.standing"), pure=True),
+    Rule("tournaments.tables",      ("referee.results", "referee.sentences", "rich.cells",
+                                     "tournaments.game_summary", "tournaments.rankings",
+                                     "tournaments.standing"), pure=True),
 
     # Statistics: numbers in, numbers out.
     Rule("tournaments.evidence",    ("numpy", "tournaments.game_summary"), pure=True),

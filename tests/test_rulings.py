@@ -1,6 +1,7 @@
 """Rulings as a state machine: whatever may be ruled, in any order, the books balance."""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import make_summary
 from tournaments.formats.round_robin import RoundRobin
 from tournaments.game_summary import GameSummary
-from tournaments.journal import Action, Entry
+from tournaments.journal import BOT, GAME, Action, Entry
 from tournaments.rulings import (
     RulingError,
     Rulings,
@@ -34,6 +35,13 @@ def entry(
     action: Action, subject: str, *, under_way: int = 1, why: str = "an appeal", **data: object
 ) -> Entry:
     return Entry(action, subject, why, under_way, "2026-01-02T03:04:05+00:00", data)
+
+
+def all_games() -> list[GameSummary]:
+    return [
+        *(game(KEY), game("r001-2v1", 0, "bob", "ann"), game("r002-1v2")),
+        *(game("r001-1v3", 0, "ann", "cid"), game("r001-1v4", 0, "ann", "dan")),
+    ]
 
 
 def test_keys_of_attempts() -> None:
@@ -167,10 +175,7 @@ def test_rounds_that_were_paired_see_what_stood_then() -> None:
     ],
 )
 def test_what_is_refused(new: Entry, message: str) -> None:
-    games = [
-        *(game(KEY), game("r001-2v1", 0, "bob", "ann"), game("r002-1v2")),
-        *(game("r001-1v3", 0, "ann", "cid"), game("r001-1v4", 0, "ann", "dan")),
-    ]
+    games = all_games()
     ruled = [
         entry(Action.REPLAY, "r001-2v1"),
         entry(Action.VOID, "r002-1v2"),
@@ -239,6 +244,12 @@ class Tournament:
             subject = dice.choice([*(one.key for one in self.games), "r009-1v2", "r001-1v2~9"])
         elif action is Action.WITHDRAW:
             data["annul"] = dice.random() < 0.5
+            data["games"] = rulings.games_of(subject)
+        elif action is Action.RESTORE:
+            data["what"] = dice.choice([GAME, BOT])
+            # Mostly what was ruled before, or there would be hardly any.
+            ruled = [(one.subject, GAME if one.is_of_game else BOT) for one in self.entries]
+            subject, data["what"] = dice.choice([*ruled, *ruled, (subject, data["what"])])
         else:
             data["replaces"] = dice.choice([None, *rulings.bots])
             subject = dice.choice([f"late {len(rulings.bots)}", subject])
@@ -273,6 +284,48 @@ def checked(games: Sequence[GameSummary], entries: Sequence[Entry]) -> Rulings:
     for why in rulings.set_aside.values():
         assert why in entries
     return rulings
+
+
+def test_what_was_void_is_restored() -> None:
+    games = all_games()
+    ruled = [entry(Action.VOID, KEY), entry(Action.RESTORE, KEY, under_way=3, what=GAME)]
+    rulings = Rulings(NAMES, games, ruled)
+    assert rulings.counted == Rulings(NAMES, games).counted
+    assert rulings.set_aside == {}
+    assert [rulings.history.at(number)[KEY].counts for number in (1, 2, 3, 4)] == [True, False, False, True]
+    rulings.check(entry(Action.VOID, KEY))  # and may be void once more
+
+
+def test_a_bot_comes_back_with_its_games() -> None:
+    games = all_games()
+    void = entry(Action.VOID, KEY)  # which stays void
+    ruled = [void, entry(Action.WITHDRAW, "ann", annul=True), entry(Action.RESTORE, "ann", what=BOT)]
+    rulings = Rulings(NAMES, games, ruled)
+    assert rulings.set_aside == {KEY: void}
+    assert rulings.withdrawn == {}
+    assert rulings.entrants[0].until is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "what", "complaint"),
+    [
+        ("r009-1v2", GAME, "there is no game 'r009-1v2' here that was set aside"),
+        ("r001-2v1", GAME, "game 'r001-2v1' is played again as 'r001-2v1~2', and cannot be restored"),
+        ("r001-1v3", GAME, "'cid' has withdrawn, and with it this game: restore the bot"),
+        ("bob", BOT, "'bob' has not withdrawn"),
+        ("eve", BOT, "there is no bot 'eve' here"),
+        ("dan", BOT, "'late' has taken the place of 'dan': withdraw that one first"),
+    ],
+)
+def test_what_cannot_be_restored(subject: str, what: str, complaint: str) -> None:
+    ruled = [
+        entry(Action.REPLAY, "r001-2v1"),
+        entry(Action.WITHDRAW, "cid", annul=True),
+        entry(Action.WITHDRAW, "dan", annul=False),
+        entry(Action.ADD, "late", replaces="dan"),
+    ]
+    with pytest.raises(RulingError, match=re.escape(complaint)):
+        Rulings([*NAMES, "dan"], all_games(), ruled).check(entry(Action.RESTORE, subject, what=what))
 
 
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 14))
@@ -321,6 +374,10 @@ def rounds_see_what_stood(tournament: Tournament, history: History) -> None:
             }
         elif one.action in (Action.VOID, Action.REPLAY):
             touched[number] = {pairing_key(one.subject)}
+        elif one.action is Action.RESTORE:
+            after = Rulings(NAMES, tournament.games, tournament.entries[: number + 1]).results
+            before = tournament.stood[number]
+            touched[number] = {key for key in before if not before[key].counts and after[key].counts}
     for number in range(1, ROUNDS + 3):
         seen = history.at(number)
         for key in {pairing_key(kept.key) for kept in tournament.games}:

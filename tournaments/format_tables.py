@@ -18,6 +18,8 @@ class _Format(BaseModel):
     """What may change between a run and its resumption."""
     TAKES_LATE_BOTS: ClassVar[bool] = True
     """Whether a bot can join after the first game."""
+    PAIRS_ROUNDS: ClassVar[bool] = True
+    """Whether a round is paired from the results of the rounds before it."""
     ANNULS: ClassVar[bool] = False
     """Whether the games of a bot that withdraws count for nobody, unless it is said otherwise: where all are
     compared by the same number of games against the same opponents."""
@@ -26,6 +28,7 @@ class _Format(BaseModel):
 class RoundRobinTable(_Format):
     """Everybody meets everybody, from both sides, in each round."""
 
+    PAIRS_ROUNDS: ClassVar[bool] = False
     ANNULS: ClassVar[bool] = True
     kind: Literal["round-robin"] = "round-robin"
 
@@ -33,6 +36,7 @@ class RoundRobinTable(_Format):
 class GauntletTable(_Format):
     """Some meet all others."""
 
+    PAIRS_ROUNDS: ClassVar[bool] = False
     ANNULS: ClassVar[bool] = True
     kind: Literal["gauntlet"] = "gauntlet"
     challengers: list[str]
@@ -89,6 +93,7 @@ class SprtTable(_Format):
     """Two bots play until it is decided whether the first is stronger."""
 
     EXTENDABLE: ClassVar[tuple[str, ...]] = ("max_games",)
+    PAIRS_ROUNDS: ClassVar[bool] = False
     TAKES_LATE_BOTS: ClassVar[bool] = False
     kind: Literal["sprt"] = "sprt"
     elo0: float = Field(0.0, allow_inf_nan=False, ge=-2000, le=2000)

@@ -14,10 +14,18 @@ class Action(StrEnum):
     REPLAY = "replay"
     """A game counts for nobody, and is played again."""
     WITHDRAW = "withdraw"
-    """A bot plays no more; ``data["annul"]`` says whether its games count for nobody."""
+    """A bot plays no more; ``data["annul"]`` says whether its games count for nobody, ``data["games"]`` has
+    their keys: if it is restored, it may play others."""
     ADD = "add"
     """A bot joins: ``data`` has ``bot`` (as a tournament file would have it), ``base`` (the folder that its
     paths are taken from), ``digest``, and ``replaces``, the name of the bot whose place it takes, or None."""
+    RESTORE = "restore"
+    """A ruling is taken back: a game that was void counts again, a bot that withdrew plays on, with the games
+    that were annulled.  ``data["what"]`` is ``game`` or ``bot``."""
+
+
+GAME, BOT = "game", "bot"
+"""What an entry that restores is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,11 @@ class Entry:
     data: Mapping[str, Any] = field(default_factory=dict)
     number: int | None = None
     """Counted from 1; None until it is kept."""
+
+    @property
+    def is_of_game(self) -> bool:
+        """Whether the subject is a game, and not a bot."""
+        return self.action in (Action.VOID, Action.REPLAY) or self.data.get("what") == GAME
 
     def __str__(self) -> str:
         extra = ""

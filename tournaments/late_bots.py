@@ -67,6 +67,7 @@ def unfit(bot: Player, names: Sequence[str], *, openings: bool) -> Iterator[str]
     """Why a bot cannot join those of these names; ``openings``: whether games begin with any."""
     clash = name_clash(bot.name, names)
     if clash is not None:
-        yield f"the name {bot.name!r} is taken, or too like {clash!r}: give it another with --name"
+        how = "taken already" if clash == bot.name else f"too like {clash!r}"
+        yield f"the name {bot.name!r} is {how}: give it another with --name"
     if openings and "openings" not in bot.capabilities:
         yield f"{bot.name} {CANNOT_TAKE_OPENINGS}"

@@ -33,7 +33,10 @@ def criteria_of(ranking: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def order(lines: Lines, ranking: Sequence[str], places: Mapping[str, int]) -> None:
-    """Set ``rank`` (those that nothing tells apart share one) and ``criteria`` of every line."""
+    """Set ``rank`` (those that nothing tells apart share one) and ``criteria`` of every line.
+
+    Bots that withdrew, and of which no game counts, come last.
+    """
     everybody = {line.name: line for line in lines}
     values = {}
     for name in ranking:
@@ -42,8 +45,9 @@ def order(lines: Lines, ranking: Sequence[str], places: Mapping[str, int]) -> No
     for line in lines:
         line.criteria = {name: values[name][line.name] if name in values else None for name in ranking}
     last = len(lines) + 1
+    gone = {line.name for line in lines if line.withdrawn and not line.games}
     rank = 1
-    for level in _split(lines, lambda line: -places.get(line.name, last)):
+    for level in _split(lines, lambda line: -last - 1 if line.name in gone else -places.get(line.name, last)):
         for group in _ordered(level, list(ranking), values):
             for line in group:
                 line.rank = rank

@@ -93,15 +93,28 @@ class Rulings:
                 self.entrants[number] = replace(self.entrants[number], until=entry.round)
                 self.withdrawn[entry.subject] = entry
                 if entry.data.get("annul"):
-                    for pairing in list(self.results):
-                        game = self._by_key[self.job_key(pairing)]
-                        if entry.subject in (game.first, game.second) and game.key not in self.set_aside:
-                            self._set_aside(game.key, entry)
+                    for key in entry.data.get("games", self.games_of(entry.subject)):
+                        self._set_aside(key, entry)
             case Action.ADD:
                 other = entry.data.get("replaces")
                 place = self.bots.index(other) if other is not None else None
                 self.bots.append(entry.subject)
                 self.entrants.append(Entrant(since=entry.round + 1, replaces=place))
+            case Action.RESTORE if entry.is_of_game:
+                self._bring_back(entry.subject, entry)
+            case Action.RESTORE:
+                number = self.bots.index(entry.subject)
+                self.entrants[number] = replace(self.entrants[number], until=None)
+                left = self.withdrawn.pop(entry.subject)
+                for key in [key for key, why in self.set_aside.items() if why is left]:
+                    self._bring_back(key, entry)
+
+    def _bring_back(self, key: str, entry: Entry) -> None:
+        pairing = pairing_key(key)
+        before = self.results[pairing]
+        self.earlier.setdefault(pairing, []).append((entry.round, before))
+        self.results[pairing] = before._replace(counts=True)
+        del self.set_aside[key]
 
     def _set_aside(self, key: str, entry: Entry) -> None:
         pairing = pairing_key(key)
@@ -126,6 +139,15 @@ class Rulings:
             if game.key not in self.set_aside and game.key == self.job_key(pairing_key(game.key))
         ]
 
+    def games_of(self, bot: str) -> list[str]:
+        """Keys of a bot's games that count: those that are annulled if it withdraws now."""
+        current = (self._by_key[self.job_key(pairing)] for pairing in self.results)
+        return [
+            game.key
+            for game in current
+            if bot in (game.first, game.second) and game.key not in self.set_aside
+        ]
+
     def job_key(self, pairing: str) -> str:
         """The key under which a pairing is played now."""
         return attempt_key(pairing, self._attempts.get(pairing, 1))
@@ -138,6 +160,8 @@ class Rulings:
             self._check_game(entry)
         elif entry.action is Action.WITHDRAW:
             self._check_plays(entry.subject)
+        elif entry.action is Action.RESTORE:
+            self._check_restored(entry)
         else:
             if entry.subject in self.bots:
                 raise RulingError(f"there is a bot {entry.subject!r} already: give the new one another name")
@@ -161,6 +185,26 @@ class Rulings:
                     raise RulingError(
                         f"{name!r} has withdrawn: game {entry.subject!r} can be void, not replayed"
                     )
+
+    def _check_restored(self, entry: Entry) -> None:
+        subject = entry.subject
+        if entry.is_of_game:
+            why = self.set_aside.get(subject)
+            if why is None:
+                raise RulingError(f"there is no game {subject!r} here that was set aside")
+            if why.action is Action.REPLAY:
+                again = self.job_key(pairing_key(subject))
+                raise RulingError(f"game {subject!r} is played again as {again!r}, and cannot be restored")
+            if why.action is Action.WITHDRAW:
+                raise RulingError(f"{why.subject!r} has withdrawn, and with it this game: restore the bot")
+            return
+        self._check_known(subject)
+        if subject not in self.withdrawn:
+            raise RulingError(f"{subject!r} has not withdrawn")
+        number = self.bots.index(subject)
+        for other, entrant in zip(self.bots, self.entrants, strict=True):
+            if entrant.replaces == number:
+                raise RulingError(f"{other!r} has taken the place of {subject!r}: withdraw that one first")
 
     def _check_known(self, name: str) -> None:
         if name not in self.bots:

@@ -159,7 +159,13 @@ class Summary:
         found = self.ratings
         values = zip(found.rating.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
         rows = zip(self.bots, values, found.games.tolist(), strict=True)
-        return {name: Estimate(*estimate) for name, estimate, games in rows if games}
+        # A hundredth of an Elo is far below what any interval allows to tell, and noise is far below that.
+        # 0.0 is added lest -0.0 be shown.
+        return {
+            name: Estimate(*(round(elo, 2) + 0.0 for elo in estimate))
+            for name, estimate, games in rows
+            if games
+        }
 
     @cached_property
     def table(self) -> list[Standing]:
@@ -210,6 +216,8 @@ class Summary:
             "time_control": self.control,
             "games": len(self.games),
             "games_total": self.total,
+            "games_done": self.done,
+            "games_set_aside": len(self.kept) - len(self.games),
             "sandbox": self.sandbox,
             "format": dict(self.plan.format),
             "rounds": self.plan.rounds,

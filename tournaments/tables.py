@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rich.cells import cell_len
+
 from referee.sentences import visible
 from tournaments.game_summary import GameSummary
 from tournaments.rankings import criteria_of
@@ -50,9 +52,14 @@ def columns(table: Sequence[Standing], ranking: Ranking) -> Cells:
         row += [_criterion(line.criteria.get(name)) for name in others]
         if timed:
             row.append("" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}")
-        row += ["", "", ""] if line.rating is None else [f"{elo:.0f}" for elo in line.rating]
+        row += ["", "", ""] if line.rating is None else [whole(elo) for elo in line.rating]
         rows.append(row)
     return head, rows
+
+
+def whole(elo: float) -> str:
+    """A rating without decimals; never -0."""
+    return str(round(elo))
 
 
 def _criterion(value: float | None) -> str:
@@ -82,7 +89,7 @@ GAP = 2
 """Columns of the terminal between two of a table."""
 
 
-def fitting(cells: Cells, width: int, measure: Callable[[str], int] = len) -> Cells:
+def fitting(cells: Cells, width: int, measure: Callable[[str], int] = cell_len) -> Cells:
     """The cells of ``people_columns`` without as many columns as it takes to fit into a terminal's width.
 
     Rank, name and points stay, whatever their width.  ``measure`` is the width of a text.
@@ -135,23 +142,28 @@ def _crossed(cells: Cells, table: Sequence[Standing]) -> Cells:
 
 
 def _width(text: str) -> int:
-    return max(map(len, text.split("\n")))
+    return max(map(cell_len, text.split("\n")))
 
 
 def _text_table(cells: Cells) -> str:
     head, rows = cells
     lines = [head, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     name = head.index("name")
     return "\n".join(
         (" " * GAP)
         .join(
-            cell.ljust(width) if index == name else cell.rjust(width)
+            cell + _fill(cell, width) if index == name else _fill(cell, width) + cell
             for index, (cell, width) in enumerate(zip(line, widths, strict=True))
         )
         .rstrip()
         for line in lines
     )
+
+
+def _fill(cell: str, width: int) -> str:
+    """The spaces that bring a text to a width, in columns of a terminal: some characters take two."""
+    return " " * (width - cell_len(cell))
 
 
 def to_csv(table: Sequence[Standing], ranking: Ranking) -> str:

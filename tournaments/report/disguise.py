@@ -9,7 +9,7 @@ from typing import Any
 from referee.results import GameRecord
 from referee.sentences import visible
 from tournaments.game_summary import GameSummary
-from tournaments.journal import Action, Entry
+from tournaments.journal import Entry
 from tournaments.summary import Summary
 
 _KEY = re.compile(r"(?P<round>r\d+-)(?P<one>\d+)(?P<sign>[v+])(?P<other>\d+)(?P<rest>.*)", re.DOTALL)
@@ -129,8 +129,8 @@ class Disguise:
         return replace(game, first=first, second=second, detail=self.text(game.detail))
 
     def _entry(self, entry: Entry) -> Entry:
-        named = entry.action in (Action.WITHDRAW, Action.ADD)
-        data = {key: entry.data[key] for key in ("annul", "replaces") if key in entry.data}
+        named = not entry.is_of_game
+        data = {key: entry.data[key] for key in ("annul", "replaces", "what") if key in entry.data}
         return replace(
             entry,
             subject=self.name(entry.subject) if named else entry.subject,

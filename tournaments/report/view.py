@@ -111,7 +111,7 @@ class View:
         """Key of a game -> what was ruled of it."""
         found: dict[str, list[Entry]] = {}
         for entry in self.summary.journal:
-            if entry.action in (Action.VOID, Action.REPLAY):
+            if entry.is_of_game:
                 found.setdefault(entry.subject, []).append(entry)
         for game, why in self.aside:
             if why is not None and why.action is Action.WITHDRAW:

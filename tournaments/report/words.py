@@ -55,6 +55,7 @@ RULED = {
     Action.REPLAY: "played again",
     Action.WITHDRAW: "withdrawn",
     Action.ADD: "joined",
+    Action.RESTORE: "restored",
 }
 
 

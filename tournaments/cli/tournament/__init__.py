@@ -14,6 +14,7 @@ TOURNAMENT_COMMANDS = {
     "marks": (f"{_HERE}.marks", "Write the mark sheet."),
     "replay": (f"{_HERE}.rulings", "Have a game played again."),
     "report": (f"{_HERE}.report", "Make the report: pages with charts and replays."),
+    "restore": (f"{_HERE}.rulings", "Take a ruling back."),
     "run": (f"{_HERE}.run", "Run a tournament, or go on with one."),
     "table": (f"{_HERE}.table", "Print the table."),
     "void": (f"{_HERE}.rulings", "Let a game count for nobody."),

@@ -1,7 +1,8 @@
 """`kalarena tournament void`, `replay`, `withdraw`, `add` and `journal`: appeals and late submissions."""
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -12,10 +13,11 @@ import click
 
 from tournaments.bots import BotError
 from tournaments.cli.main import Fault, Usage
+from tournaments.cli.tournament.ending import program
 from tournaments.cli.tournament.results import open_results
 from tournaments.directory import STORE_FILE, DirectoryError, TournamentDirectory
 from tournaments.format_tables import FORMAT_TABLES
-from tournaments.journal import Action, Entry
+from tournaments.journal import BOT, GAME, Action, Entry
 from tournaments.late_bots import late_bot, note_of, unfit
 from tournaments.rulings import RulingError, Rulings
 from tournaments.schedule import round_under_way
@@ -47,8 +49,11 @@ def _rule(directory: Path, actions: list[tuple[Action, str, dict[str, Any]]], wh
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entries: list[Entry] = []
         for action, subject, data in actions:
+            rulings = Rulings(summary.file_bots, summary.kept, [*summary.journal, *entries])
+            if data.get("annul"):
+                data = {**data, "games": rulings.games_of(subject)}
             entry = Entry(action, subject, " ".join(why.split()), under_way, now, data)
-            Rulings(summary.file_bots, summary.kept, [*summary.journal, *entries]).check(entry)
+            rulings.check(entry)
             entries.append(entry)
         store.note(*entries)
         for entry in entries:
@@ -58,10 +63,25 @@ def _rule(directory: Path, actions: list[tuple[Action, str, dict[str, Any]]], wh
             TournamentDirectory(directory).write_reports(summary)
         except DirectoryError as error:
             raise Fault(str(error)) from error
-        missing = len(summary.schedule.due(summary.history))
-        if missing:
-            due = "1 game is" if missing == 1 else f"{missing} games are"
-            click.echo(f"{due} due now: kalarena tournament run FILE --out {directory}")
+        _say_what_follows(summary, entries, directory)
+
+
+def _say_what_follows(summary: Summary, entries: Sequence[Entry], directory: Path) -> None:
+    """What a lecturer might not expect, and what to do now."""
+    rounds = {game.key: game.round for game in summary.kept}
+    kind = FORMAT_TABLES[summary.plan.kind]
+    for entry in entries:
+        game_round = rounds.get(entry.subject, entry.round) if entry.is_of_game else entry.round
+        if kind.PAIRS_ROUNDS and game_round < entry.round:
+            click.echo(
+                f"round {game_round} is followed by rounds that are paired: this changes the table, not who "
+                "met whom, or who went on"
+            )
+    missing = len(summary.schedule.due(summary.history))
+    if missing:
+        due = "1 game is" if missing == 1 else f"{missing} games are"
+        command = shlex.join([program(), "tournament", "run", "FILE", "--out", str(directory)])
+        click.echo(f"{due} due now: {command}")
 
 
 @click.command("void")
@@ -99,13 +119,36 @@ def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) ->
     _rule(directory, [(Action.WITHDRAW, bot, {"annul": annul})], why)
 
 
+@click.command("restore")
+@_DIR
+@click.argument("subject", metavar="GAME|BOT")
+@_WHY
+def restore_command(directory: Path, subject: str, why: str) -> None:
+    """Take a ruling back: let a void GAME count again, or a BOT that withdrew play on."""
+    with open_results(directory) as (_, summary):
+        left = summary.rulings.withdrawn.get(subject)
+        under_way = round_under_way(summary.schedule, summary.history)
+        if left is not None and FORMAT_TABLES[summary.plan.kind].PAIRS_ROUNDS and left.round < under_way:
+            raise Usage(
+                f"{subject!r} withdrew in round {left.round}, and rounds were paired without it since; where "
+                "late bots are taken, let it join anew (kalarena tournament add, with another --name)"
+            )
+        what = BOT if subject in summary.bots else GAME
+    _rule(directory, [(Action.RESTORE, subject, {"what": what})], why)
+
+
 @click.command("add")
 @_DIR
 @click.argument("bot", metavar="BOT")
 @click.option("--name", metavar="NAME", help="Its name here.  [default: as in a tournament file]")
 @click.option("--replaces", metavar="OLD", help="It is a new version of OLD, which withdraws.")
+@click.option(
+    "--annul/--keep", default=None, help="Whether OLD's games count for nobody.  [default: as in withdraw]"
+)
 @click.option("--why", default="joined late", show_default=True, metavar="TEXT", help="The reason.")
-def add_command(directory: Path, bot: str, name: str | None, replaces: str | None, why: str) -> None:
+def add_command(
+    directory: Path, bot: str, name: str | None, replaces: str | None, annul: bool | None, why: str
+) -> None:
     """Let BOT join: a sample bot's name, a path, or a command line, as in a tournament file."""
     with open_results(directory) as (_, summary):
         kind = FORMAT_TABLES[summary.plan.kind]
@@ -125,7 +168,8 @@ def add_command(directory: Path, bot: str, name: str | None, replaces: str | Non
         leaves = replaces is not None and replaces not in summary.rulings.withdrawn
     actions: list[tuple[Action, str, dict[str, Any]]] = []
     if replaces is not None and leaves:
-        actions.append((Action.WITHDRAW, replaces, {"annul": False}))
+        annulled = kind.ANNULS if annul is None else annul
+        actions.append((Action.WITHDRAW, replaces, {"annul": annulled}))
     actions.append((Action.ADD, player.name, note_of(player, bot, Path(), replaces)))
     _rule(directory, actions, why)
 

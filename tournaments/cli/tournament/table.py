@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tournaments.cli.tournament.results import open_results, terminal_width
+from tournaments.cli.tournament.results import open_results, terminal_width, without_garbage_collection
 from tournaments.tables import FORMATS
 
 
@@ -13,5 +13,5 @@ from tournaments.tables import FORMATS
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 def command(directory: Path, form: str) -> None:
     """Print the table of the results in DIR."""
-    with open_results(directory) as (_, summary):
+    with open_results(directory) as (_, summary), without_garbage_collection():
         click.echo(summary.render(form, terminal_width()), nl=form != "html")
