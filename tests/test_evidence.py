@@ -63,11 +63,24 @@ def test_identical_games_are_one() -> None:
 
 
 def test_what_games_say_is_the_average_over_all() -> None:
-    # It breaks at its first move in 99 of 100 games: two different games, nearly all of that lost.
+    # It breaks at its first move in 99 of 100 games: hardly more evidence than one game, nearly all lost.
     games = [game(winner=1, fingerprint="broken")] * 99 + [game(winner=0, fingerprint="whole")]
     evidence = evidence_of(NAMES, games)
-    assert evidence.weight.sum() == pytest.approx(2.0)
-    assert float((evidence.weight * evidence.points).sum()) == pytest.approx(2.0 / 100)
+    effective = 100**2 / (99**2 + 1)
+    assert evidence.weight.sum() == pytest.approx(effective)
+    assert float((evidence.weight * evidence.points).sum()) == pytest.approx(effective / 100)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "effective"),
+    [([1] * 7, 7.0), ([9], 1.0), ([5, 5], 2.0), ([8, 1, 1], 100 / 66), ([40, *[1] * 10], 2500 / 1610)],
+)
+def test_the_effective_number_of_different_games(repeats: list[int], effective: float) -> None:
+    games = [game(fingerprint=str(kind)) for kind, often in enumerate(repeats) for _ in range(often)]
+    evidence = evidence_of(NAMES, games)
+    assert evidence.weight.sum() == pytest.approx(effective)
+    assert evidence.cluster_weight.sum() == pytest.approx(effective)
+    assert evidence.games == len(repeats)
 
 
 def test_other_sides_or_openings_are_other_games() -> None:

@@ -293,7 +293,7 @@ def test_a_sequential_test_may_have_more_games(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "difference"),
     [
-        ("", 'format = "swiss"\n', "its format is None, now it is swiss, pairs 1"),
+        ("", 'format = "swiss"\n', "its format is round-robin, now it is swiss, pairs 1"),
         ('format = "swiss"\n', 'format = {kind = "swiss", pairs = 2}\n',
          "its format is swiss, pairs 1, now it is swiss, pairs 2"),
         ('format = "swiss"\n', 'format = "swiss"\nseed = 1\n', "its seed is 0, now it is 1"),

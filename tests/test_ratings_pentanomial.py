@@ -101,10 +101,10 @@ def test_counts_from_games() -> None:
     ]
     evidence = evidence_of(("one", "two", "three"), games)
     pairs = pair_counts(evidence, 0, 1)
-    # Five clusters in all, one of them a copy: each different one counts 4/5, the copied one twice that.
-    assert pairs == pytest.approx((0.0, 0.8, 0.8, 0.0, 1.6))
+    # Five clusters in all, one of them twice: 5 * 5 / (4 + 1 + 1 + 1) different ones.
+    assert pairs == pytest.approx((0.0, 5 / 7, 5 / 7, 0.0, 10 / 7))
     assert pair_counts(evidence, 1, 0) == pytest.approx(pairs[::-1])
-    assert sum(game_counts(evidence, 0, 1)) == pytest.approx(7.0)
+    assert sum(game_counts(evidence, 0, 1)) == pytest.approx(25 / 7 + 16 / 6)
     assert game_counts(evidence, 1, 0) == pytest.approx(game_counts(evidence, 0, 1)[::-1])
 
 

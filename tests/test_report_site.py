@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,11 +56,11 @@ def test_what_is_no_report_stays(tmp_path: Path) -> None:
     mine.parent.mkdir()
     mine.write_text("work of months", encoding="utf-8")
     result = report(directory)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "is no report" in result.stderr
     assert files_of(directory / "report") == {"mine.txt": b"work of months"}
     for out in (directory, tmp_path, directory / "results.db", mine):
-        assert report(directory, "--out", str(out)).exit_code == 1
+        assert report(directory, "--out", str(out)).exit_code == 2
     assert (directory / "results.db").is_file()
     assert left(directory) == ["report", "results.db"]
 
@@ -109,6 +110,14 @@ def failing(name: str, real: Callable[..., Any], number: int) -> Callable[..., A
     return write
 
 
+def cannot(out: Path, why: str) -> str:
+    """What is said when the file system refuses."""
+    return (
+        f"Error: the report cannot be written to {out}: {why}; nothing was changed; "
+        "choose another place with --out\n"
+    )
+
+
 @pytest.mark.parametrize("name", ["index.html", "r002-2v1.html", "games.html", "ada.html"])
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     directory = mixed(tmp_path)
@@ -116,8 +125,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str)
     monkeypatch.setattr(Path, "write_text", failing(name, Path.write_text, errno.ENOSPC))
     result = report(directory)
     assert result.exit_code == 1
-    assert "No space left on device" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr == cannot(directory / "report", "no space left on device")
     assert files_of(directory / "report") == before
     assert left(directory) == ["report", "results.db"]
 
@@ -128,8 +136,62 @@ def test_a_folder_that_cannot_be_moved(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(Path, "rename", failing(".report.part", Path.rename, errno.EACCES))
     result = report(directory)
     assert result.exit_code == 1
-    assert "Permission denied" in result.stderr
+    assert result.stderr == cannot(directory / "report", "permission denied")
     assert files_of(directory / "report") == before
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_a_disk_that_takes_no_assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """They are copied, not written like pages."""
+    directory = mixed(tmp_path)
+    before = files_of(made(directory))
+    real = Path(os.path.realpath(directory))
+
+    def refuse(_source: Path, target: Path) -> None:
+        raise OSError(number, os.strerror(number), str(target))
+
+    monkeypatch.setattr(shutil, "copyfile", refuse)
+    result = report(directory)
+    assert result.exit_code == 1
+    assert result.stderr == cannot(real / "report", os.strerror(number).lower())
+    assert files_of(directory / "report") == before
+    assert left(directory) == ["report", "results.db"]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_page_that_a_process_cannot_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    """What a process of ours meets is told like what we meet: here a folder is in the way of a page."""
+    directory = mixed(tmp_path)
+    monkeypatch.setattr(game_pages, "GAMES_PER_PROCESS", 1)
+    monkeypatch.setattr(game_pages, "cores", lambda: processes)
+    real = Path.mkdir
+
+    def mkdir(path: Path, *arguments: Any, **options: Any) -> None:
+        real(path, *arguments, **options)
+        if path.name == "games" and ".report.part" in path.parts:
+            real(path / "r001-2v1.html")
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    result = report(directory)
+    assert result.exit_code == 1
+    assert result.stderr == cannot(directory / "report", "is a directory")
+    assert left(directory) == ["results.db"]
+
+
+def test_a_place_that_can_never_be_one(tmp_path: Path) -> None:
+    directory = mixed(tmp_path)
+    (tmp_path / "file").touch()
+    for out, why in (
+        (tmp_path / "file" / "report", f"{tmp_path / 'file'} is no folder"),
+        (tmp_path / "file" / "deep" / "report", f"{tmp_path / 'file'} is no folder"),
+        (tmp_path / ("x" * 300), "file name too long"),
+    ):
+        result = report(directory, "--out", str(out))
+        assert result.exit_code == 2
+        assert result.stderr == cannot(out, why)
+    assert left(directory) == ["results.db"]
 
 
 def test_what_a_killed_build_left_goes(tmp_path: Path) -> None:

@@ -17,10 +17,9 @@ from tests.test_resume import run_to_the_end as run_on
 from tournaments.formats.catalog import FORMATS
 from tournaments.store import Store
 
-KILLS = 3
+KILLS = 2
 
 CASES: dict[str, tuple[str, int]] = {
-    "round-robin": ('format = "round-robin"\nrounds = 3', 5),
     "gauntlet": ('format = {kind = "gauntlet", challengers = ["greedy"]}\nrounds = 8', 5),
     "swiss": ('format = {kind = "swiss", pairs = 2}\nrounds = 5', 7),
     "ladder": ('format = "ladder"\nrounds = 12', 5),
@@ -44,11 +43,11 @@ def write(folder: Path, kind: str) -> Path:
 
 
 def test_every_format_is_tried() -> None:
-    assert set(CASES) == set(FORMATS)
+    assert {*CASES, "round-robin"} == set(FORMATS)  # that one is in test_resume.py
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", CASES)
 def test_kills_change_nothing(kind: str, tmp_path: Path) -> None:
     path = write(tmp_path, kind)
     run_on(path, tmp_path / "calm")

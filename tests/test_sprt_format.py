@@ -198,7 +198,7 @@ def test_copies_move_nothing() -> None:
 
 
 def test_copies_are_weighed_within_their_start() -> None:
-    """Start 0: three pairs, two different, each counts 2/3.  Start 1: the same games are others there."""
+    """Start 0: three pairs, one twice, 9/5 different ones.  Start 1: the same games are others there."""
     seen = evidence()
     won, lost = (
         (Result(0, fingerprint="a"), Result(1, fingerprint="b")),
@@ -207,10 +207,10 @@ def test_copies_are_weighed_within_their_start() -> None:
     drawn = Result(None, fingerprint="d")
     for start, pair in ((0, won), (0, won), (0, (won[0], drawn)), (1, won)):
         seen.add(start, *pair)
-    assert seen.counts == pytest.approx([0, 0, 0, 2 / 3, 4 / 3 + 1])
+    assert seen.counts == pytest.approx([0, 0, 0, 3 / 5, 6 / 5 + 1])
     seen.add(1, *lost)
     seen.add(1, *lost)  # without a fingerprint, each is unlike the others
-    assert seen.counts == pytest.approx([2, 0, 0, 2 / 3, 4 / 3 + 1])
+    assert seen.counts == pytest.approx([2, 0, 0, 3 / 5, 6 / 5 + 1])
     assert seen.unique == 5
 
 

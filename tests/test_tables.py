@@ -205,6 +205,7 @@ def test_json_by_hand() -> None:
         "criteria": ["points", "wins"],
         "games_done": 3,
         "games_set_aside": 0,
+        "ratings_caveat": "",
     }
     first = standing[0]
     ratings = [first.pop(name) for name in ("rating", "rating_low", "rating_high")]

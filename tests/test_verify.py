@@ -13,7 +13,9 @@ import pytest
 from referee.results import GameRecord
 from tests.builders import invoke, kalarena, make_record, one_object, write_tournament
 from tests.test_rejudge import opened
+from tournaments.directory import TournamentDirectory
 from tournaments.store import Store
+from tournaments.summary import Summary
 from tournaments.verification import Verification, read_record
 
 CUP = """
@@ -169,6 +171,118 @@ def test_a_ruling_that_was_taken_out_of_the_journal(copy: Path) -> None:
     assert {line.partition(":")[0] for line in found(copy)} == {
         "results.json", "standings.csv", "games.csv", "report.html"
     }  # fmt: skip
+
+
+# A run that is at work, or was killed.
+
+TABLES = ("results.json", "standings.csv", "games.csv", "report.html")
+
+
+@pytest.fixture(scope="module")
+def went_on(played: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tournament with another round, of which the tables say nothing: a kill after its last game."""
+    folder = tmp_path_factory.mktemp("went_on")
+    out = Path(shutil.copytree(played, folder / "out"))
+    path = write_tournament(folder, "rounds = 2\n" + CUP)
+    done = kalarena(folder, "tournament", "run", path, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    for name in TABLES:
+        shutil.copy(played / name, out / name)
+    return out
+
+
+@pytest.fixture
+def killed(went_on: Path, tmp_path: Path) -> Path:
+    """One that may be altered."""
+    return Path(shutil.copytree(went_on, tmp_path / "out"))
+
+
+OLD = f"made from {GAMES} games, there are {2 * GAMES} now: run the tournament again"
+
+
+@pytest.mark.parametrize("gone", [(), ("games.csv",), ("results.json",), ("games.csv", "report.html")])
+def test_the_tables_after_a_kill_are_old(killed: Path, gone: tuple[str, ...]) -> None:
+    for name in gone:
+        (killed / name).unlink()
+    result = invoke("verify", killed)
+    *remarks, conclusion = result.output.splitlines()
+    assert conclusion == f"{2 * GAMES} games verified, nothing wrong"
+    assert result.exit_code == 0
+    there = [name for name in TABLES if name not in gone]
+    assert [line.partition(": ")[0] for line in remarks] == there
+    for line in remarks:
+        assert OLD in line
+        assert line.endswith(" (a remark)")
+    complaints = one_object(invoke("verify", "--json", killed).output)["complaints"]
+    assert [one["remark"] for one in complaints] == [True] * len(there)
+
+
+def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:
+    """The disk was full after three of them: results.json is the last one."""
+    with Store(killed / "results.db", read_only=True) as store:
+        TournamentDirectory(killed).write_reports(Summary.load(store))
+    assert found(killed) == []
+    shutil.copy(went_on / "results.json", killed)
+    (line,) = found(killed)
+    assert line.startswith(f"results.json: {OLD}")
+
+
+def test_old_tables_are_compared_if_a_game_is_gone(killed: Path) -> None:
+    with sqlite3.connect(killed / "results.db") as connection:
+        connection.execute("DELETE FROM game WHERE key = ?", (KEY,))
+    connection.close()
+    keys = {line.partition(":")[0] for line in found(killed) if "made from" not in line}
+    assert {KEY, "games.csv", "standings.csv", "report.html"} <= keys
+    assert invoke("verify", killed).exit_code == 1
+
+
+def test_the_tables_of_a_run_at_work_are_not_compared(copy: Path) -> None:
+    (copy / "results.json").write_text("{")
+    assert invoke("verify", copy).exit_code == 1
+    with TournamentDirectory(copy).locked():
+        result = invoke("verify", copy)
+        assert result.exit_code == 0
+        assert result.output == (
+            "tables: a run is at work: its tables are not compared (a remark)\n"
+            f"{GAMES} games verified, nothing wrong\n"
+        )
+    with TournamentDirectory(copy).locked():  # who verified has not kept the lock
+        pass
+
+
+def test_a_folder_that_appears_meanwhile(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run kept a game, and wrote its folder, after we had read the list of games."""
+    load = Summary.load
+
+    def load_and_go_on(store: Store) -> Summary:
+        summary = load(store)
+        (copy / "games" / "r002-1v2").mkdir(exist_ok=True)
+        return summary
+
+    monkeypatch.setattr(Summary, "load", load_and_go_on)
+    assert found(copy) == []
+    (line,) = found(copy)  # the next time it was there before
+    assert line.startswith("r002-1v2: games: folder")
+
+
+def test_nothing_to_verify_yet(copy: Path, tmp_path: Path) -> None:
+    """Killed before it was noted which tournament it is, and before the first game."""
+    (tmp_path / "fresh").mkdir()
+    with Store(tmp_path / "fresh" / "results.db"):
+        pass
+    result = invoke("verify", tmp_path / "fresh")
+    assert result.exit_code == 2
+    assert "holds no tournament yet: run the tournament first" in result.output
+    with sqlite3.connect(copy / "results.db") as connection:
+        connection.execute("DELETE FROM game")
+    connection.close()
+    assert invoke("verify", copy).exit_code == 1  # the folders and tables tell of games
+    for name in TABLES:
+        (copy / name).unlink()
+    shutil.rmtree(copy / "games")
+    result = invoke("verify", copy)
+    assert result.exit_code == 2
+    assert "holds no game yet, there is nothing to verify: run the tournament first" in result.output
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 from tournaments.evidence import evidence_of, unique_games
 from tournaments.game_summary import GameSummary
+from tournaments.ratings.bradley_terry import GHOST_RESULTS
 from tournaments.ratings.pentanomial import MatchScore, game_counts, of_games, of_pairs, pair_counts
 from tournaments.ratings.ratings import rate
 from tournaments.standing import Estimate
@@ -79,7 +80,9 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare(names: Sequence[str], games: Sequence[GameSummary], one: str, other: str) -> Comparison:
+def compare(
+    names: Sequence[str], games: Sequence[GameSummary], one: str, other: str, ghosts: float = GHOST_RESULTS
+) -> Comparison:
     """Compare two different bots by the games that count.  Raises ValueError if ``names`` has not both."""
     first, second = names.index(one), names.index(other)
     between = [game for game in games if {game.first, game.second} == {one, other}]
@@ -90,7 +93,7 @@ def compare(names: Sequence[str], games: Sequence[GameSummary], one: str, other:
     difference = None
     superiority = 0.5
     if {one, other} <= played:
-        ratings = rate(evidence, anchor=second)
+        ratings = rate(evidence, anchor=second, ghosts=ghosts)
         difference = Estimate(*(float(ends[first]) for ends in (ratings.rating, ratings.low, ratings.high)))
         superiority = ratings.likelihood_of_superiority(first, second)
     points = [game.points[int(game.second == one)] for game in between]

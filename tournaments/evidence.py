@@ -1,16 +1,17 @@
 """Evidence: what games say, with identical games counted once.
 
 Bots that do not use chance play the same game again and again, and a hundred copies of it say no more than
-one.  So, within a group of games with the same first bot, second bot and opening, n games of which u are
-different weigh u / n each: the amount of evidence is the number of different games, what they say is the
-average over all of them.  (One of each kind would be worse: a bot that breaks at its first move in 99 of 100
-games would be rated by one of these.)
+one.  So games with the same first bot, second bot and opening are a group.  What a group says is the average
+over all its games; how much evidence that is, is the effective number of different games: of n games,
+n ** 2 / (the sum of the squares of how often each was played) (L. Kish, Survey Sampling, 1965).  That is n if
+all are different, 1 if all are copies of one; and if most are copies of one, hardly more than 1, because the
+average then rests on that one game.  (Counting each kind once would be worse: a bot that breaks at its first
+move in 99 of 100 games would be rated by one of these.)
 
 Games of one pair (the same opening, sides exchanged) have something in common, so statistics take a pair for
-one cluster of evidence.  Clusters are counted in the same way: of n pairs between two bots from one opening,
-of which u are different, each weighs u / n.  Two pairs are equal if their games are.  A pair of which one
-game is missing yet, and whose other game is known from another pair, is taken for an unfinished copy of that
-pair.
+one cluster of evidence.  Clusters are counted in the same way.  Two pairs are equal if their games are.  A
+pair of which one game is missing yet, and whose other game is known from another pair, is taken for an
+unfinished copy of that pair.
 
 Equal pairs become one cluster before anything is computed, so that copies change no number in the least.
 """
@@ -36,7 +37,7 @@ class Evidence:
     points: npt.NDArray[np.float64]
     """Of the first: 1, 0.5 or 0."""
     weight: npt.NDArray[np.float64]
-    """How many games' evidence this is; they sum to the number of different games."""
+    """How many games' evidence this is; they sum to the effective number of different games."""
     cluster: npt.NDArray[np.int64]
     """Games of one pair have the same number, counted from 0."""
     cluster_weight: npt.NDArray[np.float64]
@@ -65,6 +66,7 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
     copies = starts.copies
     kinds: dict[tuple[int, str | int], int] = {}
     points: list[float] = []
+    repeats: list[int] = []
     clusters: dict[tuple[str, int] | int, list[int]] = {}
     for serial, game in enumerate(games):
         start = start_of((game.first, game.second, game.opening))
@@ -79,6 +81,8 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
         if kind is None:
             kind = kinds[identity] = len(kinds)
             points.append(0.5 if game.winner is None else 1.0 - game.winner)
+            repeats.append(0)
+        repeats[kind] += 1
         # Only games between the same two bots from the same opening are one pair, whatever their keys say.
         key = (game.pair, starts.group[start]) if game.pair else serial
         cluster = clusters.get(key)
@@ -90,15 +94,18 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
     begun = [start for start, _ in identities]
     alike, halves = _merged(clusters.values(), identities)
     different = Counter(begun)
+    squares = [0] * len(copies)
+    for start, often in zip(begun, repeats, strict=True):
+        squares[start] += often * often
     total: Counter[int] = Counter()
-    distinct: Counter[int] = Counter()
+    total_squares: Counter[int] = Counter()
     sizes = [
         count + sum(halves[kinds].values()) if kinds in halves else count for kinds, count in alike.items()
     ]
     groups = [starts.group[begun[kinds[0]]] for kinds in alike]
     for group, size in zip(groups, sizes, strict=True):
         total[group] += size
-        distinct[group] += 1
+        total_squares[group] += size * size
     row_kinds: list[int] = []
     row_weights: list[float] = []
     row_clusters: list[int] = []
@@ -109,7 +116,7 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
             count = whole + more.pop(kind, 0) if more else whole
             row_kinds.append(kind)
             # Whole numbers are multiplied before they are divided, so that pure copies weigh exactly 1.
-            row_weights.append(count * different[begun[kind]] / copies[begun[kind]])
+            row_weights.append(count * copies[begun[kind]] / squares[begun[kind]])
             row_clusters.append(cluster_number)
     of_row = np.array(begun, dtype=np.int64)[np.array(row_kinds, dtype=np.int64)]
     first, second = np.array(starts.first, dtype=np.int64), np.array(starts.second, dtype=np.int64)
@@ -125,7 +132,7 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
         weight=np.array(row_weights, dtype=np.float64),
         cluster=np.array(row_clusters, dtype=np.int64),
         cluster_weight=np.array(
-            [size * distinct[group] / total[group] for group, size in zip(groups, sizes, strict=True)],
+            [size * total[group] / total_squares[group] for group, size in zip(groups, sizes, strict=True)],
             dtype=np.float64,
         ),
         played=played.astype(np.int64),

@@ -114,7 +114,9 @@ AnyFormatTable = (
     RoundRobinTable | GauntletTable | SwissTable | LadderTable | KnockoutTable | GroupsTable | SprtTable
 )
 
-FORMAT_TABLES = {table.model_fields["kind"].default: table for table in get_args(AnyFormatTable)}
+FORMAT_TABLES: dict[str, type[_Format]] = {
+    table.model_fields["kind"].default: table for table in get_args(AnyFormatTable)
+}
 """Name of a format -> its table."""
 
 

@@ -4,7 +4,6 @@ Everything else (what is due, tables, reports) is computed from what is here.
 """
 
 import json
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,6 @@ from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DatabaseError
@@ -24,6 +22,7 @@ from referee.errors import RefereeError
 from referee.results import GameRecord, Reason
 from tournaments.game_summary import GameSummary
 from tournaments.journal import Action, Entry
+from tournaments.read_only import ReadOnlyFile
 from tournaments.schema import REVISION, game, journal, tournament
 
 DEFLATE_LEVEL = 1
@@ -44,6 +43,15 @@ _SUMMARY_COLUMNS = [column for column in game.columns if column.name != "record"
 class StoreError(Exception):
     """The store cannot be used, or could not take something; the message says what to do."""
 
+    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+        super().__init__(message)
+        self.is_ours = is_ours
+        """Whether this host failed (a full disk, a damaged file), not what the user asked for."""
+
+
+class NothingKeptError(StoreError):
+    """The store holds no tournament yet."""
+
 
 class Store:
     """The results of one tournament.  Use as a context manager; raises StoreError."""
@@ -54,11 +62,12 @@ class Store:
         ``read_only`` changes nothing, works on a medium that cannot be written, and needs a store.
         """
         self.path = path
-        self._engine = _reading_engine(path) if read_only else _engine(path)
+        self._read_only = ReadOnlyFile(path, BUSY_TIMEOUT_MS / 1000) if read_only else None
+        self._engine = _engine(path) if self._read_only is None else _reading_engine(self._read_only)
         try:
             self._check_version(may_migrate=not read_only)
         except BaseException:
-            self._engine.dispose()
+            self._close()
             raise
 
     def __enter__(self) -> "Store":
@@ -67,7 +76,12 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._close()
+
+    def _close(self) -> None:
         self._engine.dispose()
+        if self._read_only is not None:
+            self._read_only.close()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -77,7 +91,7 @@ class Store:
 
     @contextmanager
     def _writing(self, what: str = "") -> Iterator[Connection]:
-        """A transaction that keeps all or nothing."""
+        """A transaction that keeps all or nothing; ``what`` is said first if it fails."""
         with self._explained(what), self._engine.execution_options(**{WRITING: True}).begin() as connection:
             yield connection
 
@@ -87,9 +101,15 @@ class Store:
         try:
             yield
         except DatabaseError as error:
-            raise StoreError(f"{self.path}: {what}{_explain(error)}") from error
+            writes = self._read_only is None
+            is_ours = _primary_code(error) in (_OURS if writes else _OURS - _READERS_OWN)
+            raise StoreError(
+                f"{self.path}: {what}{_explain(error, writes=writes)}", is_ours=is_ours
+            ) from error
+        except OSError as error:  # of copying it
+            raise StoreError(f"{self.path} cannot be read: {error.strerror}", is_ours=True) from error
         except (ValueError, TypeError) as error:  # JSON or text of ours that is none any more
-            raise StoreError(f"{self.path}: this file is damaged ({error})") from error
+            raise StoreError(f"{self.path}: this file is damaged ({error})", is_ours=True) from error
 
     def _check_version(self, *, may_migrate: bool) -> None:
         with self._reading() as connection:
@@ -122,7 +142,9 @@ class Store:
             raise StoreError(
                 f"{self.path} holds no results yet, or is of an older version: run the tournament first"
             )
-        with self._writing() as connection:  # all steps and their record in one transaction
+        with self._writing(
+            "it could not be brought up to date: "
+        ) as connection:  # all steps and their record in one transaction
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
@@ -134,12 +156,12 @@ class Store:
         row = self._one_tournament()
         values = {"name": name, "config": json.dumps(config), "identity": json.dumps(identity)}
         if row is None:
-            with self._writing() as connection:
+            with self._writing(_NOT_NOTED) as connection:
                 connection.execute(insert(tournament).values(id=1, **values))
             return
         self.check_identity(identity)
         if row["config"] != values["config"] or row["name"] != name:
-            with self._writing() as connection:
+            with self._writing(_NOT_NOTED) as connection:
                 connection.execute(tournament.update().values(name=name, config=values["config"]))
 
     def check_identity(self, identity: dict[str, Any]) -> None:
@@ -151,14 +173,14 @@ class Store:
             differences = "; ".join(_differences(json.loads(row["identity"]), identity))
         raise StoreError(
             f"{self.path} holds another tournament ({row['name']!r}): {differences}. "
-            "Choose another directory with --out, or delete this one if its results are not wanted"
+            "Undo the change, or choose another directory with --out"
         )
 
     def config(self) -> dict[str, Any]:
-        """What was noted by ``claim``, with its ``name``.  Raises StoreError if nothing was."""
+        """What was noted by ``claim``, with its ``name``.  Raises NothingKeptError if nothing was."""
         row = self._one_tournament()
         if row is None:
-            raise StoreError(f"{self.path} holds no tournament yet")
+            raise NothingKeptError(f"{self.path} holds no tournament yet: run the tournament first")
         with self._explained():
             config: dict[str, Any] = json.loads(row["config"])
             return {"name": row["name"], **config}
@@ -210,7 +232,7 @@ class Store:
             | {"data": json.dumps(entry.data)}
             for entry in entries
         ]
-        with self._writing() as connection:
+        with self._writing("nothing was noted in the journal: ") as connection:
             connection.execute(insert(journal), rows)
 
     def journal(self) -> list[Entry]:
@@ -243,7 +265,7 @@ class Store:
         try:
             return GameRecord.from_msgpack(zlib.decompress(packed))
         except (zlib.error, RefereeError) as error:
-            raise StoreError(f"{self.path}: game {key}: {error}") from error
+            raise StoreError(f"{self.path}: game {key}: {error}", is_ours=True) from error
 
 
 _REASONS = {reason.value: reason for reason in Reason}
@@ -271,9 +293,14 @@ def _summary(row: Any) -> GameSummary:
     )
 
 
+OLD_DEFAULTS = {"format": "round-robin"}
+"""What is meant by an identity that does not say: then there was, or is, nothing else to choose."""
+
+
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> Sequence[str]:
     found = [
-        f"its {key} is {there.get(key)}, now it is {here.get(key)}"
+        f"its {key} is {there.get(key, OLD_DEFAULTS.get(key, 'none'))}, now it is "
+        f"{here.get(key, OLD_DEFAULTS.get(key, 'none'))}"
         for key in sorted({*there, *here} - {"bots"})
         if there.get(key) != here.get(key)
     ]
@@ -310,28 +337,44 @@ def _engine(path: Path) -> Engine:
     return engine
 
 
-def _reading_engine(path: Path) -> Engine:
-    """An engine that cannot write; a folder that cannot be written cannot change under us either."""
-    mode = "mode=ro" if os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
-    uri = f"file:{quote(str(path.resolve()))}?{mode}"
-    return create_engine(
-        "sqlite://",
-        creator=lambda: sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_MS / 1000),
-        poolclass=NullPool,
-    )
+def _reading_engine(file: ReadOnlyFile) -> Engine:
+    """An engine that cannot write."""
+    return create_engine("sqlite://", creator=file.connect, poolclass=NullPool)
 
 
-def _explain(error: DatabaseError) -> str:
+_NOT_NOTED = "the tournament could not be noted: "
+
+_READERS_OWN = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
+"""What SQLite says of a file that may not be read, which is the user's to put right."""
+_OURS = {
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CORRUPT),
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+    *_READERS_OWN,
+}
+"""What SQLite says of trouble with this host.  https://sqlite.org/rescode.html"""
+
+
+def _primary_code(error: DatabaseError) -> int:
+    """SQLite's number of an error, without what says where; 0 if it has none."""
+    return int(getattr(error.orig, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _explain(error: DatabaseError, *, writes: bool) -> str:
     """What SQLite's error means for the user."""
     text = str(error.orig)
-    if "full" in text:
-        return "the disk is full; nothing of this game was written: make room and run the same command again"
-    if "not a database" in text:
-        return f"this file is no results store ({text})"
-    if "malformed" in text:
-        return f"this file is damaged ({text})"
-    if "disk I/O error" in text:
-        return f"the file cannot be written: is the disk full, or damaged? ({text})"
-    if "readonly" in text or "unable to open" in text:
-        return f"the file cannot be written here ({text})"
+    match _primary_code(error):
+        case sqlite3.SQLITE_FULL:
+            return "the disk is full: make room and run the same command again"
+        case sqlite3.SQLITE_NOTADB:
+            return f"this file is no results store ({text})"
+        case sqlite3.SQLITE_CORRUPT:
+            return f"this file is damaged ({text})"
+        case sqlite3.SQLITE_IOERR if writes:
+            return f"the file cannot be written: is the disk full, or damaged? ({text})"
+        case sqlite3.SQLITE_IOERR:
+            return f"the file cannot be read: is the disk damaged? ({text})"
+        case sqlite3.SQLITE_BUSY:
+            return f"another process has been writing for {BUSY_TIMEOUT_MS // 1000} s: wait for it ({text})"
+        case code if code in _READERS_OWN:
+            return f"the file cannot be {'written' if writes else 'read'} here ({text})"
     return text

@@ -12,16 +12,24 @@ from threadpoolctl import threadpool_limits
 from tournaments import tables
 from tournaments.config import Tournament
 from tournaments.evidence import evidence_of
+from tournaments.format_tables import FORMAT_TABLES
 from tournaments.game_summary import GameSummary
 from tournaments.journal import Entry
 from tournaments.plan import Plan
 from tournaments.rankings import criteria_of
+from tournaments.ratings.bradley_terry import GHOST_RESULTS, GHOST_RESULTS_OF_ADAPTIVE
 from tournaments.ratings.ratings import Ratings, rate
 from tournaments.rulings import Rulings
 from tournaments.schedule import History, Schedule
 from tournaments.standing import Estimate, Standing
 from tournaments.standings import Tally
 from tournaments.store import Store
+
+CAVEAT = (
+    "who met whom depended on results, so that luck adds up: read these ratings as a guide, differences as "
+    "smaller than they look, and do not take two bots for different because of them"
+)
+"""What must be known of ratings from a Swiss and its like; docs/statistics.md has the figures."""
 
 
 @dataclass
@@ -149,7 +157,17 @@ class Summary:
         anchor = None if self.anchor is None else self.bots.index(self.anchor)
         # More threads make this small problem slower, and take cores from the bots of a running game.
         with threadpool_limits(1):
-            return rate(evidence_of(self.bots, self.games), anchor, self.anchor_rating)
+            return rate(evidence_of(self.bots, self.games), anchor, self.anchor_rating, ghosts=self.ghosts)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether who meets whom depends on results, which ratings cannot quite make up for."""
+        return FORMAT_TABLES[self.plan.kind].PAIRS_ROUNDS
+
+    @property
+    def ghosts(self) -> float:
+        """Imaginary results of each bot, see tournaments/ratings/bradley_terry.py."""
+        return GHOST_RESULTS_OF_ADAPTIVE if self.is_adaptive else GHOST_RESULTS
 
     @cached_property
     def estimates(self) -> Mapping[str, Estimate]:
@@ -224,6 +242,7 @@ class Summary:
             "seed": self.plan.seed,
             "conclusion": self.conclusion,
             "anchor": self.anchor,
+            "ratings_caveat": CAVEAT if self.is_adaptive else "",
         }
         return tables.to_json(self.table, self.ranking, about)
 

@@ -3,8 +3,13 @@
 Nothing is changed, and one game at a time is held in memory.
 """
 
+import contextlib
+import csv
+import fcntl
+import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import metadata
@@ -15,13 +20,31 @@ from referee.errors import RefereeError
 from referee.rejudge import Complaint, rejudge
 from referee.results import GameRecord
 from tournaments import tables
-from tournaments.directory import STORE_FILE
+from tournaments.directory import LOCK_FILE, STORE_FILE
 from tournaments.game_summary import GameSummary
 from tournaments.gamefiles import GAMES, public_view, wire_text
 from tournaments.rulings import pairing_key
 from tournaments.schedule import Pairing
-from tournaments.store import Store, StoreError
+from tournaments.store import NothingKeptError, Store, StoreError
 from tournaments.summary import Summary
+
+TABLES = "tables"
+"""What is said of all tables together is said of this."""
+
+_OLD_TABLE = (
+    "made from {} games, there are {} now: run the tournament again to have it written anew, or see "
+    "kalarena tournament table"
+)
+
+
+class Remark(Complaint):
+    """Something to know, of which nothing is wrong: a sentence of its own."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("remark", "", "", text, remark=True)
+
+    def __str__(self) -> str:
+        return self.follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +92,46 @@ class Verification:
         yield from self._count(record.key, rejudge(record, _version()))
 
     def of_directory(self, directory: Path) -> Iterator[Found]:
-        """Verify a tournament's directory.  Raises StoreError if its store cannot be read at all."""
+        """Verify a tournament's directory, which a run may be at work in, or have been killed in.
+
+        Raises StoreError if its store cannot be read at all, NothingKeptError if there is nothing in it yet.
+        """
+        folders = _folders(directory)  # before the games, since each of those is kept before it has a folder
+        at_work = _is_at_work(directory)
+        started: dict[str, str] = {}
         with Store(directory / STORE_FILE, read_only=True) as store:
             try:
                 summary = Summary.load(store)
                 pairings = _pairings(summary)
+            except NothingKeptError:
+                raise
             except (StoreError, LookupError, TypeError, ValueError) as error:
                 store.played()  # raises StoreError if it is worse than a column or two
                 damaged = Complaint("tournament", "", "as one that was played", str(error))
                 yield self._elsewhere(STORE_FILE, damaged)
                 return
             for row in summary.kept:
-                yield from self._count(row.key, _of_game(store, summary, pairings, row, directory))
-        for key in _folders(directory) - {row.key for row in summary.kept}:
+                yield from self._count(row.key, _of_game(store, summary, pairings, row, directory, started))
+        for key in sorted(folders - {row.key for row in summary.kept}):
             yield self._elsewhere(
                 key, Complaint("folder", GAMES, "one of this game", "no such game is kept, and none")
             )
-        yield from self._of_reports(summary, directory)
+        if at_work or _is_at_work(directory):
+            yield Found(TABLES, Remark("a run is at work: its tables are not compared"))
+        else:
+            yield from self._of_reports(summary, directory, started)
+        if not summary.kept and not self.elsewhere:
+            raise NothingKeptError(
+                f"{directory} holds no game yet, there is nothing to verify: run the tournament first"
+            )
 
-    def _of_reports(self, summary: Summary, directory: Path) -> Iterator[Found]:
-        """The tables as they were written last must be those of the games that are kept."""
+    def _of_reports(self, summary: Summary, directory: Path, started: Mapping[str, str]) -> Iterator[Found]:
+        """The tables as they were written last must be those of the games that are kept.
+
+        A run that was killed has written none: they are then those of an earlier time.
+        """
+        games_csv = _read(directory / "games.csv")
+        made_from = _made_from(games_csv or "", summary, started)
         reports: dict[str, Callable[[], str]] = {
             "results.json": lambda: summary.render("json") + "\n",
             "standings.csv": lambda: summary.render("csv") + "\n",
@@ -103,6 +146,14 @@ class Verification:
                 follows = made()
             except (LookupError, TypeError, ValueError, ArithmeticError) as error:
                 yield self._elsewhere(name, Complaint("table", "", "as one of these games", f"{error!r}"))
+                continue
+            if written == follows:
+                continue
+            games = made_from
+            if games is None and (name == "results.json" or games_csv is None):
+                games = _games_told(_read(directory / "results.json") or "")
+            if games is not None and games < len(summary.games):
+                yield Found(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
                 continue
             for complaint in _text_differences(name, written, follows):
                 yield self._elsewhere(name, complaint)
@@ -124,13 +175,19 @@ def _version() -> str:
 
 
 def _of_game(
-    store: Store, summary: Summary, pairings: dict[str, Pairing], row: GameSummary, directory: Path
+    store: Store,
+    summary: Summary,
+    pairings: dict[str, Pairing],
+    row: GameSummary,
+    directory: Path,
+    started: dict[str, str],
 ) -> list[Complaint]:
-    """One game of a store: its record, the store's columns, its files."""
+    """One game of a store: its record, the store's columns, its files; notes when it ``started``."""
     try:
         record = store.record(row.key)
     except StoreError as error:
         return [Complaint("record", "", "as a whole one", str(error))]
+    started[row.key] = record.started_at
     complaints = rejudge(record, _version())
     try:
         complaints += _of_columns(row, record)
@@ -257,6 +314,53 @@ def _read(path: Path) -> str | None:
         return path.read_bytes().decode("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _is_at_work(directory: Path) -> bool:
+    """Whether a run, or a ruling, holds the directory's lock."""
+    try:
+        descriptor = os.open(directory / LOCK_FILE, os.O_RDONLY)
+    except OSError:  # no run was ever here, or none that we may know of
+        return False
+    try:
+        # Shared: another one who looks is no run.  Given back at once, so that a run can start.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # this file system has no locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _made_from(games_csv: str, summary: Summary, started: Mapping[str, str]) -> int | None:
+    """How many games the tables were made from, if they are those of an earlier time; else None.
+
+    They are if all their games are still kept, and those that they lack were all started after theirs: a
+    table is made when nothing is played.  A game that is older than a table, but not in it, was set aside
+    then, and a ruling cannot be undone.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(games_csv)))
+    except csv.Error:
+        return None
+    if not rows:
+        return None
+    keys = {row[0] for row in rows[1:] if row}
+    lacking = {game.key for game in summary.games} - keys
+    if not lacking or not keys <= {game.key for game in summary.kept}:
+        return None
+    newest = max((started.get(key, "") for key in keys), default="")
+    return len(keys) if all(started.get(key, "") > newest for key in lacking) else None
+
+
+def _games_told(results_json: str) -> int | None:
+    """How many games results.json says that it was made from."""
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        games = json.loads(results_json)["games"]
+        return games if isinstance(games, int) else None
+    return None
 
 
 def _folders(directory: Path) -> set[str]:

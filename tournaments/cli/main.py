@@ -1,5 +1,8 @@
 """The command `kalarena` and its subcommands."""
 
+import errno
+import io
+import os
 import signal
 import sys
 
@@ -45,7 +48,33 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 def entry() -> None:
     """What the console command runs."""
     signal.signal(signal.SIGINT, lambda *_: sys.exit(INTERRUPTED))  # until a game or tournament takes over
-    main()
+    try:
+        try:
+            main()
+        finally:
+            if sys.stdout is not None:  # it is None if it was closed: `>&-`
+                sys.stdout.flush()  # or the interpreter does it, and shows a traceback if it cannot
+    except OSError as error:
+        if not _is_of_output(error):
+            raise
+        # What could not be written is still waiting to be: let it go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:  # who reads `| head` has seen enough
+            click.echo(f"Error: standard output: {error.strerror}", err=True)
+        sys.exit(Fault.exit_code)
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether an error is one of writing to standard output: what was to be written is still there."""
+    if error.filename is not None or sys.stdout is None:
+        return False
+    if isinstance(sys.stdout.buffer, io.RawIOBase):  # PYTHONUNBUFFERED: nothing is ever left there
+        return True
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
 
 
 @click.group(cls=LazyGroup, commands_of=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

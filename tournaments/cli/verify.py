@@ -10,7 +10,7 @@ from tournaments.cli.main import Usage
 from tournaments.directory import STORE_FILE
 from tournaments.store import StoreError
 from tournaments.tables import json_text
-from tournaments.verification import Found, Verification, read_record
+from tournaments.verification import Found, Remark, Verification, read_record
 
 WRONG = 1
 """Exit status if something does not follow."""
@@ -27,7 +27,10 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
     PATH is a game record (`kalarena play --record`) or the directory of a tournament, of which the store,
     the games' files and the tables are verified too.
 
-    Exit status: 0 all follows, 1 something does not, 2 bad usage or not to be read.
+    While a run is at work its tables are not compared; those that a killed run left are old, which is a
+    remark.
+
+    Exit status: 0 all follows, 1 something does not, 2 bad usage, not to be read, or nothing to verify.
     """
     verification = Verification()
     complaints = []
@@ -36,9 +39,7 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
             if as_json:
                 complaints.append(found.to_json())
             else:
-                click.echo(
-                    f"{found}{' (a remark: another version wrote it)' if found.complaint.remark else ''}"
-                )
+                click.echo(f"{found}{_remarked(found)}")
     if as_json:
         counts = {
             "games": verification.games,
@@ -67,6 +68,12 @@ def _verify(verification: Verification, path: Path) -> Iterator[Found]:
         raise Usage(f"{path}: {error}") from error
     except StoreError as error:
         raise Usage(str(error)) from error
+
+
+def _remarked(found: Found) -> str:
+    if not found.complaint.remark:
+        return ""
+    return " (a remark)" if isinstance(found.complaint, Remark) else " (a remark: another version wrote it)"
 
 
 def _conclusion(verification: Verification) -> str:

@@ -1,5 +1,6 @@
 """What pairs of games between two bots have shown so far, copies of the same games left aside."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -34,13 +35,14 @@ class _Start:
 
     def __init__(self) -> None:
         self.scores = [0, 0, 0, 0, 0]
-        self.combinations: set[tuple[str, str]] = set()
+        self.combinations: Counter[tuple[str, str]] = Counter()
 
     @property
     def counts(self) -> list[float]:
-        """Its scores, each pair counted for unique pairs / pairs."""
+        """Its scores, weighted so that they sum to the effective number of different pairs (evidence.py)."""
         pairs = sum(self.scores)
-        return [score * len(self.combinations) / pairs for score in self.scores] if pairs else [0.0] * 5
+        squares = sum(often * often for often in self.combinations.values())
+        return [score * pairs / squares for score in self.scores] if pairs else [0.0] * 5
 
 
 @dataclass
@@ -48,7 +50,7 @@ class PairEvidence:
     """Takes one pair of games after another, until one of two hypotheses is accepted.
 
     Pairs from one start that are copies of each other, both games alike, are no more evidence than one of
-    them: if n pairs from one start are u different ones, each counts u / n.
+    them: they are weighted as in tournaments/evidence.py.
     """
 
     hypotheses: Hypotheses
@@ -85,7 +87,7 @@ class PairEvidence:
         group = self._starts.setdefault(start, _Start())
         self.unique += combination not in group.combinations
         old = group.counts
-        group.combinations.add(combination)
+        group.combinations[combination] += 1
         group.scores[_half_points(there.winner, 0) + _half_points(back.winner, 1)] += 1
         changed = zip(self.counts, group.counts, old, strict=True)
         self.counts = [round(max(count + new - was, 0.0), DIGITS) for count, new, was in changed]

@@ -24,6 +24,11 @@ GHOST_RESULTS = 0.5
 keeps every strength finite.  With two players it falls off as Jeffreys' prior for a share does, whose
 intervals are known to cover well (Brown, Cai and DasGupta 2001); PlackettLuce for R has the same default."""
 
+GHOST_RESULTS_OF_ADAPTIVE = 1.0
+"""The same where who meets whom depends on results (a Swiss): winners meet winners there, so that luck adds
+up, and with twice the imaginary results intervals hold the truth about as often as they say
+(tests/test_ratings_adaptive.py)."""
+
 LONGEST_STEP = 3.0
 """Newton's steps are cut to this length in any one direction (520 Elo), where the curve is far from a
 parabola."""

@@ -49,7 +49,7 @@ class Swaps:
 def swaps_of(names: Sequence[str], games: Iterable[GameSummary]) -> Swaps:
     """Count swaps of the bots with these names.
 
-    Of identical games each counts a part, together one, as in evidence.py.  The mover of the first move
+    Of identical games each counts a part, together one.  The mover of the first move
     cannot swap; a record that says it did is counted as one more chance of its.
     """
     listed = list(games)

@@ -20,7 +20,11 @@ GAMES_PER_PROCESS = 150
 
 
 class ReportError(Exception):
-    """The report cannot be made; the message says why."""
+    """The report cannot be made; the message says why, and what to do."""
+
+
+class PlaceError(ReportError):
+    """Another place must be chosen for it."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class GameWriter:
     disguise: Disguise
 
     def write(self, pages: Sequence[GamePage]) -> Iterator[tuple[str, GameTimes]]:
-        """Write pages; yields each game's key and times.  Raises ReportError and StoreError."""
+        """Write pages; yields each game's key and times.  Raises OSError and StoreError."""
         templates = environment()
         with Store(self.store, read_only=True) as store:
             for page in pages:
@@ -46,7 +50,10 @@ class GameWriter:
                 yield page.key, times
 
     def write_all(self, pages: Sequence[GamePage], told: Callable[[int], None]) -> dict[str, GameTimes]:
-        """Write pages with as many processes as are of use; ``told`` gets the number of pages so far."""
+        """Write pages with as many processes as are of use; ``told`` gets the number of pages so far.
+
+        Raises ReportError, OSError and StoreError.
+        """
         processes = min(cores(), len(pages) // GAMES_PER_PROCESS)
         found: dict[str, GameTimes] = {}
         for key, times in self.write(pages) if processes < 2 else self._shared(pages, processes):
@@ -110,8 +117,8 @@ def _work(writer: GameWriter, pages: Sequence[GamePage], end: Connection) -> Non
             for answer in writer.write(pages):
                 end.send(answer)
             end.send(None)
-        except (ReportError, StoreError) as error:
-            end.send(type(error)(str(error)))
+        except (OSError, StoreError) as error:
+            end.send(error)
     except BrokenPipeError:
         pass
 
@@ -122,9 +129,6 @@ def cores() -> int:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a file.  Raises ReportError."""
-    try:
-        # Names can hold halves of characters, which UTF-8 has no form for.
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise ReportError(f"{path} cannot be written: {error.strerror}") from error
+    """Write a file.  Raises OSError."""
+    # Names can hold halves of characters, which UTF-8 has no form for.
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -15,6 +15,7 @@ from tournaments.report.svg import duration, numeral, short
 from tournaments.report.time_chart import Timed, time_chart, time_histogram
 from tournaments.report.view import View, heat
 from tournaments.standing import Standing
+from tournaments.summary import CAVEAT
 from tournaments.tables import SHOWN_ANYWAY
 
 LONGEST_NAME = 32
@@ -117,6 +118,7 @@ class Pages:
             race=Markup(race_chart(view.race, hrefs)),
             times=Markup(time_chart(timed, view.move_limit_us)),
             timed=timed,
+            caveat=CAVEAT if summary.is_adaptive else "",
             advantage=summary.ratings.advantage if summary.games else None,
             missing=max(summary.total - summary.done, 0),
             criterion=_criterion,

@@ -1,6 +1,7 @@
 """A report's folder: made aside, then put in its place as a whole."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tournaments.report.disguise import Disguise
-from tournaments.report.game_pages import GameWriter, ReportError, write_page
+from tournaments.report.game_pages import GameWriter, PlaceError, ReportError, write_page
 from tournaments.report.pages import Pages
 from tournaments.report.view import View
 from tournaments.summary import Summary
@@ -17,6 +18,9 @@ from tournaments.summary import Summary
 ASSETS = Path(__file__).parent / "assets"
 MARKER = ".kalarena-report"
 """A file that says that a folder is a report, which the next one may replace."""
+
+_WRONG_PLACES = {errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL}
+"""Errors of a path that can never be a folder's: no fault of the disk."""
 
 
 class Built(NamedTuple):
@@ -40,19 +44,20 @@ def build_site(
     """Make the report of a store in the folder ``out``, whose ``summary`` was just loaded.
 
     ``pseudonyms`` (name -> pseudonym, in an order that says nothing) are used instead of names.  ``told``
-    gets how many of all games' pages are written.  Raises ReportError and StoreError; then ``out`` is as it
-    was.
+    gets how many of all games' pages are written.  Raises ReportError and StoreError (PlaceError if another
+    ``out`` is needed); then ``out`` is as it was.
     """
-    out = out.resolve()  # a link to a folder is replaced behind the link
-    with _making(out) as part:
+    with _explained(out):
+        out = out.resolve()  # a link to a folder is replaced behind the link
+    with _explained(out), _making(out) as part:
         disguise = Disguise(pseudonyms or {}, summary.bots)
         view = View(disguise.summary(summary), disguise)
         pages = Pages(view)
         games = pages.game_pages()
-        with _explained(part):
-            shutil.copytree(ASSETS, part / "assets")
-            for folder in ("bots", "games"):
-                (part / folder).mkdir()
+        for folder in ("assets", "bots", "games"):
+            (part / folder).mkdir()
+        for asset in ASSETS.iterdir():  # not copytree, whose errors have lost their number
+            shutil.copyfile(asset, part / "assets" / asset.name)
         times = GameWriter(store, part, disguise).write_all(games, lambda done: told(done, len(games)))
         view = View(view.summary, disguise, times)
         pages = Pages(view)
@@ -60,8 +65,7 @@ def build_site(
         write_page(part / "games.html", pages.games())
         for line in view.table:
             write_page(part / view.addresses.bot_file(line.name), pages.bot(line))
-        with _explained(part):
-            sizes = {path: path.stat().st_size for path in part.rglob("*") if path.is_file()}
+        sizes = {path: path.stat().st_size for path in part.rglob("*") if path.is_file()}
     largest = max(size for path, size in sizes.items() if path.suffix == ".html")
     return Built(out / "index.html", len(sizes), sum(sizes.values()), largest)
 
@@ -76,12 +80,12 @@ def _making(out: Path) -> Iterator[Path]:
         try:
             (part / MARKER).touch()
             yield part
-            with _explained(out):
-                _remove(old)
-                if out.exists():
-                    _check_replaceable(out)
-                    out.rename(old)
-                part.rename(out)
+            _remove(old)
+            if out.exists():
+                _check_replaceable(out)
+                out.rename(old)
+            part.rename(out)
+            with contextlib.suppress(OSError):  # the new one is in its place: the next build removes it
                 _remove(old)
         except BaseException:
             if not out.exists() and old.exists():
@@ -94,22 +98,20 @@ def _making(out: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def _locked(part: Path) -> Iterator[None]:
     """The folder, made, empty, and ours alone; what a killed build left in it goes."""
-    with _explained(part):
-        part.parent.mkdir(parents=True, exist_ok=True)
-        part.mkdir(exist_ok=True)
-        descriptor = os.open(part, os.O_RDONLY)
+    part.parent.mkdir(parents=True, exist_ok=True)
+    part.mkdir(exist_ok=True)
+    descriptor = os.open(part, os.O_RDONLY)
     try:
-        with _explained(part):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise ReportError(
-                    f"another report is being made in {part.parent}: wait for it, or stop it"
-                ) from error
-            if not _same(descriptor, part):
-                raise ReportError(f"another report was just made in {part.parent}")
-            for path in part.iterdir():
-                _remove(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ReportError(
+                f"another report is being made in {part.parent}: wait for it, or stop it"
+            ) from error
+        if not _same(descriptor, part):
+            raise ReportError(f"another report was just made in {part.parent}")
+        for path in part.iterdir():
+            _remove(path)
         yield
     finally:
         os.close(descriptor)
@@ -130,20 +132,28 @@ def _remove(path: Path) -> None:
 
 
 def _check_replaceable(out: Path) -> None:
-    """Raise ReportError if there is something that is no report."""
-    with _explained(out):
-        if out.is_dir():
-            if not (out / MARKER).is_file() and any(out.iterdir()):
-                raise ReportError(
-                    f"{out} is there already and is no report: choose another folder with --out, or move it"
-                )
-        elif out.exists():
-            raise ReportError(f"{out} is there already and is no folder: choose another one with --out")
+    """Raise PlaceError if there is something that is no report."""
+    if out.is_dir():
+        if not (out / MARKER).is_file() and any(out.iterdir()):
+            raise PlaceError(
+                f"{out} is there already and is no report: choose another folder with --out, or move it"
+            )
+    elif out.exists():
+        raise PlaceError(f"{out} is there already and is no folder: choose another one with --out")
 
 
 @contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explained(out: Path) -> Iterator[None]:
+    """Turn what the file system says into something for the user."""
     try:
         yield
     except OSError as error:
-        raise ReportError(f"{error.filename or path}: {error.strerror}") from error
+        kind = PlaceError if error.errno in _WRONG_PLACES else ReportError
+        in_the_way = next((path for path in out.parents if path.exists() and not path.is_dir()), None)
+        why = (error.strerror or str(error)).lower()
+        if kind is PlaceError and in_the_way is not None:
+            why = f"{in_the_way} is no folder"
+        raise kind(
+            f"the report cannot be written to {out}: {why}; nothing was changed; choose another place with "
+            "--out"
+        ) from error

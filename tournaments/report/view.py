@@ -196,8 +196,12 @@ class View:
         return found if found.overall.swaps else None
 
     def superiority(self, name: str, other: str) -> float | None:
-        """Probability that a bot is the stronger one of two; None if one of them has no game that counts."""
-        if not {name, other} <= set(self.summary.estimates):
+        """Probability that a bot is the stronger one of two.
+
+        None if one of them has no game that counts, or if who met whom depended on results: then it would be
+        much too sure.
+        """
+        if self.summary.is_adaptive or not {name, other} <= set(self.summary.estimates):
             return None
         number = self._numbers
         return self.summary.ratings.likelihood_of_superiority(number[name], number[other])

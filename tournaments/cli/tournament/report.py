@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results
 from tournaments.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
-from tournaments.report.game_pages import ReportError
+from tournaments.report.game_pages import PlaceError, ReportError
 from tournaments.report.site import Built, build_site
-from tournaments.store import StoreError
 from tournaments.summary import Summary
 
 REPORT = "report"
@@ -54,9 +53,9 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
         try:
             names = _pseudonyms(summary, key or directory / KEY_FILE, place) if anonymous else None
             built = build_site(store.path, summary, place, names, _progress)
-        except PseudonymError as error:
+        except (PlaceError, PseudonymError) as error:
             raise Usage(str(error)) from error
-        except (ReportError, StoreError) as error:
+        except ReportError as error:
             raise Fault(str(error)) from error
         finally:
             _progress(0, 0)

@@ -37,8 +37,10 @@ def _ruling(directory: Path) -> Iterator[tuple[Store, Summary]]:
         place = TournamentDirectory(directory)
         with place.locked(), Store(place.store_path) as store:
             yield store, Summary.load(store)
-    except (DirectoryError, StoreError, RulingError) as error:
+    except (DirectoryError, RulingError) as error:
         raise Usage(str(error)) from error
+    except StoreError as error:
+        raise (Fault if error.is_ours else Usage)(str(error)) from error
 
 
 def _rule(directory: Path, actions: list[tuple[Action, str, dict[str, Any]]], why: str) -> None:

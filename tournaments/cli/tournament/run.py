@@ -98,7 +98,7 @@ def command(
             summary = Summary.load(store)
             directory.write_reports(summary)
     except (ConfigError, DirectoryError, RulingError, SandboxError, StoreError) as error:
-        raise (Fault if started else Usage)(str(error)) from error
+        raise (Fault if started or getattr(error, "is_ours", False) else Usage)(str(error)) from error
     except GameFilesError as error:
         raise Fault(str(error)) from error
     except KeyboardInterrupt:
