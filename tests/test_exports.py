@@ -1,9 +1,12 @@
 """Exports: rows of games and moves, whole files, and the command on real games."""
 
+import contextlib
 import csv
 import io
 import json
 import os
+import shutil
+import sqlite3
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +23,9 @@ from tournaments import tables
 from tournaments.cli.tournament.export import command
 from tournaments.cli.tournament.marks import command as marks_command
 from tournaments.exports import (
+    COLUMNS,
+    OWN_FILES,
+    OWN_FOLDERS,
     WHAT,
     WRITERS,
     ExportError,
@@ -27,6 +33,7 @@ from tournaments.exports import (
     games_rows,
     move_rows,
     moves_rows,
+    protected,
     whole_file,
     write_csv,
     write_json,
@@ -181,6 +188,20 @@ ROWS: list[Row] = [
 def test_csv() -> None:
     assert csv_of(ROWS) == ("text,number,time,yes,nothing\n'=1\\n+1,-3,0.500,yes,\nGröße,0,1234.568,no,\n")
     assert csv_of([]) == ""
+    lines = io.StringIO()
+    write_csv([], lines, ["a", "b"])
+    assert lines.getvalue() == "a,b\n"
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_without_a_game_there_is_a_head(what: str, tmp_path: Path) -> None:
+    assert COLUMNS[what] == tuple(next(WHAT[what](rulings(), RECORDS.__getitem__)))
+    with Store(tmp_path / "results.db") as store:
+        config = Summary("Cup", "kalah(1,1)", "2 s", ["one", "two"], "points").config()
+        store.claim("Cup", config, {})
+    assert export(tmp_path, "--what", what).stdout == ",".join(COLUMNS[what]) + "\n"
+    assert json.loads(export(tmp_path, "--what", what, "--format", "json").stdout) == []
+    assert export(tmp_path, "--what", what, "--format", "jsonl").stdout == ""
 
 
 def test_json_and_json_lines() -> None:
@@ -210,10 +231,10 @@ def test_nothing_grows_with_the_number_of_rows(form: str) -> None:
             yield {"key": f"r{number:06}", "position": "0,1" * 200}
 
     sink = Sink()
-    WRITERS[form](rows(10), sink)  # type: ignore[arg-type]
+    WRITERS[form](rows(10), sink, ())  # type: ignore[arg-type]
     tracemalloc.start()
     try:
-        WRITERS[form](rows(5000), sink)  # type: ignore[arg-type]
+        WRITERS[form](rows(5000), sink, ())  # type: ignore[arg-type]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -277,6 +298,92 @@ def test_no_device_is_replaced(tmp_path: Path) -> None:
         pass
     with pytest.raises(ExportError, match="No such file or directory"), whole_file(tmp_path / "no" / "x"):
         pass
+
+
+# What may not be written over
+
+
+def own_files(folder: Path) -> list[Path]:
+    """Every file of a directory, and one more that could be in each of its folders."""
+    found = sorted(folder.rglob("*"))
+    return [path for path in found if path.is_file()] + [path / "new" for path in found if path.is_dir()]
+
+
+def test_all_that_a_tournament_keeps_is_protected(real: Path, tmp_path: Path) -> None:
+    """Whatever runs and reports write today: what they write tomorrow must be protected, too."""
+    folder = tmp_path / "out"
+    shutil.copytree(real / "out", folder)
+    for options in ((), ("--anonymous",), ("--out", "out/report-2026")):
+        done = kalarena(tmp_path, "tournament", "report", "out", *options)
+        assert done.returncode == 0, done.stderr
+    for extra in ("results.db-wal", "results.db-shm", "results.db-journal", ".lock"):
+        (folder / extra).touch()
+    files = own_files(folder)
+    names = {str(path.relative_to(folder).parts[0]) for path in files}
+    assert names >= {"results.db", "pseudonyms.csv", "report.html", "games", "report", "report-2026"}
+    assert [path for path in files if not protected(path, folder)] == []
+    elsewhere = tmp_path / "another"
+    elsewhere.mkdir()
+    assert protected(folder / "standings.csv", elsewhere) != ""  # of another tournament
+    assert protected(folder / "results.db", elsewhere) != ""
+
+
+def test_what_is_not_there_yet_is_protected(tmp_path: Path) -> None:
+    for name in (*OWN_FILES, *OWN_FOLDERS, "games/r001-1v2/game.json", "report/index.html"):
+        assert "one of the tournament's own files" in protected(tmp_path / name, tmp_path), name
+    for name in ("moves.csv", "report-marks.csv", "sub/games.csv", "results.db.txt", "../games.csv"):
+        assert protected(tmp_path / name, tmp_path) == "", name
+
+
+def test_links_to_a_tournaments_files_are_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "pseudonyms.csv").write_text("key")
+    (tmp_path / "soft").symlink_to("out/pseudonyms.csv")
+    (tmp_path / "hard").hardlink_to(folder / "pseudonyms.csv")
+    (tmp_path / "again").symlink_to("out")
+    (tmp_path / "dangling").symlink_to("out/games.csv")
+    (tmp_path / "store").mkdir()
+    (folder / "games").symlink_to("../store")
+    (folder / "results.db").symlink_to("../store/results")
+    for name in (
+        "soft",
+        "hard",
+        "again/x/../games.csv",
+        "dangling",
+        "out/games/x",
+        "store/x",
+        "out/results.db",
+    ):
+        assert protected(tmp_path / name, folder), name
+    assert protected(folder / "games.csv", tmp_path / "again")
+    assert protected(tmp_path / "free", folder) == ""
+
+
+def test_databases_and_inputs_are_protected(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "x")) as connection:
+        connection.execute("CREATE TABLE a (b)")
+        connection.commit()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "text").write_text("SQLite format 3.")
+    (tmp_path / "rules").write_text("")
+    (tmp_path / "link").symlink_to("rules")
+    folder = tmp_path / "out"
+    assert "is a database" in protected(tmp_path / "x", folder)
+    assert "this command reads" in protected(tmp_path / "link", folder, [tmp_path / "rules"])
+    assert "this command reads" in protected(tmp_path / "no", folder, [tmp_path / "a" / ".." / "no"])
+    for name in ("pipe", "text", "rules"):
+        assert protected(tmp_path / name, folder) == "", name
+
+
+def test_no_export_destroys_the_tournament(real: Path) -> None:
+    before = {path: path.read_bytes() for path in (real / "out").rglob("*") if path.is_file()}
+    for arguments in (("--what", "games"), ("--game", "r001-1v2")):
+        for name in ("results.db", "report.html", "games.csv", "games/x.csv", "pseudonyms.csv"):
+            failed = export(real / "out", *arguments, "--out", real / "out" / name)
+            assert (failed.exit_code, failed.stdout) == (2, "")
+            assert failed.stderr.endswith("is one of the tournament's own files: choose another --out\n")
+    assert {path: path.read_bytes() for path in (real / "out").rglob("*") if path.is_file()} == before
 
 
 # The command
@@ -389,7 +496,7 @@ def test_a_damaged_record_leaves_no_half_file(tmp_path: Path) -> None:
         with store._writing() as connection:
             connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
     failed = export(tmp_path, "--what", "moves", "--out", tmp_path / "moves.csv")
-    assert failed.exit_code == 2
+    assert failed.exit_code == 1
     assert "game r001-2v1" in failed.stderr
     assert not list(tmp_path.glob("*moves.csv*"))
 

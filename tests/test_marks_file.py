@@ -1,29 +1,16 @@
-"""marks.toml and the file of students: every complaint, all at once; the command."""
+"""marks.toml and the file of students: every complaint, all at once."""
 
-import csv
-import io
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from referee.results import MatchResult, Reason
-from tests.builders import make_record
-from tests.test_docs import blocks
-from tournaments.cli.tournament.marks import command
-from tournaments.journal import Action, Entry
-from tournaments.marks.bands import LevelBand, MarksModel, RankBand
-from tournaments.marks.checks import Check
 from tournaments.marks.file import MarkPlan, MarksError, MarksFile, load_marks, plan_marks
 from tournaments.marks.people import People, PeopleError, Student, read_people
-from tournaments.marks.rules import RULE_KINDS
-from tournaments.store import Store
-from tournaments.summary import Summary
 
 ROOT = Path(__file__).parent.parent
 BOTS = ["alpha", "beta", "minimax:2"]
+OPEN_QUOTE = "the cell that begins with a quote here does not end with one"
 RULE = '[[rule]]\nname = "All"\nkind = "points"\nmarks = 10\n'
 PEOPLE = 'references = ["minimax:2"]\n[students]\nalpha = ["Ann", "Bob"]\nbeta = "Cid"\n'
 
@@ -175,6 +162,7 @@ def test_the_file_as_a_whole(tmp_path: Path) -> None:
         "max must be more than min, not -1 and 0",
         "students and students_file: give one of them",
         "rule[2].name: rule[1] is called 'All' already",
+        f"{tmp_path / 'x.csv'}: cannot be read: No such file or directory",
     ]
     assert complaints(tmp_path, "rule = [3, {kind = []}]") == [
         "rule[1]: must be a table of keys, not 3",
@@ -190,9 +178,15 @@ def test_the_file_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_student_who_is_there_twice(tmp_path: Path) -> None:
-    assert complaints(tmp_path, '[students]\na = ["Ann", "Bob"]\nb = "Ann"\n' + RULE) == [
-        "student 'Ann' is there twice, with bot 'a' and with bot 'b': a student has one mark, and two of one "
-        "name need different ids"
+    twice = (
+        "student 'Ann' is there twice, with bot 'alpha' and with bot 'beta': a student has one mark, and two "
+        "of one name need different ids"
+    )
+    text = 'references = ["minimax:2"]\n[students]\nalpha = ["Ann", "Bob"]\nbeta = "Ann"\n'
+    assert unfit(tmp_path, text + RULE) == [f"students: {twice}"]
+    assert complaints(tmp_path, text + "[[rule]]\n") == [
+        "rule[1]: needs a kind; there are rank, score, rating, checks, points",
+        twice,
     ]
 
 
@@ -234,6 +228,69 @@ def test_everything_that_does_not_fit_is_said_at_once(tmp_path: Path) -> None:
 def test_missing_bots_can_be_zero(tmp_path: Path) -> None:
     found = plan(tmp_path, 'missing = "zero"\n' + PEOPLE + 'zed = "Dan"\n' + RULE)
     assert (found.marked, found.missing) == (["alpha", "beta"], ["zed"])
+
+
+def test_rules_and_students_are_read_together(tmp_path: Path) -> None:
+    (tmp_path / "students.csv").write_text("bot,student,rank\nalpha,Ann\nbeta,Ann\nbeta,\n")
+    students = tmp_path / "students.csv"
+    assert complaints(tmp_path, 'students_file = "students.csv"\nrond = 1\n' + RULE) == [
+        "rond: unknown key; did you mean 'round'?",
+        f"{students}: the column 'rank' is one of the mark sheet already: give yours another title",
+        f"{students}: line 4: the student's name is missing",
+        f"{students}: line 3: student 'Ann' is there twice, with bot 'alpha' and with bot 'beta': a student "
+        "has one mark, and two of one name need different ids",
+    ]
+    students.write_text("name\n")
+    assert len(complaints(tmp_path, 'students_file = "students.csv"\nrond = 1\n' + RULE)) == 3
+    assert complaints(tmp_path, "students = { a = [3], b = 4 }\n" + RULE) == [
+        "students.a[1]: must be string, not 3",
+        "students.b: must be list, not 4",
+    ]
+
+
+def test_all_that_is_wrong_with_students_is_said_together(tmp_path: Path) -> None:
+    (tmp_path / "students.csv").write_text("bot,student\nalpha,Ann\nbeta,Ann\nzed,Cid\n,Dan\nold,Eve\n")
+    with pytest.raises(MarksError) as raised:
+        plan(tmp_path, 'students_file = "students.csv"\n' + RULE, [*BOTS, "old"], ("old",))
+    words = ["'zed'", "'Dan' has no bot", "'Ann' is there twice", "'old' has withdrawn", "nobody has the bot"]
+    lines = str(raised.value).split("\n")
+    assert len(lines) == len(words)
+    for line, word in zip(lines, words, strict=True):
+        assert line.startswith("students: ")
+        assert word in line
+
+
+@pytest.mark.parametrize("text", ["rule = 3", "[rule]\nname = 'a'\nkind = 'points'\nmarks = 1"])
+def test_one_table_of_rules(tmp_path: Path, text: str) -> None:
+    assert complaints(tmp_path, text) == ["rule: write [[rule]] for each rule, with its keys below"]
+
+
+def test_a_withdrawn_bot_without_students_gets_no_row(tmp_path: Path) -> None:
+    bots = [*BOTS, "old"]
+    assert plan(tmp_path, RULE, bots, ("old",)).marked == BOTS
+    assert plan(tmp_path, 'withdrawn = "zero"\n' + RULE, bots, ("old",)).left == []
+    assert plan(tmp_path, 'withdrawn = "marked"\n' + RULE, bots, ("old",)).marked == bots
+    with pytest.raises(MarksError, match="every bot is one or has withdrawn, so that nobody gets a mark"):
+        plan(tmp_path, RULE, bots, tuple(bots))
+
+
+def test_a_student_whose_bot_has_withdrawn(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("bot,student\nalpha,Ann\nbeta,Bob\n")
+    text = 'references = ["minimax:2"]\nstudents_file = "s.csv"\n' + RULE
+    for missing in ("error", "zero"):  # that is another thing
+        with pytest.raises(MarksError) as raised:
+            plan(tmp_path, f'missing = "{missing}"\n' + text, withdrawn=("beta",))
+        assert str(raised.value) == (
+            "students: line 3: 'Bob': the bot 'beta' has withdrawn: name the one that took its place, or set "
+            'withdrawn = "zero" (nothing from any rule) or "marked" (by its games that count)'
+        )
+    zero = plan(tmp_path, 'withdrawn = "zero"\n' + text, withdrawn=("beta",))
+    assert (zero.marked, zero.left, zero.missing) == (["alpha"], ["beta"], [])
+    marked = plan(tmp_path, 'withdrawn = "marked"\n' + text, withdrawn=("beta",))
+    assert (marked.marked, marked.left) == (["alpha", "beta"], [])
+    measured = text.replace('kind = "points"', 'kind = "score"\nopponents = ["beta"]')
+    with pytest.raises(MarksError, match="'beta' is marked itself"):
+        plan(tmp_path, 'withdrawn = "zero"\n' + measured, withdrawn=("beta",))
 
 
 def test_a_bot_that_withdrew_needs_nobody(tmp_path: Path) -> None:
@@ -282,26 +339,50 @@ def test_a_file_of_students(tmp_path: Path, between: str, mark: str) -> None:
     ("text", "complaint"),
     [
         ("", "is empty: it needs a first line bot,student"),
-        ("bot,name\n", "line 1: there is no column 'student'"),
+        ("\nbot,name\n", "line 2: there is no column 'student'; there are 'bot', 'name'"),
+        (
+            "Name;Bots\n",
+            "line 1: there is no column 'bot'; there are 'Name', 'Bots'\n"
+            "line 1: there is no column 'student'; there are 'Name', 'Bots'",
+        ),
+        ("SEP=|\nbot|name\n", "line 2: there is no column 'student'; there are 'bot', 'name'"),
         ("bot,student,x,x\n", "line 1: two columns are called 'x'"),
         (
             "bot,student\na,b,c\na,\n",
-            "line 2: has 3 cells, and the first line has 2\nline 3: the student's name is missing",
+            "line 2: has 3 cells, and the head has 2\nline 3: the student's name is missing",
         ),
         (
             "bot,student\na,Ann\nb,Ann\n",
             "line 3: student 'Ann' is there twice, with bot 'a' and with bot 'b'",
         ),
         ("bot,student,id\na,Ann,1\nb,Ann,1\n", "line 3: student 'Ann' (id 1) is there twice"),
-        ('bot,student\n"a,b\n', "line 2: this is not CSV: unexpected end of data"),
+        ('bot,student\n"a,b\n', "line 2: " + OPEN_QUOTE),
+        ('bot,student\na,"b\nc,d\ne,f\n', "line 2: " + OPEN_QUOTE),
+        ('bot,student\na,"b\nc,d\ne,"f"\n', "line 2: " + OPEN_QUOTE),
+        ('bot,student\r\na,"x\r\n""y"""\r\nc,"Q"x\r\n', "line 4: " + OPEN_QUOTE),
+        ('sep=;\nbot;student\n"a";"x\ny";"b\n\n', "line 4: " + OPEN_QUOTE),
+        ('bot,student\na,"x\ny"\n\nb,c,d\n', "line 5: has 3 cells, and the head has 2"),
+        ('bot,student\na,"x\ny",d\n', "line 2: has 3 cells, and the head has 2"),
+        (f"bot,student\na,{'x' * 200_000}\n", "line 2: this is not CSV: field larger than field limit"),
     ],
 )
 def test_what_a_file_of_students_may_not_say(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "students.csv"
     path.write_text(text)
-    with pytest.raises(PeopleError) as raised:
-        read_people(path)
-    assert str(raised.value).startswith(complaint)
+    try:
+        told = "\n".join(read_people(path).problems)
+    except PeopleError as error:
+        told = str(error)
+    assert told.startswith(complaint)
+
+
+@pytest.mark.parametrize("first", ["sep=;\r\n", '"SEP=;"\n', "sep=; \r"])
+def test_the_line_that_excel_writes_first_is_skipped(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "students.csv"
+    path.write_text("\ufeff" + first + "bot;student;a,b,c\nalpha;Ann;1\n", encoding="utf-8", newline="")
+    assert read_people(path) == People(
+        {"alpha": [Student("Ann", "", {"a,b,c": "1"}, 3)]}, ["a,b,c"], no_bot=[]
+    )
 
 
 def test_two_students_of_one_name(tmp_path: Path) -> None:
@@ -317,8 +398,8 @@ def test_a_file_of_students_that_is_no_text(tmp_path: Path) -> None:
     assert complaints_of_students(tmp_path) == ["cannot be read: No such file or directory"]
     (tmp_path / "students.csv").write_text("bot,student,rank,All (why)\na,b\n")
     assert complaints_of_students(tmp_path) == [
-        "line 1: 'rank' is a column of the mark sheet already: give yours another title",
-        "line 1: 'All (why)' is a column of the mark sheet already: give yours another title",
+        "the column 'rank' is one of the mark sheet already: give yours another title",
+        "the column 'All (why)' is one of the mark sheet already: give yours another title",
     ]
 
 
@@ -337,146 +418,3 @@ def test_students_without_a_bot(tmp_path: Path) -> None:
         "students: line 5: 'Dan' (id 4) has no bot (or set missing = \"zero\")",
     ]
     assert plan(tmp_path, 'missing = "zero"\n' + text).missing == ["zed"]
-
-
-# The command
-
-
-def make_results(folder: Path, bots: list[str] = BOTS, journal: list[Entry] | None = None) -> Path:
-    """A tournament's directory: everybody met everybody, and the first of two always won."""
-    folder.mkdir()
-    summary = Summary("Cup", "kalah(1,1)", "2 s", bots, "points")
-    with Store(folder / "results.db") as store:
-        store.claim("Cup", summary.config(), {"game": "kalah(1,1)"})
-        for pairing in summary.schedule.pairings(summary.history):
-            first, second = bots[pairing.first], bots[pairing.second]
-            verdict = MatchResult(int(pairing.first > pairing.second), Reason.SCORE, "won", (2, 0))
-            record = make_record(pairing.key, first, second, result=verdict)
-            store.add(record, pairing.round, pairing.pair)
-        for entry in journal or []:
-            store.note(entry)
-    return folder
-
-
-def marks(folder: Path, text: str, *options: str) -> Result:
-    (folder / "marks.toml").write_text(text)
-    arguments = [str(folder / "out"), "--rules", str(folder / "marks.toml"), *options]
-    result = CliRunner().invoke(command, arguments)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
-def test_the_command_prints_a_sheet(tmp_path: Path) -> None:
-    make_results(tmp_path / "out")
-    done = marks(tmp_path, PEOPLE + RULE)
-    assert (done.exit_code, done.stderr) == (0, "")
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert [(row["student"], row["bot"], row["mark"]) for row in rows] == [
-        ("Ann", "alpha", "10"),
-        ("Bob", "alpha", "10"),
-        ("Cid", "beta", "5"),
-    ]
-    with Store(tmp_path / "out" / "results.db") as store:
-        table = {line.name: line for line in Summary.load(store).table}
-    for row in rows:
-        line = table[row["bot"]]
-        assert line.rating is not None
-        assert row["rating"] == f"{line.rating.value:.0f}"
-        assert (row["points"], row["rank"]) == (f"{line.points:g}", str(line.rank))
-
-
-def test_void_games_do_not_count(tmp_path: Path) -> None:
-    void = Entry(Action.VOID, "r001-1v2", "power cut", 1, "2026-01-02T03:04:05+00:00")
-    make_results(tmp_path / "out", journal=[void])
-    rows = list(csv.DictReader(io.StringIO(marks(tmp_path, PEOPLE + RULE).stdout)))
-    assert {row["bot"]: (row["played"], row["points"]) for row in rows} == {
-        "alpha": ("3", "3"),
-        "beta": ("3", "2"),
-    }
-
-
-def test_the_command_writes_a_file(tmp_path: Path) -> None:
-    make_results(tmp_path / "out")
-    sheet = tmp_path / "sheet.json"
-    done = marks(
-        tmp_path,
-        'rows = "group"\norder = "name"\n' + PEOPLE + RULE,
-        *("--format", "json"),
-        "--out",
-        str(sheet),
-    )
-    assert (done.exit_code, done.stdout, done.stderr) == (0, f"{sheet}: the mark sheet\n", "")
-    view = json.loads(sheet.read_text())
-    assert [[student["name"] for student in row["students"]] for row in view["rows"]] == [
-        ["Ann", "Bob"],
-        ["Cid"],
-    ]
-    failed = marks(tmp_path, PEOPLE + RULE, "--out", str(tmp_path / "no" / "sheet.csv"))
-    assert failed.exit_code == 1
-    assert "cannot be written: No such file or directory" in failed.stderr
-
-
-def test_students_without_a_bot_get_a_row(tmp_path: Path) -> None:
-    make_results(tmp_path / "out")
-    (tmp_path / "s.csv").write_text("bot,student\nalpha,Ann\nbeta,Bob\nzed,Cid\n,Dan\n")
-    text = 'missing = "zero"\nreferences = ["minimax:2"]\nstudents_file = "s.csv"\n' + RULE
-    rows = list(csv.DictReader(io.StringIO(marks(tmp_path, text).stdout)))
-    assert [(row["student"], row["mark"], row["All (why)"]) for row in rows[2:]] == [
-        ("Cid", "0", "not in the tournament"),
-        ("Dan", "0", "not in the tournament"),
-    ]
-
-
-def test_the_command_names_the_file_in_every_complaint(tmp_path: Path) -> None:
-    make_results(tmp_path / "out")
-    rules = tmp_path / "marks.toml"
-    failed = marks(tmp_path, 'references = ["x", "y"]\n' + RULE)
-    assert failed.exit_code == 2
-    assert failed.stderr.count(f"{rules}: references: there is no bot") == 2
-    failed = marks(tmp_path, "rule = 1")
-    assert (failed.exit_code, failed.stdout) == (2, "")
-    assert failed.stderr.startswith(f"Error: {rules}: rule: must be list")
-
-
-def test_an_unfinished_tournament_is_remarked(tmp_path: Path) -> None:
-    make_results(tmp_path / "out")
-    with Store(tmp_path / "out" / "results.db") as store:
-        store.note(Entry(Action.REPLAY, "r001-1v2", "late", 1, "2026-01-02T03:04:05+00:00"))
-    done = marks(tmp_path, PEOPLE + RULE)
-    assert (done.exit_code, done.stderr) == (0, "remark: 5 of 6 games have a result so far\n")
-
-
-# The documentation
-
-
-def test_the_example_of_the_docs_loads(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "marks.md").read_text(encoding="utf-8")
-    example, *_ = blocks(text, "toml")
-    bots = ["alpha", "beta", "minimax:2", "gamma", "first_legal"]
-    found = plan(tmp_path, example, bots)
-    assert found.marked == ["alpha", "beta", "gamma"]
-    make_results(tmp_path / "out", bots)
-    done = marks(tmp_path, example, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    (shown,) = blocks(text, "json")
-    rows = json.loads(done.stdout)["rows"]
-    told = [
-        {"student": row["students"][0]["name"], "mark": row["mark"], "explanation": row["explanation"]}
-        for row in rows
-    ]
-    assert told == json.loads(shown)
-
-
-def test_every_key_is_documented() -> None:
-    text = (ROOT / "docs" / "marks.md").read_text(encoding="utf-8")
-    tables: list[type[MarksModel]] = [MarksFile, *RULE_KINDS.values(), RankBand, LevelBand, Check]
-    keys = {key for table in tables for key in table.keys()}  # noqa: SIM118 - no mapping
-    assert {key for key in keys if not any(f"`{mark}" in text for mark in (f"{key}`", f"{key} = "))} == set()
-
-
-def test_the_example_fits_the_demo() -> None:
-    file, people = load_marks(ROOT / "tournaments" / "examples" / "marks.toml")
-    demo = tomllib.loads((ROOT / "tournaments" / "examples" / "demo.toml").read_text())
-    bots = [bot if isinstance(bot, str) else bot["name"] for bot in demo["bots"]]
-    assert plan_marks(file, people, bots).marked == ["random", "greedy", "minimax:5"]

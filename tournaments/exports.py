@@ -7,7 +7,7 @@ import contextlib
 import csv
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -164,17 +164,36 @@ WHAT: Mapping[str, Callable[[Rulings, Callable[[str], GameRecord]], Iterator[Row
 }
 """What can be exported, and its rows."""
 
+COLUMNS: Mapping[str, Sequence[str]] = {
+    "games": (
+        *("key", "round", "first", "second", "winner", "reason", "fault", "score_first", "score_second"),
+        *("moves_first", "moves_second", "mean_move_ms_first", "mean_move_ms_second", "sandbox", "detail"),
+        *("pair", "opening", "swapped", "fingerprint", "counts", "why_not", "started_at", "duration_ms"),
+        *("clock", "exit_status_first", "exit_status_second", "cpu_ms_first", "cpu_ms_second"),
+        *("off_turn_cpu_ms_first", "off_turn_cpu_ms_second", "final_position"),
+    ),
+    "moves": (
+        *("key", "round", "counts", "ply", "player", "bot", "move", "wall_ms", "charged_ms", "cpu_ms"),
+        *("wait_ms", "referee_wait_ms", "at_ms", "legal_moves", "position"),
+    ),
+}
+"""The keys of these rows: what can be said where there is no row yet."""
 
-def write_csv(rows: Iterable[Row], file: TextIO) -> None:
+
+def write_csv(rows: Iterable[Row], file: TextIO, columns: Sequence[str] = ()) -> None:
     """A head and a line for each row; texts are harmless to spreadsheets, milliseconds have three decimals.
 
-    Without any row there is nothing.
+    ``columns`` are the head where there is no row.
     """
     writer = csv.writer(file, lineterminator="\n")
+    head: Iterable[str] = columns
     for number, row in enumerate(rows):
         if not number:
             writer.writerow(row)
+            head = ()
         writer.writerow([_cell(value) for value in row.values()])
+    if head:
+        writer.writerow(head)
 
 
 def _cell(value: Cell) -> str | int:
@@ -190,7 +209,7 @@ def _cell(value: Cell) -> str | int:
     return inert(value)
 
 
-def write_json(rows: Iterable[Row], file: TextIO) -> None:
+def write_json(rows: Iterable[Row], file: TextIO, _columns: Sequence[str] = ()) -> None:
     """One array, a row on each line."""
     file.write("[")
     for number, row in enumerate(rows):
@@ -199,18 +218,70 @@ def write_json(rows: Iterable[Row], file: TextIO) -> None:
     file.write("\n]\n")
 
 
-def write_json_lines(rows: Iterable[Row], file: TextIO) -> None:
+def write_json_lines(rows: Iterable[Row], file: TextIO, _columns: Sequence[str] = ()) -> None:
     """One object a line."""
     for row in rows:
         file.write(json.dumps(row) + "\n")
 
 
-WRITERS: Mapping[str, Callable[[Iterable[Row], TextIO], None]] = {
+WRITERS: Mapping[str, Callable[[Iterable[Row], TextIO, Sequence[str]], None]] = {
     "csv": write_csv,
     "json": write_json,
     "jsonl": write_json_lines,
 }
-"""Format -> what writes rows in it."""
+"""Format -> what writes rows in it; the last argument are the columns, for when there is no row."""
+
+STORE_FILE = "results.db"
+OWN_FILES = (
+    *(STORE_FILE + end for end in ("", "-wal", "-shm", "-journal")),  # SQLite's companions of a database
+    *(".lock", "pseudonyms.csv", "report.html", "standings.csv", "games.csv", "results.json"),
+)
+"""What a tournament keeps in its directory, and what each run writes there anew."""
+OWN_FOLDERS = ("games", "report", "report-anonymous")
+SQLITE_MAGIC = b"SQLite format 3\0"
+"""How every SQLite database begins: https://www.sqlite.org/fileformat.html, 1.3.1."""
+
+
+def protected(path: Path, directory: Path, inputs: Iterable[Path] = ()) -> str:
+    """Why nothing may be written over a path, in a sentence; empty if it is free.
+
+    Not free are what the command reads (``inputs``), what a tournament keeps in its ``directory`` (or in the
+    directory that the path leads into), and databases.  Links are followed.
+    """
+    if any(_same(path, other) for other in inputs):
+        return f"{path} is a file that this command reads: choose another --out"
+    target = path.resolve()
+    places = [directory]
+    if (target.parent / STORE_FILE).is_file():
+        places.append(target.parent)
+    if any(_owned(target, place) for place in places):
+        return f"{path} is one of the tournament's own files: choose another --out"
+    if _begins_with(target, SQLITE_MAGIC):
+        return f"{path} is a database, which may hold a tournament's results: choose another --out"
+    return ""
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return one.resolve() == other.resolve()
+
+
+def _owned(target: Path, place: Path) -> bool:
+    if any(_same(target, place / name) for name in OWN_FILES):
+        return True
+    folders = [place / name for name in OWN_FOLDERS]
+    folders += [folder for folder in place.glob("report*") if folder.is_dir()]  # made with report --out
+    return any(target.is_relative_to(folder.resolve()) for folder in folders)
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    with contextlib.suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(len(magic)) == magic
+    return False
 
 
 @contextlib.contextmanager

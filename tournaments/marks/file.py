@@ -42,6 +42,7 @@ class MarksFile(MarksModel):
     rows: Literal["student", "group"] = "student"
     order: Literal["mark", "name"] = "mark"
     missing: Literal["error", "zero"] = "error"
+    withdrawn: Literal["error", "zero", "marked"] = "error"
     references: list[str] = Field(default_factory=list)
     students_file: str | None = None
     students: dict[str, Names] | None = None
@@ -81,6 +82,8 @@ class MarkPlan:
     """The bots of the tournament that are marked."""
     missing: Sequence[str]
     """Bots that students were to have, and that are not there."""
+    left: Sequence[str] = ()
+    """Bots of students that withdrew, and get nothing from any rule."""
     remarks: Sequence[str] = ()
     """What is not wrong, but may not be meant."""
 
@@ -88,7 +91,8 @@ class MarkPlan:
 def load_marks(path: Path) -> tuple[MarksFile, People | None]:
     """Read a rules file, and the file of students that it names.
 
-    Raises MarksError with everything that is wrong with them, a line each.
+    Raises MarksError with everything that is wrong with them, a line each.  What is wrong with single
+    students of a file that can be used otherwise is left to ``plan_marks``.
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows puts a byte order mark first
@@ -97,38 +101,65 @@ def load_marks(path: Path) -> tuple[MarksFile, People | None]:
         raise MarksError(f"{path}: cannot be read: {reason}") from error
     except tomllib.TOMLDecodeError as error:
         raise MarksError(f"{path}: this is not TOML: {error}") from error
+    file: MarksFile | None = None
+    problems = []
     try:
         file = MarksFile.model_validate(data)
     except ValidationError as error:
-        raise MarksError(_lines(path, list(_complaints(error)))) from error
+        problems.append(_lines(path, list(_complaints(error))))
+    people, wrong = _people(path, data, file)
+    problems += wrong
+    if file is None or wrong:
+        if people is not None:
+            problems += [
+                _lines(students_path(path, data.get("students_file")) or path, people.problems)
+            ] * bool(people.problems)
+        raise MarksError("\n".join(problems))
+    return file, people
+
+
+def students_path(path: Path, name: object) -> Path | None:
+    """The file of students that the rules in a file at ``path`` call by this name, if they name one."""
+    return path.parent / name if isinstance(name, str) else None
+
+
+def _people(path: Path, data: Mapping[str, Any], file: MarksFile | None) -> tuple[People | None, list[str]]:
+    """The students, whatever is wrong with the rules, and what is wrong with their file."""
+    where = students_path(path, data.get("students_file"))
+    if where is None:
+        told = data.get("students")
+        if not isinstance(told, dict):
+            return None, []
+        groups = {bot: _names(names) for bot, names in told.items()}
+        sound = all(isinstance(names, list) and set(map(type, names)) <= {str} for names in groups.values())
+        return (people_of(groups) if sound else None), []
     try:
-        if file.students_file is None:
-            return file, None if file.students is None else people_of(file.students)
-        path = path.parent / file.students_file
-        people = read_people(path)
+        people = read_people(where)
     except PeopleError as error:
-        raise MarksError(_lines(path, str(error).split("\n"))) from error
+        return None, [_lines(where, str(error).split("\n"))]
     titles = {column.lower() for column in FIXED_COLUMNS}
-    titles |= {title.lower() for rule in file.rule for title in rule.titles}
+    if file is not None:
+        titles |= {title.lower() for rule in file.rule for title in (*rule.titles, rule.title_before)}
     clashes = [
-        f"line 1: {column!r} is a column of the mark sheet already: give yours another title"
+        f"the column {column!r} is one of the mark sheet already: give yours another title"
         for column in people.columns
         if column.lower() in titles
     ]
-    if clashes:
-        raise MarksError(_lines(path, clashes))
-    return file, people
+    return people, [_lines(where, clashes)] if clashes else []
 
 
 def plan_marks(
     file: MarksFile, people: People | None, bots: Sequence[str], withdrawn: Collection[str] = ()
 ) -> MarkPlan:
-    """The rules for a tournament with these bots.  Raises MarksError with all that does not fit."""
+    """The rules for a tournament with these bots, of which some have withdrawn.
+
+    Raises MarksError with all that does not fit, and all that is wrong with single students.
+    """
     groups: Mapping[str, Sequence[Student]] = {} if people is None else people.groups
-    if people is None:
-        marked = [bot for bot in bots if bot not in file.references]
-    else:
-        marked = [bot for bot in bots if bot in groups]
+    gone = withdrawn if file.withdrawn != "marked" else ()
+    named = [bot for bot in bots if (bot not in file.references if people is None else bot in groups)]
+    marked = [bot for bot in named if bot not in gone]
+    left = [bot for bot in named if bot in gone and people is not None]
     absent = [bot for bot in groups if bot not in bots]
     problems = [
         f"references: {_unknown(name, bots)}" for name in dict.fromkeys(file.references) if name not in bots
@@ -138,17 +169,21 @@ def plan_marks(
         for name in dict.fromkeys(file.references)
         if name in groups
     ]
-    problems += _unfit_opponents(file, bots, marked)
+    problems += _unfit_opponents(file, bots, [*marked, *left])
     if file.missing == "error":
         problems += _missing(people, absent, bots)
     if people is not None:
+        problems += [f"students: {problem}" for problem in people.problems]
+        if file.withdrawn == "error":
+            problems += _withdrawn(people, left)
         problems += [
             f"students: nobody has the bot {bot!r}: name its students, or put it into references"
             for bot in bots
             if bot not in groups and bot not in file.references and bot not in withdrawn
         ]
     if not marked and not problems:
-        problems.append("references: every bot is one, so that nobody gets a mark")
+        or_left = " or has withdrawn" if gone else ""
+        problems.append(f"references: every bot is one{or_left}, so that nobody gets a mark")
     if problems:
         raise MarksError("\n".join(problems))
     remarks = [
@@ -157,7 +192,7 @@ def plan_marks(
         if isinstance(rule, RankRule)
         for band in rule.unused(len(marked))
     ]
-    return MarkPlan(file, people, marked, absent, remarks)
+    return MarkPlan(file, people, marked, absent, left, remarks)
 
 
 def _unfit_opponents(file: MarksFile, bots: Sequence[str], marked: Sequence[str]) -> Iterator[str]:
@@ -183,6 +218,16 @@ def _missing(people: People | None, absent: Sequence[str], bots: Sequence[str]) 
         yield f"students: {_place(student)}{student} has no bot {instead}"
 
 
+def _withdrawn(people: People, left: Sequence[str]) -> Iterator[str]:
+    for bot in left:
+        for student in people.groups[bot]:
+            yield (
+                f"students: {_place(student)}{student}: the bot {bot!r} has withdrawn: name the one that "
+                'took its place, or set withdrawn = "zero" (nothing from any rule) or "marked" (by its games '
+                "that count)"
+            )
+
+
 def _place(student: Student) -> str:
     return "" if student.line is None else f"line {student.line}: "
 
@@ -199,6 +244,9 @@ def _complaints(error: ValidationError) -> Iterator[str]:
             place = (*location[:2], *location[3:])
         else:
             place = location
+        if location == ("rule",) and item["type"] == "list_type":
+            yield "rule: write [[rule]] for each rule, with its keys below"
+            continue
         told = render({**item, "loc": place}, lambda _, at=location: known_keys(at))  # type: ignore[misc]
         told = told.removeprefix(": ").replace("at least 1 words", "at least one entry")
         yield from told.split("\n")

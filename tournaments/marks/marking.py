@@ -45,7 +45,7 @@ class BotMark:
     line: Standing | None
     """Its line of the table; None for a bot that is not in the tournament."""
     rank: int | None
-    """Among the marked bots, from 1; ties share the better rank.  None for a bot that is not there."""
+    """Among the marked bots, from 1; ties share the better rank.  None for a bot that is not among them."""
     marked: int
     """How many bots are marked."""
     given: tuple[Given, ...]
@@ -67,12 +67,17 @@ class BotMark:
 
 
 def marks_of(
-    table: Sequence[Standing], bots: Collection[str], scheme: Scheme, missing: Sequence[str] = ()
+    table: Sequence[Standing],
+    bots: Collection[str],
+    scheme: Scheme,
+    missing: Sequence[str] = (),
+    left: Collection[str] = (),
 ) -> dict[str, BotMark]:
     """Bot -> its mark, for the bots of the table that are to be marked, best rank first.
 
     Ranks are counted among these alone: a bot's rank is one more than the number of marked bots that the
-    table has above it.  ``missing`` are bots that were to be there and are not: every rule gives them 0.
+    table has above it.  ``left`` are bots of the table that withdrew, ``missing`` those that were to be there
+    and are not: every rule gives them 0, and they have no rank.
     """
     marked = [line for line in table if line.name in bots]
     found = {}
@@ -83,9 +88,13 @@ def marks_of(
             rule.give(facts) if line.games else Given(Fraction(), NO_GAMES) for rule in scheme.rules
         )
         found[line.name] = _marked(line.name, line, rank, len(marked), given, scheme)
-    for name in missing:
-        nothing = (Given(Fraction(), "not in the tournament"),) * len(scheme.rules)
-        found[name] = _marked(name, None, None, len(marked), nothing, scheme)
+    absent: list[tuple[str, Standing | None, str]] = [
+        (line.name, line, "withdrawn") for line in table if line.name in left
+    ]
+    absent += [(name, None, "not in the tournament") for name in missing]
+    for name, row, why in absent:
+        nothing = (Given(Fraction(), why),) * len(scheme.rules)
+        found[name] = _marked(name, row, None, len(marked), nothing, scheme)
     return found
 
 

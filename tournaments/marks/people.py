@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,15 @@ BOT, STUDENT, ID = "bot", "student", "id"
 """Columns of a file of students; any others are carried through."""
 DELIMITERS = ",;\t"
 """What spreadsheets put between columns, by country and by how the file was saved."""
+SEPARATOR_LINE = re.compile(r"""("?)sep=([^\w\s"]|\t)\1[ ]*(?:\r\n|\r|\n|\Z)""", re.IGNORECASE)
+"""A first line that tells Excel what is between columns (and that Excel does not show)."""
+BETWEEN_MEMBERS = "; "
+"""What is between the members of a group in one cell."""
+LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class PeopleError(ValueError):
-    """The students cannot be told from this; the message has one line for each thing that is wrong."""
+    """No student can be told from this; the message has one line for each thing that is wrong."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +50,21 @@ class People:
     with_ids: bool = False
     no_bot: Sequence[Student] = ()
     """Students whose bot is not named."""
+    problems: Sequence[str] = ()
+    """What is wrong with single students, a line each: nobody may be marked before that is put right."""
 
 
 def people_of(students: Mapping[str, Sequence[str]]) -> People:
-    """From the ``[students]`` of a rules file.  Raises PeopleError for somebody who is there twice."""
-    people = People({bot: [Student(name) for name in names] for bot, names in students.items()})
-    _raise_if(_twice(people.groups.items()))
-    return people
+    """From the ``[students]`` of a rules file."""
+    groups = {bot: [Student(name) for name in names] for bot, names in students.items()}
+    return People(groups, problems=tuple(_twice(groups.items())))
 
 
 def read_people(path: Path) -> People:
-    """From a file of students, a CSV with a head.  Raises PeopleError with everything that is wrong."""
+    """From a file of students, a CSV with a head; lines that cannot be used become ``problems``.
+
+    Raises PeopleError if it cannot be read, or its head names no columns for bots and students.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")  # spreadsheets put a byte order mark first
     except (OSError, UnicodeDecodeError) as error:
@@ -62,30 +72,73 @@ def read_people(path: Path) -> People:
             error.strerror if isinstance(error, OSError) else "it is not UTF-8 text (save it as CSV UTF-8)"
         )
         raise PeopleError(f"cannot be read: {reason}") from error
-    first = text.partition("\n")[0]
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=first.count), strict=True
-    )
-    try:
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-    except csv.Error as error:
-        raise PeopleError(f"line {reader.line_num}: this is not CSV: {error}") from error
-    rows = [(number, row) for number, row in rows if any(row)]
+    rows = [(number, row) for number, row in _rows(text) if any(row)]
     if not rows:
         raise PeopleError(f"is empty: it needs a first line {BOT},{STUDENT}")
-    return _people(rows[0][1], rows[1:])
+    return _people(*rows[0], rows[1:])
 
 
-def _people(head: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> People:
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Every row with the line that it begins in."""
+    told = SEPARATOR_LINE.match(text)
+    skipped = 0 if told is None else 1
+    if told is None:
+        first = text.partition("\n")[0]
+        delimiter = max(DELIMITERS, key=first.count)
+    else:
+        delimiter = told[2]
+        text = text[told.end() :]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begins = 1
+    try:
+        for row in reader:
+            yield skipped + begins, [cell.strip() for cell in row]
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        opened = _open_quote(text, delimiter)
+        if opened is None:
+            raise PeopleError(f"line {skipped + begins}: this is not CSV: {error}") from error
+        raise PeopleError(
+            f"line {skipped + opened}: the cell that begins with a quote here does not end with one: "
+            "add the quote, or remove this one"
+        ) from error
+
+
+def _open_quote(text: str, delimiter: str) -> int | None:
+    """The line of the first cell that begins with a quote and does not end with one; None without any.
+
+    The reader itself knows only where it gave up, which is often the end of the file.
+    """
+    stop = re.escape(delimiter)
+    cell = re.compile(
+        rf'''(?:"(?:[^"]|"")*+"(?=[{stop}\r\n]|\Z)|[^"{stop}\r\n][^{stop}\r\n]*+|)(?:{stop}|\r\n|\r|\n|\Z)'''
+    )
+    at = 0
+    while at < len(text):
+        found = cell.match(text, at)
+        if found is None:
+            return len(LINE_END.findall(text, 0, at)) + 1
+        at = found.end()
+    return None
+
+
+def _people(head_line: int, head: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> People:
     titles = [title.lower() if title.lower() in (BOT, STUDENT, ID) else title for title in head]
-    problems = [f"line 1: there is no column {name!r}" for name in (BOT, STUDENT) if name not in titles]
-    problems += [f"line 1: two columns are called {name!r}" for name in _repeated(titles)]
-    _raise_if(problems)
+    found = ", ".join(repr(visible(title)) for title in head if title)
+    wrong = [
+        f"line {head_line}: there is no column {name!r}; there are {found}"
+        for name in (BOT, STUDENT)
+        if name not in titles
+    ]
+    wrong += [f"line {head_line}: two columns are called {name!r}" for name in _repeated(titles)]
+    if wrong:
+        raise PeopleError("\n".join(wrong))
+    problems = []
     groups: dict[str, list[Student]] = {}
     no_bot = []
     for number, row in rows:
         if len(row) > len(titles):
-            problems.append(f"line {number}: has {len(row)} cells, and the first line has {len(titles)}")
+            problems.append(f"line {number}: has {len(row)} cells, and the head has {len(titles)}")
             continue
         cells = dict(zip(titles, [*row, *[""] * (len(titles) - len(row))], strict=True))
         bot, name = cells.pop(BOT), cells.pop(STUDENT)
@@ -97,9 +150,8 @@ def _people(head: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> P
         else:
             no_bot.append(student)
     problems += _twice([*groups.items(), ("", no_bot)])
-    _raise_if(problems)
     extra = [title for title in titles if title and title not in (BOT, STUDENT, ID)]
-    return People(groups, extra, ID in titles, no_bot)
+    return People(groups, extra, ID in titles, no_bot, tuple(problems))
 
 
 def _twice(groups: Iterable[tuple[str, Sequence[Student]]]) -> Iterator[str]:
@@ -119,9 +171,3 @@ def _twice(groups: Iterable[tuple[str, Sequence[Student]]]) -> Iterator[str]:
 
 def _repeated(titles: Sequence[str]) -> list[str]:
     return [title for title in dict.fromkeys(titles) if title and titles.count(title) > 1]
-
-
-def _raise_if(problems: Iterable[str]) -> None:
-    told = list(problems)
-    if told:
-        raise PeopleError("\n".join(told))

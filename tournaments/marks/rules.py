@@ -46,6 +46,11 @@ class _Rule(MarksModel):
         """Of its columns: what it gave, and why."""
         return f"{self.name} (marks)", f"{self.name} (why)"
 
+    @property
+    def title_before(self) -> str:
+        """Of the column with what it gave in an earlier sheet."""
+        return f"{self.name} (before)"
+
     def give(self, facts: Facts) -> Given:
         """What it gives a bot that has played."""
         raise NotImplementedError

@@ -3,12 +3,13 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tournaments.marks.earlier import SINCE, Before, EarlierSheet, row_key
 from tournaments.marks.marking import BotMark, Scheme
-from tournaments.marks.numbers import decimal
-from tournaments.marks.people import People, Student
+from tournaments.marks.numbers import decimal, exact
+from tournaments.marks.people import BETWEEN_MEMBERS, People, Student
 from tournaments.tables import inert, number
 
 NUMBERS = (
@@ -16,9 +17,8 @@ NUMBERS = (
     *("faults", "mean_move_ms"),
 )
 """What the tournament says of a bot."""
-FIXED_COLUMNS = ("student", "group", "id", "bot", *NUMBERS, "sum", "mark", "mark (why)")
+FIXED_COLUMNS = ("student", "group", "id", "bot", *NUMBERS, "sum", "mark", "mark (why)", "mark_before")
 """Titles that no rule and no column of the students' file may have."""
-BETWEEN_MEMBERS = "; "
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,18 @@ class Row:
 
     students: tuple[Student, ...]
     mark: BotMark
+    before: Before | None = None
+    """The same row of an earlier sheet, if there is one."""
 
     @property
     def label(self) -> str:
         """The student's name, or all of the group's."""
         return BETWEEN_MEMBERS.join(student.name for student in self.students)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Whose row it is, in every sheet of the tournament."""
+        return row_key([(student.name, student.id) for student in self.students], self.mark.bot)
 
     def carried(self, column: str) -> str:
         """The cell of a column that is carried through; what all members have in common is said once."""
@@ -48,6 +55,27 @@ class Sheet:
     rows: Sequence[Row]
     people: People | None
     by_group: bool = False
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What the JSON form says of where the marks come from."""
+    since: EarlierSheet | None = None
+    """The sheet that this one was compared with: then it has only the rows that changed."""
+
+    def changed_since(self, earlier: EarlierSheet) -> "Sheet":
+        """The rows of which the mark, or what any rule gave, is not what it was; new rows too."""
+        rows = [replace(row, before=earlier.rows.get(row.key)) for row in self.rows]
+        changed = [row for row in rows if row.before != self._as_before(row)]
+        return replace(self, rows=changed, since=earlier)
+
+    def gone_since(self, earlier: EarlierSheet) -> list[str]:
+        """Whose rows the earlier sheet had, and this one has not."""
+        here = {row.key for row in self.rows}
+        return [before.label for key, before in earlier.rows.items() if key not in here]
+
+    def _as_before(self, row: Row) -> Before:
+        given = {
+            rule.name: float(part.marks) for rule, part in zip(self.scheme.rules, row.mark.given, strict=True)
+        }
+        return Before(row.label or row.mark.bot, float(row.mark.mark), given)
 
     def to_csv(self) -> str:
         """One line for each row; texts are harmless to spreadsheets."""
@@ -59,7 +87,10 @@ class Sheet:
         head = [*who, *ids, *columns, "bot", *NUMBERS]
         for rule in self.scheme.rules:
             head += rule.titles
-        writer.writerow([inert(title) for title in [*head, "sum", "mark", "mark (why)"]])
+        head += ["sum", "mark", "mark (why)"]
+        if self.since is not None:
+            head += ["mark_before", *(rule.title_before for rule in self.scheme.rules)]
+        writer.writerow([inert(title) for title in head])
         for row in self.rows:
             cells = [inert(row.label)] * len(who)
             if ids:
@@ -69,13 +100,24 @@ class Sheet:
             cells += [inert(mark.bot), *_numbers(mark)]
             for given in mark.given:
                 cells += [decimal(given.marks), inert(given.why)]
-            writer.writerow([*cells, decimal(mark.total), decimal(mark.mark), inert(mark.why)])
+            cells += [decimal(mark.total), decimal(mark.mark), inert(mark.why)]
+            if self.since is not None:
+                cells += self._cells_before(row.before)
+            writer.writerow(cells)
         return out.getvalue()
+
+    def _cells_before(self, before: Before | None) -> list[str]:
+        if before is None:
+            return [""] * (1 + len(self.scheme.rules))
+        values = [before.mark, *(before.given.get(rule.name) for rule in self.scheme.rules)]
+        return ["" if value is None else decimal(exact(value)) for value in values]
 
     def to_json(self) -> dict[str, Any]:
         """The same facts for scripts, with the explanation of each mark in lines; only ever added to."""
         return {
             "tournament": self.tournament,
+            **self.about,
+            **({} if self.since is None else {SINCE: dict(self.since.about)}),
             "mark": str(self.scheme),
             "rules": [rule.model_dump(by_alias=True, exclude_none=True) for rule in self.scheme.rules],
             "rows": [self._row(row) for row in self.rows],
@@ -84,6 +126,9 @@ class Sheet:
     def _row(self, row: Row) -> dict[str, Any]:
         mark, line = row.mark, row.mark.line
         rating = None if line is None else line.rating
+        before = (
+            {} if self.since is None else {"before": None if row.before is None else row.before.to_json()}
+        )
         return {
             "students": [
                 {"name": student.name, "id": student.id, "extra": dict(student.extra)}
@@ -110,6 +155,7 @@ class Sheet:
             "mark": float(mark.mark),
             "why": mark.why,
             "explanation": mark.explanation(self.scheme),
+            **before,
         }
 
 
@@ -120,7 +166,7 @@ def _numbers(mark: BotMark) -> list[str]:
         return [""] * len(NUMBERS)
     ratings = ["", "", ""] if line.rating is None else [f"{elo:.0f}" for elo in line.rating]
     mean = "" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}"
-    ranks = [str(line.rank), str(mark.rank)]
+    ranks = [str(line.rank), "" if mark.rank is None else str(mark.rank)]
     return [
         number(line.points),
         str(line.games),
@@ -141,11 +187,12 @@ def sheet_of(
     by_group: bool = False,
     by_name: bool = False,
     without: BotMark | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Sheet:
     """The sheet of these marks: of each student, group (``by_group``), or bot if ``people`` is None.
 
     Best mark first, then by rank, then by name; or by name alone (``by_name``).  Students who have no bot get
-    the mark ``without``, if there is one.
+    the mark ``without``, if there is one.  ``about`` is what the JSON form says beside.
     """
     if people is None:
         rows = [Row((), mark) for mark in marks.values()]
@@ -157,7 +204,7 @@ def sheet_of(
         if without is not None:
             rows += [Row((student,), without) for student in people.no_bot]
     rows.sort(key=lambda row: _place(row, by_name=by_name))
-    return Sheet(tournament, scheme, rows, people, by_group)
+    return Sheet(tournament, scheme, rows, people, by_group, about or {})
 
 
 def _place(row: Row, *, by_name: bool) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ import click
 from referee.games.spec import did_you_mean
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results
-from tournaments.exports import WHAT, WRITERS, ExportError, whole_file, why_not
+from tournaments.exports import COLUMNS, WHAT, WRITERS, ExportError, protected, whole_file, why_not
 from tournaments.gamefiles import public_view
 from tournaments.sgf import GameText, write
 from tournaments.store import Store
@@ -46,11 +46,13 @@ def command(directory: Path, what: str | None, key: str | None, form: str | None
         raise Usage(
             f"{'--what' if key is None else '--game'} is exported as {' or '.join(known)}, not as {form}"
         )
+    if out is not None and (why := protected(out, directory)):
+        raise Usage(why)
     with open_results(directory) as (store, summary), _destination(out) as file:
         if key is not None:
             file.write(_one_game(store, summary, key, form))
         elif what is not None:
-            WRITERS[form](WHAT[what](summary.rulings, store.record), file)
+            WRITERS[form](WHAT[what](summary.rulings, store.record), file, COLUMNS[what])
     if out is not None:
         about = f"game {key}" if key is not None else f"{what}, of {len(summary.kept)} games played"
         click.echo(f"{out}: {about}")

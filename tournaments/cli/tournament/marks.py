@@ -1,15 +1,19 @@
 """`kalarena tournament marks`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from referee.sentences import visible
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results
-from tournaments.exports import ExportError, whole_file
-from tournaments.marks.file import MarksError, load_marks, plan_marks
+from tournaments.exports import ExportError, protected, whole_file
+from tournaments.marks.digests import file_digest, results_digest
+from tournaments.marks.earlier import EarlierError, EarlierSheet, earlier_sheet
+from tournaments.marks.file import MarkPlan, MarksError, load_marks, plan_marks, students_path
 from tournaments.marks.marking import marks_of
-from tournaments.marks.sheet import sheet_of
+from tournaments.marks.sheet import Sheet, sheet_of
 from tournaments.summary import Summary
 from tournaments.tables import json_text
 
@@ -27,10 +31,29 @@ from tournaments.tables import json_text
     "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write into FILE instead."
 )
 @click.option("--format", "form", type=click.Choice(("csv", "json")), default="csv", show_default=True)
-def command(directory: Path, rules: Path, out: Path | None, form: str) -> None:
+@click.option("--unfinished", is_flag=True, help="Even if games are still to be played.")
+@click.option(
+    "--since",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Only what changed since this earlier sheet, made with --format json.",
+)
+def command(
+    directory: Path, rules: Path, out: Path | None, form: str, unfinished: bool, since: Path | None
+) -> None:
     """Print a mark sheet of the results in DIR."""
     with open_results(directory) as (_, summary):
-        text = _sheet(summary, rules, form)
+        plan = _plan(summary, rules)
+        students = students_path(rules, plan.file.students_file)
+        inputs = [path for path in (rules, students, since) if path is not None]
+        if out is not None and (why := protected(out, directory, inputs)):
+            raise Usage(why)
+        _remark_progress(summary, unfinished=unfinished)
+        earlier = None if since is None else _earlier(since, summary.name)
+        sheet = _sheet(summary, plan, _about(summary, rules, students))
+    if earlier is not None:
+        sheet = _compared(sheet, earlier)
+    text = sheet.to_csv() if form == "csv" else json_text(sheet.to_json()) + "\n"
     if out is None:
         click.echo(text, nl=False)
         return
@@ -42,7 +65,7 @@ def command(directory: Path, rules: Path, out: Path | None, form: str) -> None:
         raise Fault(str(error)) from error
 
 
-def _sheet(summary: Summary, rules: Path, form: str) -> str:
+def _plan(summary: Summary, rules: Path) -> MarkPlan:
     """Raises Usage."""
     try:
         file, people = load_marks(rules)
@@ -54,11 +77,53 @@ def _sheet(summary: Summary, rules: Path, form: str) -> str:
         raise Usage("\n".join(f"{rules}: {problem}" for problem in str(error).split("\n"))) from error
     for remark in plan.remarks:
         click.echo(f"{rules}: remark: {remark}", err=True)
-    if summary.done < summary.total:
-        click.echo(f"remark: {summary.done} of {summary.total} games have a result so far", err=True)
+    return plan
+
+
+def _remark_progress(summary: Summary, *, unfinished: bool) -> None:
+    """Raises Usage if games are due and nobody said that this is meant."""
+    if not summary.schedule.due(summary.history):  # a format's total may be an estimate; what is due is not
+        return
+    so_far = f"{summary.done} of {summary.total} games have a result"
+    if not unfinished:
+        raise Usage(f"{so_far}: run the tournament to its end, or say --unfinished")
+    click.echo(f"remark: {so_far} so far", err=True)
+
+
+def _earlier(path: Path, tournament: str) -> EarlierSheet:
+    """Raises Usage."""
+    try:
+        return earlier_sheet(_bytes(path).decode("utf-8-sig"), tournament)
+    except UnicodeDecodeError as error:
+        raise Usage(f"{path}: cannot be read: it is not UTF-8 text") from error
+    except EarlierError as error:
+        raise Usage(f"{path}: {error}") from error
+
+
+def _about(summary: Summary, rules: Path, students: Path | None) -> dict[str, Any]:
+    """Where the marks come from.  Raises Usage."""
+    results = [(game.key, game.fingerprint) for game in summary.games]
+    return {
+        "games": summary.done,
+        "games_total": summary.total,
+        "rules_sha256": file_digest(_bytes(rules)),
+        "students_sha256": None if students is None else file_digest(_bytes(students)),
+        "results_sha256": results_digest(results, len(summary.journal)),
+    }
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Usage(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _sheet(summary: Summary, plan: MarkPlan, about: dict[str, Any]) -> Sheet:
+    file = plan.file
     nobody = [""] if plan.people is not None and plan.people.no_bot else []
-    marks = marks_of(summary.table, plan.marked, file.scheme, [*plan.missing, *nobody])
-    sheet = sheet_of(
+    marks = marks_of(summary.table, plan.marked, file.scheme, [*plan.missing, *nobody], plan.left)
+    return sheet_of(
         summary.name,
         marks,
         plan.people,
@@ -66,5 +131,15 @@ def _sheet(summary: Summary, rules: Path, form: str) -> str:
         by_group=file.rows == "group",
         by_name=file.order == "name",
         without=marks.get(""),
+        about=about,
     )
-    return sheet.to_csv() if form == "csv" else json_text(sheet.to_json()) + "\n"
+
+
+def _compared(sheet: Sheet, earlier: EarlierSheet) -> Sheet:
+    """Only the rows that changed; rows that are no more cannot be shown, and are remarked."""
+    changed = sheet.changed_since(earlier)
+    click.echo(f"remark: {len(changed.rows)} of {len(sheet.rows)} rows changed", err=True)
+    gone = sheet.gone_since(earlier)
+    if gone:
+        click.echo(f"remark: rows that are not here any more: {', '.join(map(visible, gone))}", err=True)
+    return changed
