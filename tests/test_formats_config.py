@@ -299,7 +299,7 @@ def test_a_sequential_test_may_have_more_games(tmp_path: Path) -> None:
         ('format = "swiss"\n', 'format = "swiss"\nseed = 1\n', "its seed is 0, now it is 1"),
         ('format = "swiss"\n', 'format = "ladder"\n', "swiss, pairs 1, now it is ladder, pairs 1"),
         (GAUNTLET, GAUNTLET.replace("greedy", "random"),
-         "its format is gauntlet, challengers ['greedy'], now it is gauntlet, challengers ['random']"),
+         "its format is gauntlet, challengers greedy, now it is gauntlet, challengers random"),
         ('format = "knockout"\n', 'format = {kind = "knockout", seeding = "random"}\n',
          "seeding order, now it is knockout, pairs 1, extra_pairs 2, third_place True, seeding random"),
     ],

@@ -105,7 +105,11 @@ class Tournament(BaseModel):
         fixed = {}
         if kind != ROUND_ROBIN:
             loose = FORMAT_TABLES[kind].EXTENDABLE
-            told = [f"{name} {value}" for name, value in self.format.items() if name not in (*loose, "kind")]
+            told = [
+                f"{name} {' and '.join(value) if isinstance(value, list) else value}"
+                for name, value in self.format.items()
+                if name not in (*loose, "kind")
+            ]
             fixed["format"] = ", ".join([kind, *told])
         if kind == "groups":  # the final's rounds come after the groups'
             fixed["rounds"] = str(self.rounds)
