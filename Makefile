@@ -38,7 +38,7 @@ demo: $(VENV)/installed
 	@$(BIN)/kalarena tournament run tournaments/examples/demo.toml --out $(DEMO_OUT)
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

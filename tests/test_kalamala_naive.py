@@ -141,10 +141,11 @@ def test_some_fillings_of_a_line(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["row 4", "column c", "diagonal a1-h8"])
 def test_all_fillings_of_a_line(name: str) -> None:
-    sides = "wb" if name == "row 4" else "w"
-    positions = fillings(FULL_LINES[name], sides, every=1, first=0)
-    assert len(positions) == len(sides) * 3**8
-    assert sum(map(assert_same_turns, positions)) > 20_000
+    # All of the row with either side to move; half of the others, which differ in their direction alone.
+    sides, every = ("wb", 1) if name == "row 4" else ("w", 2)
+    positions = fillings(FULL_LINES[name], sides, every=every, first=0)
+    assert len(positions) == len(sides) * (3**8 // every + every - 1)
+    assert sum(map(assert_same_turns, positions)) > 10_000
 
 
 @st.composite

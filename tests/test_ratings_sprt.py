@@ -90,7 +90,7 @@ def test_wrong_model() -> None:
         log_likelihood_ratio((1, 1, 1, 1, 1), 0, 5, model=wrong)
 
 
-MATCHES = 500
+MATCHES = 300
 ERROR = 0.05
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import invoke
 from tournaments.store import Store
 
 KALARENA = str(Path(sys.executable).parent / "kalarena")
@@ -37,13 +38,8 @@ def run_to_the_end(path: Path, out: Path) -> None:
 
 
 def table(out: Path, form: str) -> str:
-    done = subprocess.run(
-        [KALARENA, "tournament", "table", str(out), "--format", form],
-        check=True,
-        timeout=60,
-        capture_output=True,
-        text=True,
-    )
+    done = invoke("tournament", "table", out, "--format", form)
+    assert done.exit_code == 0, done.stderr
     return done.stdout
 
 
