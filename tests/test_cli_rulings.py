@@ -349,11 +349,17 @@ def test_what_is_refused_changes_nothing(out: Path, arguments: tuple[str, ...], 
     assert {path: path.read_bytes() for path in out.glob("*.*")} == before
 
 
-@pytest.mark.parametrize("command", ["void", "replay", "withdraw"])
-def test_a_reason_must_be_given(out: Path, command: str) -> None:
-    result = invoke("tournament", command, out, KEY)
+def test_a_void_game_needs_a_reason(out: Path) -> None:
+    result = invoke("tournament", "void", out, KEY)
     assert result.exit_code == 2
     assert "Missing option '--why'" in result.output
+
+
+def test_other_rulings_need_none(out: Path) -> None:
+    do("replay", out, KEY)
+    do("withdraw", out, "greedy")
+    do("restore", out, "greedy")
+    assert {one["why"] for one in json.loads(do("journal", out, "--json"))} == {"no reason given"}
 
 
 def test_nothing_is_ruled_while_a_run_is_at_work(out: Path) -> None:

@@ -26,6 +26,14 @@ from tournaments.summary import Summary
 
 _DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 _WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, which the report shows.")
+_MAYBE_WHY = click.option(
+    "--why",
+    default="no reason given",
+    show_default=True,
+    metavar="TEXT",
+    help="The reason, which the report shows.",
+)
+"""Where a reason is wanted but not needed: only a void game is taken from its players for good."""
 
 
 @contextmanager
@@ -98,7 +106,7 @@ def void_command(directory: Path, game: str, why: str) -> None:
 @click.command("replay")
 @_DIR
 @click.argument("game", metavar="GAME")
-@_WHY
+@_MAYBE_WHY
 def replay_command(directory: Path, game: str, why: str) -> None:
     """Have GAME played again by the next run.  The old game is kept, and counts for nobody."""
     _rule(directory, [(Action.REPLAY, game, {})], why)
@@ -107,7 +115,7 @@ def replay_command(directory: Path, game: str, why: str) -> None:
 @click.command("withdraw")
 @_DIR
 @click.argument("bot", metavar="BOT")
-@_WHY
+@_MAYBE_WHY
 @click.option(
     "--annul/--keep",
     default=None,
@@ -124,7 +132,7 @@ def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) ->
 @click.command("restore")
 @_DIR
 @click.argument("subject", metavar="GAME|BOT")
-@_WHY
+@_MAYBE_WHY
 def restore_command(directory: Path, subject: str, why: str) -> None:
     """Take a ruling back: let a void GAME count again, or a BOT that withdrew play on."""
     with open_results(directory) as (_, summary):
