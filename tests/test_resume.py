@@ -1,5 +1,6 @@
 """A tournament that is killed and resumed ends with the same table as one that is not."""
 
+import contextlib
 import json
 import os
 import select
@@ -62,9 +63,10 @@ def start_and_wait_for_games(path: Path, out: Path) -> subprocess.Popen[str]:
 
 def descendants(pid: int) -> list[int]:
     found = []
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (thread / "children").read_text().split()):
-            found += [child, *descendants(child)]
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (thread / "children").read_text().split()):
+                found += [child, *descendants(child)]
     return found
 
 

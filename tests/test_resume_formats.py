@@ -1,4 +1,4 @@
-"""Every format goes on after a kill with the games that it would have played."""
+"""Formats in which results decide who meets whom go on after a kill as if there had been none."""
 
 import json
 from pathlib import Path
@@ -19,12 +19,13 @@ from tournaments.store import Store
 
 KILLS = 2
 
+WITHOUT_CHOICE = ("round-robin", "gauntlet", "groups", "ladder")
+"""Their games do not depend on results, or only as a knockout's or a Swiss's do; tests/test_resume.py has a
+round robin, and tests/test_formats_contract.py all of them, without processes."""
+
 CASES: dict[str, tuple[str, int]] = {
-    "gauntlet": ('format = {kind = "gauntlet", challengers = ["greedy"]}\nrounds = 8', 5),
     "swiss": ('format = {kind = "swiss", pairs = 2}\nrounds = 5', 7),
-    "ladder": ('format = "ladder"\nrounds = 12', 5),
     "knockout": ('format = {kind = "knockout", pairs = 4}', 7),
-    "groups": ('format = {kind = "groups", pairs = 2}\nrounds = 2', 7),
     "sprt": ('format = {kind = "sprt", elo0 = -5.0, elo1 = 5.0, max_games = 80, batch = 8}', 2),
 }
 """Format -> (lines of the file, number of bots).  The bots do the same in every run."""
@@ -43,7 +44,7 @@ def write(folder: Path, kind: str) -> Path:
 
 
 def test_every_format_is_tried() -> None:
-    assert {*CASES, "round-robin"} == set(FORMATS)  # that one is in test_resume.py
+    assert {*CASES, *WITHOUT_CHOICE} == set(FORMATS)
 
 
 @pytest.mark.slow
