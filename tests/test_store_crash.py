@@ -1,14 +1,17 @@
 """The store when the world ends: full disks, SIGKILL, several processes on a fresh file."""
 
 import shutil
+import sqlite3
 import subprocess
 import sys
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.builders import KALARENA, RUN_LIMIT_S, make_record, run_command, write_tournament
-from tournaments.store import Store
+from tournaments.store import BUSY_TIMEOUT_MS, Store
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -16,7 +19,7 @@ ADD_GAMES = """
 import sys
 from pathlib import Path
 from tests.builders import make_record
-from tournaments.store import Store
+from tournaments.store import BUSY_TIMEOUT_MS, Store
 path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 with Store(path) as store:
     for number in range(count):
@@ -168,3 +171,20 @@ def test_a_full_disk(tmp_path: Path, size: str) -> None:
     assert second.startswith("0\n")
     assert "first_legal,6,12,2,6,0,6,0" in second  # the two are one: a win each per round
     assert "second,6,12,2,6,0,6,0" in second
+
+
+def test_a_fresh_store_waits_for_whoever_makes_it(tmp_path: Path) -> None:
+    """SQLite says `locked` at once where a database is to write ahead that another connection writes to."""
+    path = tmp_path / "results.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)) as second:
+            with pytest.raises(
+                sqlite3.OperationalError, match="locked"
+            ):  # what it is that we have to wait for
+                second.execute("PRAGMA journal_mode = WAL")
+        let_go = threading.Timer(0.2, other.execute, ["COMMIT"])
+        let_go.start()
+        with Store(path) as store:
+            assert store.add(make_record("first"), 1)
+        let_go.join()

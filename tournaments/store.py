@@ -5,6 +5,7 @@ Everything else (what is due, tables, reports) is computed from what is here.
 
 import json
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,9 @@ WRITING = "kalarena_writing"
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for another one before it gives up."""
+
+BUSY_POLL_S = 0.005
+"""Between two tries of what SQLite itself does not wait for; takes it some milliseconds."""
 
 _VERSION_TABLE = "alembic_version"
 """Alembic's own name for where it notes the revision."""
@@ -326,7 +330,7 @@ def _engine(path: Path) -> Engine:
         # The driver's own idea of transactions loses updates: we begin them ourselves.
         connection.isolation_level = None
         # A committed game survives a crash of the process and of the machine.
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
@@ -335,6 +339,23 @@ def _engine(path: Path) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Let the database write ahead to a log.
+
+    A fresh database is changed to that by its first connection.  SQLite does not wait when another one is about to do
+    the same, whatever the timeout: it says at once that the database is locked.
+    """
+    give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(BUSY_POLL_S)
 
 
 def _reading_engine(file: ReadOnlyFile) -> Engine:
