@@ -13,6 +13,7 @@ loses nothing.
 
 from dataclasses import dataclass
 
+from protocol.announced import AnnouncedTime
 from referee.events import Usage
 
 FAIR, WALL = "fair", "wall"
@@ -99,6 +100,17 @@ class TimeControl:
         if self.ponder == SUSPEND:
             parts.append("bots suspended while the opponent thinks")
         return ", ".join(parts) + f" (margin {self.margin_s:g} s, start {self.start_s:g} s)"
+
+
+def announced(control: TimeControl) -> str:
+    """The time control as bots are told it, in the environment variable ``TIME_VARIABLE``."""
+
+    def in_ms(seconds: float | None) -> int | None:
+        return None if seconds is None else max(1, int(seconds * 1000))
+
+    return str(
+        AnnouncedTime(in_ms(control.move_s), in_ms(control.game_s), in_ms(control.increment_s or None) or 0)
+    )
 
 
 def charged_us(wall_us: int, usage: Usage | None) -> int:

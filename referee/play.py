@@ -11,8 +11,9 @@ from importlib import metadata
 
 import trio
 
+from protocol.announced import TIME_VARIABLE
 from referee.bot import Bot, now
-from referee.clock import WALL, TimeControl
+from referee.clock import WALL, TimeControl, announced
 from referee.driver import AnyMatch, Driver, Observer
 from referee.errors import RefereeError
 from referee.events import NotStarted
@@ -59,6 +60,7 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
         game, job.control, (first.name, second.name), opening, timed, job.limits.wire_bytes
     )
     environment = {**os.environb, GAME_VARIABLE.encode(): game.name.encode()}
+    environment[TIME_VARIABLE.encode()] = announced(job.control).encode()
     environment.pop(b"PYTHONUNBUFFERED", None)  # whether a bot flushes must not depend on our shell
     if opening:
         environment[OPENING_VARIABLE.encode()] = str(len(opening)).encode()

@@ -92,7 +92,7 @@ GO = b"go\n"
 """What a confined bot's standard input begins with; the shell before the bot takes it.  It is sent when we
 hold the sandbox's first process: should we be killed before that, no program of a bot's is started."""
 
-PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING")
+PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING", b"KALARENA_TIME")
 """What of the environment a bot is told (docs/protocol.md)."""
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")

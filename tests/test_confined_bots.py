@@ -285,6 +285,7 @@ sys.stderr.write(" " + " ".join(sorted(os.environ)) + " " + os.environ["KALARENA
     allowed = {
         "HOME",
         "KALARENA_GAME",
+        "KALARENA_TIME",
         "LANG",
         "LC_CTYPE",
         "PATH",
