@@ -158,7 +158,11 @@ class _Replay:
     def run(self) -> None:
         """From the start to the verdict."""
         match = self.match
-        self._carry_out(match.start(0.0))
+        sends = match.start(0.0)
+        fact = self._fact_due()
+        if fact is not None and fact.name == NotStarted.__name__:
+            sends = match.handle(self._take_fact(fact))  # before anybody could be told anything
+        self._carry_out(sends)
         while match.result is None:
             self._carry_out(match.handle(self._next_event()))
         if self.fact < len(self.record.facts):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -1050,3 +1051,14 @@ def test_what_makes_the_judge_raise_is_a_complaint() -> None:
 def test_json_and_back(kind: str) -> None:
     record = kinds()[kind]
     assert GameRecord.from_json(json.loads(json.dumps(record.to_json()))) == record
+
+
+@pytest.mark.parametrize("missing", [(True, False), (False, True), (True, True)])
+async def test_a_bot_that_cannot_be_run(missing: tuple[bool, bool], tmp_path: Path) -> None:
+    """Whichever it is, nobody was told anything before."""
+    there = Player("there", (sys.executable, "-c", "input()"), str(tmp_path))
+    gone = Player("gone", (str(tmp_path / "gone"),), str(tmp_path))
+    players = (gone if missing[0] else there, gone if missing[1] else there)
+    record = await play_game(Job("gone", "manchester", players, TimeControl(move_s=1)))
+    assert record.result.fault == "not-runnable"
+    check_clean(record)
