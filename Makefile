@@ -2,7 +2,9 @@
 #   make demo    play a small tournament of the sample bots
 #   make test    install what the tests need and run them
 #   make lint    formatting, style, types
-#   make bench   compare the referee with one in C, in the same run; time a large table and a large report
+#   make bench   compare the referee with one in C, in the same run; time a large table, a large report, the strong players' searches
+#   make ladder  measure how far apart the levels of the reference ladder are (takes half an hour)
+#   make solve   solve the published Kalah boards, at most a minute each
 #   make soak    play thousands of games with bots that misbehave, and count what is left behind
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO_OUT := results/demo
 
-.PHONY: help demo install test lint format bench soak clean
+.PHONY: help demo install test lint format bench ladder solve soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -23,7 +25,7 @@ $(BIN)/python:
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing Kalarena into $(VENV) ..."
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e '.[strong]'
 	@touch $@
 
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
@@ -54,6 +56,14 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/bench_referee.py
 	$(BIN)/python benchmarks/bench_table.py
 	$(BIN)/python benchmarks/bench_report.py
+	$(BIN)/python -m benchmarks.bench_kalah_search
+	$(BIN)/python -m benchmarks.bench_kalamala_search
+
+ladder: $(VENV)/installed
+	$(BIN)/python -m benchmarks.ladder
+
+solve: $(VENV)/installed
+	$(BIN)/python -m benchmarks.bench_solver
 
 soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak

@@ -27,6 +27,9 @@ Choose = Callable[[AnyGame, Any], Any]
 """What makes one bot another: (game, state) -> one of the state's legal moves."""
 
 
+OnTime = Callable[[int, int], None]
+"""Told what is left on the clocks, (own, opponent's) milliseconds, before each turn of ours."""
+
 _POSITION = f"CHANGE;{OPENING_WORD};"
 
 
@@ -37,10 +40,16 @@ class OutOfStepError(Exception):
 class Conversation:
     """One game as its bot hears it.  Does no input or output itself."""
 
-    def __init__(self, game: AnyGame, choose: Choose, *, opening: bool = False) -> None:
-        """``opening``: one will be announced, so START alone gives nobody the turn."""
+    def __init__(
+        self, game: AnyGame, choose: Choose, *, opening: bool = False, on_time: OnTime | None = None
+    ) -> None:
+        """``opening``: one will be announced, so START alone gives nobody the turn.
+
+        ``on_time`` is given what TIME lines tell: our milliseconds and the opponent's.
+        """
         self._game = game
         self._choose = choose
+        self._on_time = on_time
         self._state = game.initial_state()
         self._side: Side | None = None
         self._opening = True
@@ -63,7 +72,9 @@ class Conversation:
                 self.over = True
                 return None
             if isinstance(message, Time):
-                return None  # no bot here makes use of it
+                if self._on_time is not None:
+                    self._on_time(message.own_ms, message.opponent_ms)
+                return None
             if isinstance(message, Start):
                 self._start(message)
             else:
@@ -139,11 +150,19 @@ class Conversation:
         return encode(Move(self._game.format_move(self._state, move)))
 
 
-def run(choose: Choose) -> int:
+def run(choose: Choose, on_time: OnTime | None = None) -> int:
     """Play one game on standard input and output; return the exit status."""
+    return run_player(lambda _game: (choose, on_time))
+
+
+def run_player(player_of: Callable[[AnyGame], tuple[Choose, OnTime | None]]) -> int:
+    """``run`` for a player that has to know the game beforehand: game -> how it chooses, and hears of
+    time."""
     try:
         game = parse_game(os.environ.get(GAME_VARIABLE, DEFAULT_GAME))
-        conversation = Conversation(game, choose, opening=bool(os.environ.get(OPENING_VARIABLE)))
+        choose, on_time = player_of(game)
+        opening = bool(os.environ.get(OPENING_VARIABLE))
+        conversation = Conversation(game, choose, opening=opening, on_time=on_time)
         for line in sys.stdin:
             reply = conversation.hear(line.removesuffix("\n"))
             if reply is not None:

@@ -1,0 +1,256 @@
+"""The search: what it proves, what it says at a fixed depth, and that plain Python finds the same."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from referee.games.catalog import parse_game
+from referee.games.kalah import EndRule, Kalah, KalahState, Phase
+from sample_bots.options import PURE_VARIABLE
+from sample_bots.strong.compiled import array_of
+from sample_bots.strong.engine import Budget
+from sample_bots.strong.kalah_engine import KalahEngine
+from sample_bots.strong.kalah_evaluation import UNIT, evaluate, weights_of
+from sample_bots.strong.kalah_searcher import Settings
+from tests.test_strong_kalah_rules import seen_by_mover
+
+SMALL_TABLE = 14
+PLAINEST = Settings(extra_cost=2, quiet_plies=0, late_moves=0, table_ends=False)
+"""Every move costs a ply, nothing is looked at beyond the depth, nor known from elsewhere."""
+
+
+def kalah(spec: str) -> Kalah:
+    game = parse_game(spec)
+    assert isinstance(game, Kalah)
+    return game
+
+
+def random_state(game: Kalah, dice: random.Random, least: int = 2, most: int = 25) -> KalahState:
+    """A state of a random game that is not over, in the middle."""
+    while True:
+        state = game.initial_state()
+        for _ in range(dice.randint(least, most)):
+            if state.phase is Phase.OVER:
+                break
+            state = game.apply(state, dice.choice([move for move in game.legal_moves(state) if move]))
+        if state.phase is not Phase.OVER:
+            return state._replace(phase=Phase.PLAY)
+
+
+# Irving, Donkers and Uiterwijk, Solving Kalah, ICGA Journal 2000, table 9 (4 pits) and table 10 (the sign),
+# all with empty-capture; the margins without it are those of several independent solvers.
+MARGINS = {
+    **{f"kalah(4,{seeds})+empty-capture": margin for seeds, margin in zip((1, 2, 3), (2, 6, 8), strict=True)},
+    "kalah(4,3)": 6,
+    "kalah(4,2)": 6,
+    "kalah(2,2)": -2,
+}
+SIGNS = {
+    **{
+        f"kalah(1,{seeds})+empty-capture": sign
+        for seeds, sign in zip(range(1, 7), (0, -1, 1, -1, 1, 0), strict=True)
+    },
+    **{
+        f"kalah(2,{seeds})+empty-capture": sign
+        for seeds, sign in zip(range(1, 7), (1, -1, -1, -1, 1, 1), strict=True)
+    },
+    **{
+        f"kalah(3,{seeds})+empty-capture": sign
+        for seeds, sign in zip(range(1, 7), (0, 1, 1, 1, 1, -1), strict=True)
+    },
+    "kalah(5,1)+empty-capture": 0,
+    "kalah(5,2)+empty-capture": 0,
+    "kalah(6,1)+empty-capture": 1,
+}
+
+
+@pytest.mark.parametrize(("spec", "margin"), MARGINS.items())
+def test_published_margins(spec: str, margin: int) -> None:
+    game = kalah(spec)
+    found = KalahEngine(game, 18).search(game.initial_state(), Budget())
+    assert (found.value, found.proven) == (margin, True)
+
+
+@pytest.mark.parametrize(("spec", "sign"), SIGNS.items())
+def test_published_winners(spec: str, sign: int) -> None:
+    game = kalah(spec)
+    found = KalahEngine(game, 18).search(game.initial_state(), Budget())
+    assert ((found.value > 0) - (found.value < 0), found.proven) == (sign, True)
+
+
+def margin_of(game: Kalah, state: KalahState, seat: int) -> int:
+    ahead = state.board[-1] - state.board[game.pits]
+    return ahead if seat == 0 else -ahead
+
+
+def plain_minimax(game: Kalah, state: KalahState, depth: int) -> int:
+    """The value for the mover, in units, by the rule book alone; ``depth`` is in plies."""
+    if depth == 0:
+        cells = seen_by_mover(game, state)
+        p = game.pits
+        sides, weights = (sum(cells[:p]), sum(cells[p:])), weights_of(game)
+        guess = evaluate(array_of(cells, "int16"), 0, p, *sides, weights)
+        return UNIT * margin_of(game, state, state.seat) + int(guess)
+    best = -(10**9)
+    for pit in game.legal_moves(state):
+        after = game.apply(state, pit)
+        if after.phase is Phase.OVER:
+            value = UNIT * margin_of(game, after, state.seat)
+        elif after.seat == state.seat:
+            value = plain_minimax(game, after, depth - 1)
+        else:
+            value = -plain_minimax(game, after, depth - 1)
+        best = max(best, value)
+    return best
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("manchester", "kalah(3,3)", "kalah(3,3)+end=on-turn", "kalah(4,2)+empty-capture", "kalah(2,9)"),
+        *("kalah(5,2)+end=on-turn+empty-capture", "kalah(30,2)"),
+    ],
+)
+def test_fixed_depth_is_plain_minimax(spec: str) -> None:
+    game = kalah(spec)
+    dice = random.Random(spec)
+    plies = 2 if game.pits > 9 else 4
+    for _ in range(15):
+        state = random_state(game, dice)
+        engine = KalahEngine(game, SMALL_TABLE, PLAINEST)
+        for depth in range(1, plies + 1):
+            looked = engine.look(state, depth)
+            assert looked.value == plain_minimax(game, state, depth)
+
+
+def exact_margin(game: Kalah, state: KalahState, known: dict[KalahState, int]) -> int:
+    """The margin for the mover with best play, by the rule book alone."""
+    if state in known:
+        return known[state]
+    margins = []
+    for move in game.legal_moves(state):
+        after = game.apply(state, move)
+        if after.phase is Phase.OVER:
+            margins.append(margin_of(game, after, state.seat))
+        else:
+            same = game.to_move(after) is game.to_move(state)
+            margins.append(exact_margin(game, after, known) * (1 if same else -1))
+    known[state] = max(margins)
+    return known[state]
+
+
+@pytest.mark.parametrize("end", EndRule)
+@pytest.mark.parametrize(
+    "spec", ["kalah(3,2)", "kalah(3,2)+empty-capture", "kalah(2,4)", "kalah(5,1)+empty-capture"]
+)
+def test_proven_values_are_exact(spec: str, end: EndRule) -> None:
+    game = kalah(f"{spec}+end={end}")
+    dice = random.Random(spec)
+    known: dict[KalahState, int] = {}
+    engine = KalahEngine(game, SMALL_TABLE)
+    for _ in range(25):
+        state = random_state(game, dice, 0, 8)
+        found = engine.search(state, Budget())
+        assert found.proven
+        assert found.value == exact_margin(game, state, known)
+        after = game.apply(state, found.move)
+        if after.phase is Phase.OVER:
+            value = margin_of(game, after, state.seat)
+        else:
+            value = exact_margin(game, after, known) * (1 if after.seat == state.seat else -1)
+        assert value == found.value
+
+
+@pytest.mark.parametrize("pie", ["no", "yes"])
+@pytest.mark.parametrize("repeats", ["no", "yes"])
+@pytest.mark.parametrize("board", ["(3,2)", "(2,3)", "(4,1)"])
+def test_first_decisions_are_exact(board: str, pie: str, repeats: str) -> None:
+    """The opener's turn and the second player's decision against the whole game tree of the rule book."""
+    game = kalah(f"kalah{board}+pie={pie}+first-move-repeats={repeats}")
+    engine = KalahEngine(game, SMALL_TABLE, use_swaps=False)
+    known: dict[KalahState, int] = {}
+    states = [game.initial_state()]
+    for state in states:  # grows meanwhile: every state of the first two decisions
+        for move in game.legal_moves(state):
+            after = game.apply(state, move)
+            if after.phase in (Phase.REPEATING, Phase.REPLY):
+                states.append(after)
+    for state in states:
+        found = engine.search(state, Budget())
+        exact = exact_by_player(game, state, known)
+        assert (found.value, found.proven) == (exact, True)
+        after = game.apply(state, found.move)
+        sign = 1 if game.to_move(after) is game.to_move(state) else -1
+        assert after.phase is not Phase.OVER
+        assert sign * exact_by_player(game, after, known) == exact
+
+
+def exact_by_player(game: Kalah, state: KalahState, known: dict[KalahState, int]) -> int:
+    """As ``exact_margin``, for the player to move, whose seat may change."""
+    if state in known:
+        return known[state]
+    mover = game.to_move(state)
+    margins = []
+    for move in game.legal_moves(state):
+        after = game.apply(state, move)
+        outcome = game.outcome(after)
+        if outcome is not None:
+            margins.append(outcome.score[mover] - outcome.score[mover.other])
+        else:
+            margins.append(exact_by_player(game, after, known) * (1 if game.to_move(after) is mover else -1))
+    known[state] = max(margins)
+    return known[state]
+
+
+PROGRAM = """
+import json, sys
+from referee.games.catalog import parse_game
+from sample_bots.strong.engine import Budget
+from sample_bots.strong.kalah_engine import KalahEngine
+from sample_bots.strong.compiled import how
+results = [how()]
+for spec, text, nodes in json.load(sys.stdin):
+    game = parse_game(spec)
+    engine = KalahEngine(game, 10)
+    state = game.parse_state(text)
+    for _ in range(2):
+        found = engine.search(state, Budget(nodes=nodes))
+        results.append([found.move, found.value, found.depth, found.nodes, found.proven, list(found.line)])
+print(json.dumps(results))
+"""
+
+
+def test_plain_python_finds_the_same() -> None:
+    """With a table so small that entries are replaced; twice, with what is left of it."""
+    dice = random.Random(5)
+    asked = []
+    for spec in (
+        "manchester",
+        "bga+pie",
+        "kalah(4,3)",
+        "kalah(9,30)+end=on-turn+empty-capture",
+        "kalah(30,100)",
+    ):
+        game = kalah(spec)
+        asked.append((spec, game.format_state(game.initial_state()), 3_000))
+        asked += [(spec, game.format_state(random_state(game, dice)), 3_000) for _ in range(2)]
+    answers = []
+    for pure in ("", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            input=json.dumps(asked),
+            env={**os.environ, PURE_VARIABLE: pure},
+            cwd=Path(__file__).resolve().parent.parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        answers.append(json.loads(done.stdout))
+    assert answers[1][0].startswith("in plain Python")
+    assert answers[0][1:] == answers[1][1:]
+    assert len(answers[0]) == 1 + 2 * len(asked)

@@ -1,0 +1,107 @@
+"""How long the strong player thinks: pure numbers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.announced import AnnouncedTime
+from referee.games.catalog import parse_game
+from sample_bots.strong.engine import Budget, Found
+from sample_bots.strong.game_length import moves_to_come
+from sample_bots.strong.player import StrongPlayer
+from sample_bots.strong.time_use import UNKNOWN_S, TimeUse
+
+milliseconds = st.integers(min_value=1, max_value=10**7)
+
+
+@given(milliseconds)
+def test_a_limit_per_move_is_never_passed(move_ms: int) -> None:
+    seconds = TimeUse.of(AnnouncedTime(move_ms)).for_move(30)
+    assert 0 < seconds < move_ms / 1000
+    if move_ms >= 200:
+        assert seconds > 0.75 * move_ms / 1000  # and most of it is used
+
+
+@given(milliseconds, st.integers(0, 10_000), st.floats(1, 80), st.none() | milliseconds)
+def test_a_limit_per_game_is_never_passed(
+    game_ms: int, increment_ms: int, moves: float, move_ms: int | None
+) -> None:
+    use = TimeUse.of(AnnouncedTime(move_ms, game_ms, increment_ms))
+    for _ in range(300):
+        seconds = use.for_move(moves)
+        assert use.left_s is not None
+        assert 0 <= seconds <= use.left_s
+        if move_ms is not None:
+            assert seconds < move_ms / 1000
+        use = use.used(seconds)
+    assert seconds > 0 or not increment_ms
+
+
+def test_a_game_of_the_expected_length_uses_most_of_its_time() -> None:
+    use = TimeUse.of(AnnouncedTime(game_ms=60_000))
+    for moves in range(40, 0, -1):
+        use = use.used(use.for_move(moves))
+    assert use.left_s is not None
+    assert 0.1 < use.left_s < 25
+
+
+def test_time_lines_are_believed() -> None:
+    use = TimeUse.of(AnnouncedTime(game_ms=60_000)).told(1_000)
+    assert use.for_move(40) < 0.05
+    assert TimeUse.of(AnnouncedTime(1_000)).told(1_000) == TimeUse.of(AnnouncedTime(1_000))
+    # Nobody said what it is that is left.
+    assert TimeUse.of(AnnouncedTime()).told(10_000).for_move(40) < 0.3
+
+
+def test_without_any_limit() -> None:
+    assert TimeUse.of(AnnouncedTime()).for_move(40) == UNKNOWN_S
+    assert TimeUse.of(AnnouncedTime()).used(100).for_move(40) == UNKNOWN_S
+
+
+class Thinker:
+    """An engine that takes exactly what it is given."""
+
+    def __init__(self) -> None:
+        self.budgets: list[Budget] = []
+        self.now = 0.0
+
+    def search(self, state: object, budget: Budget, on_depth: object = None) -> Found:
+        assert budget.seconds is not None
+        self.budgets.append(budget)
+        self.now += budget.seconds
+        return Found("move", 0, 1, 1, False)
+
+    def forget(self) -> None:
+        raise AssertionError
+
+
+def test_the_player_counts_its_own_time() -> None:
+    game = parse_game("manchester")
+    state = game.initial_state()
+    thinker = Thinker()
+    player = StrongPlayer(
+        thinker, TimeUse.of(AnnouncedTime(game_ms=10_000)), nodes=77, now=lambda: thinker.now
+    )
+    for _ in range(200):  # far more than such games have
+        assert player(game, state) == "move"
+    assert thinker.now < 10
+    assert {budget.nodes for budget in thinker.budgets} == {77}
+    player.hear_time(20_000, 1)
+    player(game, state)
+    assert thinker.budgets[-1].seconds == pytest.approx(19.96 / moves_to_come(game, state))
+
+
+def test_the_player_is_bounded() -> None:
+    game = parse_game("kalamala")
+    thinker = Thinker()
+    player = StrongPlayer(thinker, TimeUse.of(AnnouncedTime(10_000)), longest_s=0.25, now=lambda: thinker.now)
+    player(game, game.initial_state())
+    assert thinker.budgets == [Budget(0.25)]
+
+
+def test_moves_to_come() -> None:
+    kalah = parse_game("manchester")
+    start = kalah.initial_state()
+    assert 40 < moves_to_come(kalah, start) < 60
+    late = kalah.parse_state("0,0,0,0,0,1,0,49,0,0,0,0,0,0,1,47")
+    assert moves_to_come(kalah, late) < 6
