@@ -6,23 +6,38 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sample_bots.minimax import DEFAULT_DEPTH
-from sample_bots.options import BadOptionError, parse_depth, parse_seed
+from sample_bots.options import (
+    HIGHEST_LEVEL,
+    LOWEST_LEVEL,
+    BadOptionError,
+    parse_depth,
+    parse_level,
+    parse_seconds,
+    parse_seed,
+)
 from sample_bots.search import MAX_DEPTH
+from sample_bots.strong import kernels
 
 __all__ = [
     "SAMPLE_BOTS",
     "BadOptionError",
     "SampleBot",
+    "needs_kernels",
     "rule_book_directories",
     "sample_bot_command",
     "sample_bot_files",
+    "searches",
 ]
 
 _HERE = Path(__file__).resolve().parent
 
-_PYTHON_FLAGS = ("-I", "-S")
-"""Isolated: no PYTHON* variable and nothing of the current directory changes what runs.  Without
-site-packages, which no sample bot needs: starts sooner."""
+_ISOLATED = ("-I",)
+"""No PYTHON* variable and nothing of the current directory changes what runs."""
+_ALONE = (*_ISOLATED, "-S")
+"""Without site-packages, too, which only compiled searches need: starts sooner."""
+
+LOWEST_SEARCH = 5
+"""The lowest level of any game's ladder that searches with an engine."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +50,14 @@ class SampleBot:
     """The file in this folder to run, and its first arguments."""
     option: str = ""
     """How the option is shown to people, for example ``DEPTH``; empty if there is none."""
-    parse: Callable[[str], int] | None = None
+    parse: Callable[[str], object] | None = None
     """Reads the option, raises BadOptionError; None if there is no option."""
+    must: bool = False
+    """Whether the option has to be given."""
+    searches: Callable[[str], bool] = lambda _option: False
+    """Whether the bot of an option searches with the compiled kernels, where they can be had."""
+    folders: tuple[str, ...] = ()
+    """The folders in this one that it consists of, beside the files that lie here."""
 
 
 SAMPLE_BOTS: dict[str, SampleBot] = {
@@ -57,6 +78,26 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
         "DEPTH",
         parse_depth,
     ),
+    "ladder": SampleBot(
+        f"the reference player of LEVEL: {LOWEST_LEVEL}, random moves, to {HIGHEST_LEVEL}, the strongest",
+        ("launch.py", "searching", "ladder"),
+        "LEVEL",
+        parse_level,
+        must=True,
+        searches=lambda option: parse_level(option)[0] >= LOWEST_SEARCH,
+        folders=("ladder", "strong"),
+    ),
+    "strong": SampleBot(
+        "the strongest player, in all the time that it has, at most SECONDS a move",
+        ("launch.py", "searching", "strong"),
+        "SECONDS",
+        parse_seconds,
+        searches=lambda _option: True,
+        folders=("strong",),
+    ),
+    "swap_happy": SampleBot(
+        "takes the other seat whenever it may, then plays its last legal move", ("launch.py", "swap_happy")
+    ),
 }
 
 
@@ -65,20 +106,44 @@ def sample_bot_command(spec: str) -> list[str] | None:
 
     None if there is no sample bot of that name.  Raises BadOptionError.
     """
+    found = _find(spec)
+    if found is None:
+        return None
+    bot, option = found
+    script, *arguments = bot.script
+    if not needs_kernels(spec):
+        return [sys.executable, *_ALONE, str(_HERE / script), *arguments, *option]
+    module, *rest = arguments
+    kept = ["--kernels", str(kernels.directory())]
+    return [sys.executable, *_ISOLATED, str(_HERE / script), module, *kept, *rest, *option]
+
+
+def searches(spec: str) -> bool:
+    """Whether the bot of a spec text uses its time to search.  Raises BadOptionError."""
+    found = _find(spec)
+    return found is not None and found[0].searches("".join(found[1]))
+
+
+def needs_kernels(spec: str) -> bool:
+    """Whether the bot of a spec text is one that searches with compiled kernels, and these can be had."""
+    return searches(spec) and kernels.can_compile()
+
+
+def _find(spec: str) -> tuple[SampleBot, list[str]] | None:
+    """The bot of a spec text, and its option, if there is one.  Raises BadOptionError."""
     name, separator, option = spec.partition(":")
     bot = SAMPLE_BOTS.get(name)
     if bot is None:
         return None
-    script, *arguments = bot.script
-    command = [sys.executable, *_PYTHON_FLAGS, str(_HERE / script), *arguments]
-    if separator:
-        if bot.parse is None:
-            raise BadOptionError(f"{spec!r}: {name} takes no option")
-        try:
-            command.append(str(bot.parse(option)))
-        except BadOptionError as error:
-            raise BadOptionError(f"{spec!r}: {error}") from None
-    return command
+    if not separator and not bot.must:
+        return bot, []
+    if bot.parse is None:
+        raise BadOptionError(f"{spec!r}: {name} takes no option")
+    try:
+        value = bot.parse(option)
+    except BadOptionError as error:
+        raise BadOptionError(f"{spec!r}: {error}") from None
+    return bot, [str(value) if isinstance(value, int) else option]
 
 
 def rule_book_directories() -> list[Path]:
@@ -86,6 +151,13 @@ def rule_book_directories() -> list[Path]:
     return [_HERE.parent / name for name in ("protocol", "referee")]
 
 
-def sample_bot_files() -> list[Path]:
-    """The files that the sample bots consist of, sorted: when one changes, a bot may play differently."""
-    return sorted(_HERE.glob("*.py"))
+def sample_bot_files(spec: str = "") -> list[Path]:
+    """The files that a sample bot consists of, sorted: when one changes, it may play differently.
+
+    Without a spec text those that all of them share.
+    """
+    found = _find(spec)
+    files = list(_HERE.glob("*.py"))
+    for folder in found[0].folders if found else ():
+        files += [path for path in (_HERE / folder).iterdir() if path.suffix in (".py", ".toml", ".json")]
+    return sorted(files)

@@ -86,9 +86,17 @@ RULES = (
     Rule("referee.hidden_memory",   ("referee.sandbox",)),
     Rule("referee.probe",           (*CONFINING, "referee.probe")),
 
+    # One bot watched closely, for checks.
+    Rule("referee.interview_script", ("referee.games", "referee.results"), pure=True),
+    Rule("referee.aftermath",       (*PROCESSES, "referee.interview_script")),
+    Rule("referee.interview",       (*PROCESSES, "referee.aftermath", "referee.interview_script")),
+
     # The bot a student starts from imports nothing of ours; the others may use the rules, not the referee.
     Rule("sample_bots",             (*RULE_BOOK, "sample_bots")),
     Rule("sample_bots.first_legal", ()),
+    Rule("sample_bots.starters.python.bot", ()),
+    Rule("sample_bots.starters_catalog", ()),
+    Rule("sample_bots.strong.compiled", ("numba", "numpy", "sample_bots.options")),
 
     # Schedules and tables: pure functions of results.
     Rule("tournaments",             (), stdlib=False),
@@ -163,12 +171,19 @@ RULES = (
                                      "tournaments.gamefiles", "tournaments.rulings", "tournaments.schedule",
                                      "tournaments.store", "tournaments.summary", "tournaments.tables")),
 
+    Rule("tournaments.ladder_place", ("tournaments.evidence", "tournaments.game_summary",
+                                     "tournaments.ratings", "tournaments.standing"), pure=True),
+    Rule("tournaments.duel",        ("tournaments.comparison", "tournaments.formats.sprt",
+                                     "tournaments.game_summary", "tournaments.schedule"), pure=True),
+
     # What a tournament file says.
     Rule("tournaments.complaints",  ("referee.games",)),
     Rule("tournaments.manifest",    ("pydantic", "referee.games", "referee.results",
                                      "tournaments.complaints")),
+    Rule("tournaments.building",    ("referee.sentences",)),
     Rule("tournaments.bots",        ("referee.games", "referee.needs", "referee.results", "referee.sentences",
-                                     "sample_bots.catalog", "tournaments.manifest")),
+                                     "sample_bots.catalog", "sample_bots.strong.kernels",
+                                     "tournaments.building", "tournaments.manifest")),
     Rule("tournaments.openings",    ("referee.games",)),
     Rule("tournaments.format_tables", ("pydantic", "referee.games", "tournaments.formats.catalog")),
     Rule("tournaments.tournament_file", ("pydantic", "referee.clock", "referee.games", "referee.limits",
@@ -191,10 +206,23 @@ RULES = (
                                      "tournaments.game_summary", "tournaments.gamefiles",
                                      "tournaments.rulings", "tournaments.schedule", "tournaments.store")),
 
+    # Checking a bot: verdicts from what was played; two modules play and keep the time.
+    Rule("tournaments.checking",    ("referee.clock", "referee.diagnosis", "referee.games",
+                                     "referee.interview_script", "referee.limits", "referee.results",
+                                     "referee.sandbox", "referee.sentences", "referee.stderr",
+                                     "tournaments.checking"), pure=True),
+    Rule("tournaments.checking.playing", (*PLAYING, "referee.interview", "tournaments.bots",
+                                     "tournaments.checking")),
+    Rule("tournaments.checking.check", (*PLAYING, "tournaments.checking")),
+
     # The command line may use everything but the referee's insides.
     Rule("tournaments.cli.doctor",  ("click", "referee.probe", "referee.processes", "referee.sandbox")),
+    Rule("tournaments.cli.new",     ("click", "referee.games.spec", "sample_bots.catalog",
+                                     "sample_bots.starters_catalog", "tournaments.cli.main",
+                                     "tournaments.manifest")),
     Rule("tournaments.cli",         ("protocol", "click", "rich", "threadpoolctl", "trio", *PLAYING,
-                                     "tournaments")),
+                                     "sample_bots.catalog", "sample_bots.options", "sample_bots.solver",
+                                     "sample_bots.strong.kernels", "tournaments")),
 )
 # fmt: on
 

@@ -103,6 +103,36 @@ def test_a_bot_is_built_when_its_program_is_not_there(tmp_path: Path) -> None:
     assert again.digest == first.digest
 
 
+def test_a_bot_is_built_again_when_a_source_has_changed(tmp_path: Path) -> None:
+    built = directory(
+        tmp_path / "bot",
+        'command = "./engine"\nbuild = "sh make.sh"',
+        make_sh="echo built >> log\nprintf '#!/bin/sh\\n' > engine\nchmod +x engine\n",
+    )
+    source = built / "src" / "engine.CPP"
+    source.parent.mkdir()
+    source.write_text("")
+    resolve_bot("bot", tmp_path, game="manchester")
+    made = (built / "engine").stat().st_mtime
+
+    def times_built_after(path: Path, seconds: float, *, may_build: bool = True) -> int:
+        os.utime(path, (made + seconds, made + seconds))
+        resolve_bot("bot", tmp_path, game="manchester", may_build=may_build)
+        return len((built / "log").read_text().splitlines())
+
+    os.utime(source, (made, made))
+    assert times_built_after(source, 0) == 1
+    assert times_built_after(built / "log", 60) == 1  # no source
+    assert times_built_after(source, 60, may_build=False) == 1  # what is there plays
+    assert times_built_after(source, 60) == 2
+    (built / "src" / "gone.c").symlink_to("nowhere")
+    os.utime(built / "engine", (made + 120, made + 120))
+    assert times_built_after(source, 90) == 2
+    (built / "node_modules").mkdir()
+    (built / "node_modules" / "x.c").write_text("")
+    assert times_built_after(built / "node_modules" / "x.c", 600) == 2
+
+
 def test_a_build_that_fails_says_what_it_printed(tmp_path: Path) -> None:
     directory(
         tmp_path / "bot",
@@ -128,7 +158,7 @@ def test_what_a_build_makes(tmp_path: Path) -> None:
 
 
 def test_what_a_build_starts_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tournaments.bots.BUILD_LIMIT_S", 0.2)
+    monkeypatch.setattr("tournaments.building.BUILD_LIMIT_S", 0.2)
     mark = f"{600 + os.getpid() / 1e7:.7f}"
     directory(tmp_path / "bot", f'command = "./x"\nbuild = ["sh", "-c", "sleep {mark}; true"]')
     with pytest.raises(BotError, match=r"took over 0\.2 s"):

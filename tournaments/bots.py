@@ -1,11 +1,9 @@
 """From what a user writes for a bot to the command that starts it."""
 
-import contextlib
 import hashlib
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,19 +11,18 @@ from pathlib import Path
 from referee.games.spec import did_you_mean, parse_spec
 from referee.needs import needed_paths
 from referee.results import Player
-from referee.sentences import visible
 from sample_bots.catalog import (
     SAMPLE_BOTS,
     BadOptionError,
+    needs_kernels,
     rule_book_directories,
     sample_bot_command,
     sample_bot_files,
+    searches,
 )
+from sample_bots.strong import kernels
+from tournaments.building import BuildError, build, is_outdated
 from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
-
-BUILD_LIMIT_S = 120.0
-"""A build command may take this long; a Java or C++ bot of a course compiles in seconds."""
-BUILD_LINES_SHOWN = 5
 
 SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
 """No directory above these is a bot's own."""
@@ -35,7 +32,7 @@ SHIM_MANAGERS = ("pyenv", "rbenv", "nodenv", "jenv", "goenv", "asdf", "mise")
 SHIM_LIMIT_S = 10.0
 
 SAMPLE_BOTS_CAN = ("openings",)
-"""Capabilities of the sample bots; none of them would make use of TIME lines."""
+"""Capabilities of the sample bots; those that search take TIME lines, too."""
 
 NO_PROGRAMS = {".class", ".java", ".c", ".cpp", ".h", ".rs", ".go", ".js", ".txt", ".md", ".toml", ".json"}
 """What is no program by itself, whatever a file system says (WSL and VFAT call every file executable)."""
@@ -69,10 +66,7 @@ def resolve_bot(
     except BadOptionError as error:
         raise BotError(str(error)) from error
     if command is not None:
-        digest = _digest(sample_bot_files(), None, text)
-        files = sample_bot_files()
-        reads = tuple(sorted({str(path.parent) for path in files} | set(map(str, rule_book_directories()))))
-        return Player(name or text, tuple(command), str(base.resolve()), digest, SAMPLE_BOTS_CAN, reads=reads)
+        return _sample_bot(text, base, name, command, prepare=game is not None)
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
         return _directory_bot(path, name, game, may_build=may_build)
@@ -80,6 +74,22 @@ def resolve_bot(
         digest = _digest([path], path.parent)
         return Player(name or path.stem, _file_command(path), str(path.parent), digest, reads=(str(path),))
     return _command_line(text, base, name)
+
+
+def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, prepare: bool) -> Player:
+    """The player of a sample bot's text; ``prepare`` compiles what it searches with, if that was not done
+    yet."""
+    files = sample_bot_files(text)
+    reads = {str(path.parent) for path in files} | set(map(str, rule_book_directories()))
+    how = ""
+    if needs_kernels(text):
+        try:
+            reads.add(str(kernels.prepare() if prepare else kernels.directory()))
+        except kernels.NotPreparedError as error:
+            how = f"its search could not be compiled beforehand, and will start slowly: {error}"
+    digest = _digest(files, None, text)
+    can = (*SAMPLE_BOTS_CAN, "time") if searches(text) else SAMPLE_BOTS_CAN
+    return Player(name or text, tuple(command), str(base.resolve()), digest, can, how, tuple(sorted(reads)))
 
 
 def _existing_path(base: Path, text: str) -> Path | None:
@@ -109,15 +119,8 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, *, may_b
             raise BotError(
                 f"{directory} does not play {family}: its {MANIFEST_FILE} says games = {manifest.games}"
             )
-        missing = [name for name in manifest.products if not (directory / name).exists()]
-        if manifest.build is not None and missing and not may_build:
-            raise BotError(
-                f"{directory} has to be built first ({', '.join(missing)} is not there), and its build "
-                f"command {shlex.join(manifest.build)!r} is not run for untrusted bots, "
-                "since a build is not confined: build it where that is safe"
-            )
-        if manifest.build is not None and missing:
-            _build(directory, manifest.build)
+        if manifest.build is not None:
+            _bring_up_to_date(directory, manifest.build, manifest.products, may_build=may_build)
     return Player(
         name or manifest.name or directory.name,
         _manifest_command(directory, manifest.command, built=game is not None or manifest.build is None),
@@ -127,6 +130,22 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, *, may_b
         f"as its {MANIFEST_FILE} says",
         (str(directory),),
     )
+
+
+def _bring_up_to_date(directory: Path, command: list[str], products: list[str], *, may_build: bool) -> None:
+    """Build what is not there yet, or older than what it is made from.  Raises BotError."""
+    missing = [name for name in products if not (directory / name).exists()]
+    if missing and not may_build:
+        raise BotError(
+            f"{directory} has to be built first ({', '.join(missing)} is not there), and its build "
+            f"command {shlex.join(command)!r} is not run for untrusted bots, "
+            "since a build is not confined: build it where that is safe"
+        )
+    if missing or (may_build and is_outdated(directory, products, SKIPPED_DIRECTORIES)):
+        try:
+            build(directory, command)
+        except BuildError as error:
+            raise BotError(str(error)) from error
 
 
 def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tuple[str, ...]:
@@ -147,40 +166,6 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
             f"{directory}: its {MANIFEST_FILE} names the program {program!r}, which is not on PATH"
         )
     return (os.path.abspath(found), *words[1:])  # noqa: PTH100
-
-
-def _build(directory: Path, command: list[str]) -> None:
-    """Run a bot's build command.  Raises BotError with the end of what it printed."""
-    shown = shlex.join(command)
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that what it starts can be ended with it
-        )
-    except OSError as error:
-        raise BotError(f"{directory}: its build command {shown!r} cannot be run: {error.strerror}") from error
-    try:
-        printed, _ = process.communicate(timeout=BUILD_LIMIT_S)
-    except subprocess.TimeoutExpired as error:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()  # until nobody holds its output open any more
-        raise BotError(f"{directory}: its build command {shown!r} took over {BUILD_LIMIT_S:g} s") from error
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-    if process.returncode != 0:
-        end = printed.decode("utf-8", "backslashreplace").strip().splitlines()[-BUILD_LINES_SHOWN:]
-        raise BotError(
-            f"{directory}: its build command {shown!r} ended with exit status {process.returncode}: "
-            + " | ".join(map(visible, end))
-        )
 
 
 def _entry_point(directory: Path) -> Path:

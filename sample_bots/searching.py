@@ -1,0 +1,66 @@
+"""The searching bots, strong and ladder: a start that finds the compiled kernels.
+
+Usage: ``launch.py searching [--kernels DIR] strong [SECONDS]``, or ``... ladder LEVEL[:SEED]``.  DIR is where
+the compiled kernels are kept (strong/kernels.py).
+"""
+
+import os
+import sys
+from collections.abc import Callable
+
+from protocol.announced import TIME_VARIABLE, AnnouncedTime, parse_announced_time
+from referee.games.catalog import AnyGame
+from sample_bots.conversation import Choose, OnTime, run_player
+from sample_bots.options import BadOptionError, parse_level, parse_seconds
+
+KERNELS_OPTION = "--kernels"
+
+Make = Callable[[AnyGame], tuple[Choose, OnTime | None]]
+
+
+def main(arguments: list[str]) -> int:
+    """Play one game; return the exit status."""
+    if arguments[:1] == [KERNELS_OPTION]:
+        from sample_bots.strong.kernels import use
+
+        use(arguments[1])
+        arguments = arguments[2:]
+    kind, *options = arguments
+    try:
+        make = _player(kind, ":".join(options), _announced())
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return run_player(make)
+
+
+def _announced() -> AnnouncedTime:
+    """The time control, if we are told one.  Raises ValueError."""
+    text = os.environ.get(TIME_VARIABLE)
+    return parse_announced_time(text) if text else AnnouncedTime()
+
+
+def _player(kind: str, option: str, announced: AnnouncedTime) -> Make:
+    """What makes the player of a game.  Raises BadOptionError."""
+    if kind == "ladder":
+        level, seed = parse_level(option)
+        from sample_bots.ladder.levels import ladder_player
+
+        return lambda game: ladder_player(game, level, seed, announced)
+    if kind != "strong":
+        raise BadOptionError(f"{kind!r} is no searching bot")
+    longest_s = parse_seconds(option) if option else None
+
+    def make(game: AnyGame) -> tuple[Choose, OnTime | None]:
+        from sample_bots.strong.compiled import how
+        from sample_bots.strong.engines import strong_player
+
+        player = strong_player(game, announced, longest_s=longest_s)
+        print(f"strong: search {how()}", file=sys.stderr)
+        return player, player.hear_time
+
+    return make
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""The compiled kernels: compiled once, kept, and found again by a bot that may not write there."""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from referee.clock import TimeControl
+from referee.play import Job, play_alone
+from referee.results import GameRecord
+from referee.sandbox import Sandbox
+from sample_bots.catalog import needs_kernels, sample_bot_command
+from sample_bots.options import PURE_VARIABLE
+from sample_bots.strong import kernels
+from tests.confinement import needs_sandbox
+from tournaments.bots import resolve_bot
+
+SMALL = "kalah(3,3)"
+"""Solved in no time."""
+
+
+def play_strong(opponent: str, game: str, folder: Path, sandbox: Sandbox, move_s: float = 1.0) -> GameRecord:
+    players = (resolve_bot("strong", folder, game=game), resolve_bot(opponent, folder, game=game))
+    return play_alone(Job("strong", game, players, TimeControl(move_s=move_s), sandbox=sandbox))
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user who has never compiled anything."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert not kernels.is_prepared()
+    return tmp_path / "cache"
+
+
+def test_numba_is_there() -> None:
+    """It belongs to what the tests need; without it most of this file would say nothing."""
+    assert kernels.can_compile() or os.environ.get(PURE_VARIABLE)
+
+
+@pytest.mark.slow
+def test_kernels_are_compiled_once_and_found_again(empty_cache: Path) -> None:
+    with ThreadPoolExecutor() as pool:  # two who want them at the same time
+        first, second = pool.map(lambda _: kernels.prepare(), range(2))
+    assert first == second == kernels.directory()
+    assert [path.name for path in first.parent.iterdir()] == [first.name]  # nothing half-made is left
+    made = first.stat().st_mtime_ns
+    assert kernels.prepare() == first
+    assert first.stat().st_mtime_ns == made
+    record = play_strong("first_legal", SMALL, empty_cache.parent, needs_sandbox())
+    assert record.sandbox != "off"
+    assert record.stderr[0].startswith("strong: search compiled by numba ")
+    assert "had to be compiled" not in record.stderr[0]
+    assert record.result.fault is None
+
+
+def test_what_cannot_be_prepared_is_said(empty_cache: Path, tmp_path: Path) -> None:
+    """The bot starts all the same, and compiles then."""
+    empty_cache.write_text("a file where a folder should be")
+    with pytest.raises(kernels.NotPreparedError, match="cache"):
+        kernels.prepare()
+    player = resolve_bot("strong", tmp_path, game="manchester")
+    assert "could not be compiled beforehand" in player.how
+
+
+def test_a_compiler_that_fails_is_said(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(kernels.NotPreparedError, match="exit status 1"):
+        kernels.prepare()
+    assert list((empty_cache / "kalarena").iterdir()) == []  # nothing half-made is left
+
+
+def test_older_kernels_go(empty_cache: Path) -> None:
+    base = empty_cache / "kalarena"
+    for number in range(5):
+        (base / f"kernels-{number}").mkdir(parents=True)
+        os.utime(base / f"kernels-{number}", (number, number))
+    kept = base / "kernels-new"
+    kept.mkdir()
+    kernels._remove_older(kept)
+    assert {path.name for path in base.iterdir()} == {"kernels-3", "kernels-4", "kernels-new"}
+
+
+def test_kept_kernels_are_copied_where_they_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    (kept / "inner").mkdir(parents=True)
+    (kept / "inner" / "code").write_bytes(b"machine code")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    monkeypatch.setenv(kernels.CACHE_VARIABLE, "before")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    kernels.use(str(tmp_path / "not-there"))
+    assert os.environ[kernels.CACHE_VARIABLE] == "before"  # then they are compiled again
+    kernels.use(str(kept))
+    assert os.environ[kernels.CACHE_VARIABLE] == str(scratch / "kernels")
+    assert (scratch / "kernels" / "inner" / "code").read_bytes() == b"machine code"
+
+
+def test_without_numba_it_says_so_and_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PURE_VARIABLE, "1")
+    assert not needs_kernels("strong")
+    command = sample_bot_command("strong")
+    assert command is not None
+    assert "-S" in command  # no site-packages, so no numba
+    record = play_strong("random:1", "manchester(3,2)", tmp_path, Sandbox(), move_s=0.2)
+    assert record.stderr[0].startswith("strong: search in plain Python, slowly: numba is not installed")
+    assert record.result.fault is None
+
+
+@pytest.mark.parametrize("game", ["manchester", "kalamala"])
+def test_strong_wins_within_a_short_time(game: str, tmp_path: Path) -> None:
+    record = play_strong("random:1", game, tmp_path, needs_sandbox(), move_s=0.05)
+    assert record.result.winner == 0
+    assert record.result.fault is None
+
+
+@pytest.mark.parametrize("spec", ["strong", "strong:0.5", "ladder:5", "ladder:10:3"])
+def test_who_needs_kernels(spec: str) -> None:
+    assert needs_kernels(spec) == kernels.can_compile()
+    command = sample_bot_command(spec)
+    assert command is not None
+    assert ("--kernels" in command) == kernels.can_compile()
+
+
+@pytest.mark.parametrize("spec", ["ladder:4", "minimax:4", "nobody"])
+def test_who_does_not(spec: str) -> None:
+    assert not needs_kernels(spec)
