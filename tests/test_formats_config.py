@@ -134,7 +134,7 @@ def test_parameters_of_a_sequential_test(tmp_path: Path) -> None:
     }
 
 
-ALL_FORMATS = "round-robin, gauntlet, swiss, ladder, knockout, groups, sprt"
+ALL_FORMATS = "round-robin, gauntlet, swiss, ladder, knockout, groups, sprt, placement"
 NO_NAME = f"format: takes the name of a format, or a table with its name as kind; there are {ALL_FORMATS}"
 
 

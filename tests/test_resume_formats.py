@@ -26,6 +26,7 @@ round robin, and tests/test_formats_contract.py all of them, without processes."
 CASES: dict[str, tuple[str, int]] = {
     "swiss": ('format = {kind = "swiss", pairs = 2}\nrounds = 5', 7),
     "knockout": ('format = {kind = "knockout", pairs = 4}', 7),
+    "placement": ('format = {kind = "placement", challengers = ["greedy"], pairs = 2}\nrounds = 10', 7),
     "sprt": ('format = {kind = "sprt", elo0 = -5.0, elo1 = 5.0, max_games = 80, batch = 8}', 2),
 }
 """Format -> (lines of the file, number of bots).  The bots do the same in every run."""

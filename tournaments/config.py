@@ -127,7 +127,7 @@ class Tournament(BaseModel):
         }
 
 
-SEED_IS_ORDER = (ROUND_ROBIN, "gauntlet", "sprt")
+SEED_IS_ORDER = (ROUND_ROBIN, "gauntlet", "sprt", "placement")
 """Formats whose games are the same ones for every seed."""
 
 

@@ -51,6 +51,15 @@ class GauntletTable(_Format):
         return challengers
 
 
+class PlacementTable(_Format):
+    """One finds its place among the others, who are in ascending order of strength."""
+
+    TAKES_LATE_BOTS: ClassVar[bool] = False
+    kind: Literal["placement"] = "placement"
+    challengers: list[str] = Field(min_length=1, max_length=1)
+    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+
+
 class SwissTable(_Format):
     """In each round everybody meets somebody with as many points."""
 
@@ -111,7 +120,14 @@ class SprtTable(_Format):
 
 
 AnyFormatTable = (
-    RoundRobinTable | GauntletTable | SwissTable | LadderTable | KnockoutTable | GroupsTable | SprtTable
+    RoundRobinTable
+    | GauntletTable
+    | SwissTable
+    | LadderTable
+    | KnockoutTable
+    | GroupsTable
+    | SprtTable
+    | PlacementTable
 )
 
 FORMAT_TABLES: dict[str, type[_Format]] = {

@@ -9,16 +9,6 @@ from pathlib import Path
 
 import click
 
-from referee.clock import (
-    CLOCKS,
-    DEFAULT_MARGIN_S,
-    DEFAULT_MOVE_S,
-    DEFAULT_START_S,
-    FAIR,
-    MEASURE,
-    PONDERING,
-    TimeControl,
-)
 from referee.errors import RefereeError
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import parse_opening
@@ -31,52 +21,14 @@ from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
 from tournaments.cli.conversation import ConversationView
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
+from tournaments.cli.time_options import time_control, time_options
 from tournaments.tables import json_text
 
 
 @click.command("play")
 @click.argument("bots", metavar="BOT BOT", nargs=2)
 @click.option("--game", default=DEFAULT_GAME, show_default=True, metavar="SPEC", help="See `kalarena games`.")
-@click.option(
-    "--move-time",
-    type=float,
-    metavar="S",
-    help=f"Seconds for each move.  [default: {DEFAULT_MOVE_S:g} if there is no --game-time]",
-)
-@click.option("--game-time", type=float, metavar="S", help="Seconds for all moves of a bot together.")
-@click.option(
-    "--increment", type=float, default=0.0, metavar="S", help="Seconds added to --game-time a move."
-)
-@click.option(
-    "--margin",
-    type=float,
-    default=DEFAULT_MARGIN_S,
-    show_default=True,
-    metavar="S",
-    help="Forgiven overshoot.",
-)
-@click.option(
-    "--start-time",
-    type=float,
-    default=DEFAULT_START_S,
-    show_default=True,
-    metavar="S",
-    help="Seconds for a bot to start; not part of its playing time.",
-)
-@click.option(
-    "--clock",
-    type=click.Choice(CLOCKS),
-    default=FAIR,
-    show_default=True,
-    help="What is charged: not what the host caused, or all time that passed.",
-)
-@click.option(
-    "--ponder",
-    type=click.Choice(PONDERING),
-    default=MEASURE,
-    show_default=True,
-    help="What a bot may do while its opponent thinks.",
-)
+@time_options
 @click.option(
     "--sandbox",
     type=click.Choice(MODES),
@@ -132,9 +84,7 @@ def command(
     """
     try:
         spec = parse_game(game).name
-        if move_time is None and game_time is None:
-            move_time = DEFAULT_MOVE_S
-        control = TimeControl(move_time, game_time, increment, margin, start_time, clock=clock, ponder=ponder)
+        control = time_control(move_time, game_time, increment, margin, start_time, clock, ponder)
         limits = Limits(memory_mb=memory_mb)
         one, other = (resolve_bot(bot, Path.cwd(), game=spec, may_build=sandbox != REQUIRED) for bot in bots)
         players = (one, other)

@@ -8,6 +8,7 @@ from tournaments.formats.gauntlet import Gauntlet
 from tournaments.formats.groups import Groups
 from tournaments.formats.knockout import Knockout
 from tournaments.formats.ladder import Ladder
+from tournaments.formats.placement import Placement
 from tournaments.formats.round_robin import RoundRobin
 from tournaments.formats.sprt import Sprt
 from tournaments.formats.swiss import Swiss
@@ -21,6 +22,7 @@ FORMATS: dict[str, Callable[..., Schedule]] = {
     "knockout": Knockout,
     "groups": Groups,
     "sprt": Sprt,
+    "placement": Placement,
 }
 """Name -> the format's class, whose fields are its parameters."""
 

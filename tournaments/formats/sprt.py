@@ -19,6 +19,24 @@ Stopped = Literal["", "accepted", "repeated", "limit", "withdrawn"]
 """Why a match goes on no further; empty while games of it are missing."""
 
 
+class Verdict(NamedTuple):
+    """How a test stands, in numbers."""
+
+    pairs: int
+    """Pairs taken."""
+    unique: int
+    """Different ones of these that count."""
+    ratio: float
+    """The log-likelihood ratio of H1 to H0."""
+    lower: float
+    """At or below it H0 is accepted."""
+    upper: float
+    """At or above it H1 is."""
+    accepted: int | None
+    """0 or 1, None if nothing is accepted."""
+    stopped: Stopped
+
+
 class _State(NamedTuple):
     """How far the match went."""
 
@@ -125,13 +143,13 @@ class Sprt:
         games = f"{2 * evidence.pairs} games"
         if evidence.accepted == 1:
             return (
-                f"H1 accepted after {games}: {{0}} is taken to be {_stronger(self.elo0, 'more')} (if the "
+                f"H1 accepted after {games}: {{0}} is taken to be {stronger_than(self.elo0, 'more')} (if the "
                 f"difference were {self.elo0:g} Elo, about {100 * self.alpha:.3g} % of such tests would end "
                 f"so; {figures})"
             )
         if evidence.accepted == 0:
             return (
-                f"H0 accepted after {games}: {{0}} is taken to be {_stronger(self.elo1, 'less')} (if the "
+                f"H0 accepted after {games}: {{0}} is taken to be {stronger_than(self.elo1, 'less')} (if the "
                 f"difference were {self.elo1:g} Elo, about {100 * self.beta:.3g} % of such tests would end "
                 f"so; {figures})"
             )
@@ -143,6 +161,15 @@ class Sprt:
             }.get(state.stopped) or f"{self._withdrawn} withdrew"
             return f"undecided after {games}: {why} ({figures})"
         return f"not yet decided after {games} ({figures})" if evidence.pairs else ""
+
+    def verdict(self, history: History) -> Verdict:
+        """How the test stands."""
+        state = self._state(history)
+        evidence = state.evidence
+        lower, upper = self._hypotheses.bounds
+        return Verdict(
+            evidence.pairs, evidence.unique, evidence.ratio, lower, upper, evidence.accepted, state.stopped
+        )
 
     @property
     def _hypotheses(self) -> Hypotheses:
@@ -224,8 +251,8 @@ class _Walk:
     """Batches at the end of them that brought no pair that was not there before."""
 
 
-def _stronger(elo: float, than: Literal["more", "less"]) -> str:
-    """In words: the first bot's strength minus the second's is more, or less, than this."""
+def stronger_than(elo: float, than: Literal["more", "less"]) -> str:
+    """In words: the first bot's strength minus the second's, {1}, is more, or less, than this."""
     if not elo:
         return f"{'stronger' if than == 'more' else 'weaker'} than {{1}}"
     if elo < 0:

@@ -3,7 +3,7 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,15 +73,19 @@ def program() -> str:
     return PROGRAM if found is not None and Path(found).samefile(called) else str(called)
 
 
-def same_command(context: click.Context) -> str:
-    """The command that was given, with its arguments, for a shell."""
+def same_command(
+    context: click.Context, subcommand: Sequence[str] = ("tournament", "run"), **also: str
+) -> str:
+    """The command that was given, with its arguments, for a shell; ``also`` are options, by the names of
+    their parameters, that it goes on with whether they were given or not.
+    """
     options: list[str] = []
     arguments: list[str] = []
     for parameter in context.command.params:
         name = parameter.name or ""
-        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+        if name not in also and context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
-        value = str(context.params[name])
+        value = also.get(name, str(context.params[name]))
         if isinstance(parameter, click.Argument):
             arguments.append(value)
         elif isinstance(parameter, click.Option):
@@ -89,4 +93,4 @@ def same_command(context: click.Context) -> str:
     words = [*arguments, *options]
     if any(argument.startswith("-") for argument in arguments):
         words = [*options, "--", *arguments]
-    return shlex.join([program(), "tournament", "run", *words])
+    return shlex.join([program(), *subcommand, *words])

@@ -45,23 +45,23 @@ class View(Observer, Protocol):
 
 
 @contextlib.contextmanager
-def open_view(run: Run, *, shown: bool) -> Iterator[View]:
+def open_view(run: Run, *, shown: bool, kind: type[Summary] = Summary) -> Iterator[View]:
     """A screen where standard error is a terminal that can take one, else plain lines; nothing unless
-    ``shown``.
+    ``shown``.  ``kind`` sums the results up.
     """
     console = Console(stderr=True)
     if not shown:
         yield Silence()
     elif console.is_terminal and not console.is_dumb_terminal:
-        with LiveScreen(run, console).on() as view:
+        with LiveScreen(run, console, kind=kind).on() as view:
             yield view
     else:
         yield PlainLines(run)
 
 
-def summary_of(run: Run) -> Summary:
+def summary_of(run: Run, kind: type[Summary] = Summary) -> Summary:
     """The summary of the games that a run began with."""
-    return replace(Summary.of(run.tournament), kept=run.rulings.games, journal=run.rulings.entries)
+    return replace(kind.of(run.tournament), kept=run.rulings.games, journal=run.rulings.entries)
 
 
 class Silence:
@@ -139,12 +139,14 @@ class LiveScreen:
     wait for its place or for the store.
     """
 
-    def __init__(self, run: Run, console: Console, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, run: Run, console: Console, clock: Clock = time.monotonic, kind: type[Summary] = Summary
+    ) -> None:
         self._bots = run.rulings.bots
         self._job_key = run.rulings.job_key
         self._console = console
         self._clock = clock
-        self._progress = Progress(summary_of(run), run.report, clock())
+        self._progress = Progress(summary_of(run, kind), run.report, clock())
         self._most_playing = 2 * len(usable_cores())
         self._live = Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
         self._drawn: tuple[Snapshot, int, int] | None = None

@@ -3,6 +3,7 @@
 import contextlib
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +15,13 @@ from referee.sandbox import Sandbox, Tier
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.tournament.ending import Ending, same_command
 from tournaments.cli.tournament.live import open_view
-from tournaments.config import ConfigError, load_tournament
+from tournaments.config import ConfigError, Tournament, load_tournament
 from tournaments.directory import DirectoryError, TournamentDirectory
 from tournaments.engines.local import open_local_engine
 from tournaments.gamefiles import GameFilesError
 from tournaments.late_bots import with_late_bots
 from tournaments.rulings import RulingError
-from tournaments.runner import Run, play_all
+from tournaments.runner import Run, RunReport, play_all
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
 
@@ -64,18 +65,67 @@ def command(
     It may be stopped, or killed, at any time: the same command goes on with the games that are missing.
     """
     shown = not (as_json or quiet)
-    started = False
     try:
         tournament = load_tournament(file)
         sandbox = find_sandbox(sandbox_mode or tournament.sandbox_mode)
         if tournament.untrusted and not sandbox.tier.confines:
             raise SandboxError("the file says untrusted = true, which needs a sandbox: leave --sandbox out")
-        directory = TournamentDirectory(out or Path("results") / file.stem)
+    except (ConfigError, SandboxError) as error:
+        raise (Fault if getattr(error, "is_ours", False) else Usage)(str(error)) from error
+    outcome = run_in(
+        out or Path("results") / file.stem,
+        tournament,
+        sandbox,
+        base=file.parent,
+        concurrency=concurrency,
+        shown=shown,
+    )
+    summary = outcome.summary
+    ending = Ending(summary, outcome.report, outcome.directory)
+    click.echo(summary.render("json") if as_json else ending.result(quiet=quiet))
+    for line in ending.unplayed():
+        click.echo(line, err=True)
+    if outcome.interrupted:
+        click.echo(f"{ending.stopped()}\n  {same_command(context)}", err=True)
+        raise SystemExit(INTERRUPTED)
+    if outcome.report.unplayed:
+        raise Fault(ending.missing())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left."""
+
+    summary: Summary
+    report: RunReport
+    directory: TournamentDirectory
+    interrupted: bool
+    """Whether a signal stopped it."""
+
+
+def run_in(
+    path: Path,
+    tournament: Tournament,
+    sandbox: Sandbox,
+    *,
+    base: Path,
+    concurrency: int | None = None,
+    shown: bool = True,
+    kind: type[Summary] = Summary,
+) -> Outcome:
+    """Run a tournament in a directory, or go on with it; people see it on standard error if ``shown``.
+
+    Paths of bots that were added later are taken from ``base``.  ``kind`` is what sums the results up, on the
+    screen and in the end.  Raises Usage, Fault; SystemExit if it is interrupted before the first game.
+    """
+    started = False
+    try:
+        directory = TournamentDirectory(path)
         with directory.locked(), Store(directory.store_path) as store:
             store.check_identity(tournament.identity())
-            tournament = with_late_bots(tournament, store.journal(), file.parent)
+            tournament = with_late_bots(tournament, store.journal(), base)
             run = Run(tournament, store)
-            plan = Summary.of(tournament)
+            plan = kind.of(tournament)
             store.claim(plan.name, plan.config(), tournament.identity())
             started = True
             if sandbox.tier is Tier.WEAK and shown:
@@ -88,30 +138,22 @@ def command(
                 click.echo(_going_on(run, directory), err=True)
             with single_error():
                 interrupted = trio.run(
-                    partial(_run, run, directory, sandbox),
+                    partial(_run, run, directory, sandbox, kind),
                     concurrency or tournament.concurrency,
                     shown,
                 )
             if interrupted:  # a second Ctrl-C must not cost the reports
                 for number in _stopping_signals():
                     signal.signal(number, signal.SIG_IGN)
-            summary = Summary.load(store)
-            directory.write_reports(summary)
-    except (ConfigError, DirectoryError, RulingError, SandboxError, StoreError) as error:
+            summary = kind.load(store)
+            directory.write_reports(Summary.load(store))  # as `kalarena verify` and `table` will make them
+    except (ConfigError, DirectoryError, RulingError, StoreError) as error:
         raise (Fault if started or getattr(error, "is_ours", False) else Usage)(str(error)) from error
     except GameFilesError as error:
         raise Fault(str(error)) from error
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
-    ending = Ending(summary, run.report, directory)
-    click.echo(summary.render("json") if as_json else ending.result(quiet=quiet))
-    for line in ending.unplayed():
-        click.echo(line, err=True)
-    if interrupted:
-        click.echo(f"{ending.stopped()}\n  {same_command(context)}", err=True)
-        raise SystemExit(INTERRUPTED)
-    if run.report.unplayed:
-        raise Fault(ending.missing())
+    return Outcome(summary, run.report, directory, interrupted)
 
 
 def _going_on(run: Run, directory: TournamentDirectory) -> str:
@@ -145,12 +187,13 @@ async def _run(
     run: Run,
     directory: TournamentDirectory,
     sandbox: Sandbox,
+    kind: type[Summary],
     concurrency: int | None,
     shown: bool,
 ) -> bool:
     """Run it; whether a signal stopped it."""
     interrupted = False
-    with open_view(run, shown=shown) as view, trio.CancelScope() as scope:
+    with open_view(run, shown=shown, kind=kind) as view, trio.CancelScope() as scope:
 
         async def stop_on_signal(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             nonlocal interrupted

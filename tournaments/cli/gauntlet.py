@@ -1,0 +1,235 @@
+"""`kalarena gauntlet`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+import click
+
+from referee.results import Player
+from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
+from tournaments.cli.main import Usage
+from tournaments.cli.measuring import (
+    Settings,
+    distinct,
+    fault_lines,
+    faults_json,
+    finish,
+    measure,
+    measuring_options,
+    next_lines,
+    without_openings,
+    wrapped,
+)
+from tournaments.cli.tournament.results import terminal_width
+from tournaments.cli.tournament.run import Outcome
+from tournaments.config import Tournament
+from tournaments.ladder_place import LadderPlace, LevelResult, place_on
+from tournaments.summary import Summary
+from tournaments.tables import json_text
+
+LADDER = "ladder:"
+ALL_LEVELS = range(LOWEST_LEVEL, HIGHEST_LEVEL + 1)
+GAMES_EACH = 20
+"""Against each level, if levels are chosen: enough to see a score, few enough to wait for."""
+GAMES_IN_ALL = 96
+"""Where the levels follow the results: with these the 95 % interval is about two levels wide
+(docs/measuring.md)."""
+PAIRS = 2
+"""Pairs of games against each of the two levels of a round: rounds of 8 games keep several cores busy."""
+ROUND_GAMES = 2 * 2 * PAIRS
+MOST_GAMES = 10_000
+BAR = 20
+"""Columns of a bar that is full."""
+BAR_NEEDS = 100
+"""Columns of a terminal from which on there is room for bars."""
+
+
+@dataclass
+class GauntletSummary(Summary):
+    """The results of a gauntlet: the first bot against levels of the ladder."""
+
+    @property
+    def levels(self) -> Mapping[int, str]:
+        """Level -> its player's name, of the levels that take part."""
+        return {int(name.removeprefix(LADDER)): name for name in self.file_bots[1:]}
+
+    @cached_property
+    def place(self) -> LadderPlace:
+        """Where the bot stands."""
+        return place_on(self.file_bots[0], self.levels, self.games, ALL_LEVELS)
+
+    @cached_property
+    def conclusion(self) -> str:
+        """Where the bot stands so far, in one sentence."""
+        return self.place.sentences()[0] if self.games else ""
+
+
+@click.command("gauntlet")
+@click.argument("bot", metavar="BOT")
+@click.option(
+    "--levels",
+    metavar="LEVELS",
+    help="Levels to meet, such as 1-6, 3 or 1,4,7, all equally often.  [default: of all "
+    f"{HIGHEST_LEVEL} those around where the bot stands]",
+)
+@click.option(
+    "--games",
+    type=click.IntRange(2, MOST_GAMES),
+    metavar="N",
+    help="Games against each of --levels; without --levels, in all.  "
+    f"[default: {GAMES_EACH}, or {GAMES_IN_ALL}]",
+)
+@measuring_options
+@click.pass_context
+def command(
+    context: click.Context, /, bot: str, levels: str | None, games: int | None, **options: Any
+) -> None:
+    """Say where BOT stands on the ladder of reference players, ladder:1 to ladder:10.
+
+    BOT is a sample bot's name, a path to a bot's directory or executable file, or a quoted command line.
+
+    The games are kept: see --out.  It may be stopped at any time; it says how to go on.
+    """
+    settings = Settings(**options)
+    chosen = _levels(levels) if levels is not None else list(ALL_LEVELS)
+    rounds = _rounds(games, fixed=levels is not None)
+    player = settings.player(bot)
+    player = distinct(player, [f"{LADDER}{level}" for level in chosen], "tested")
+    openings, source = settings.openings([player], rounds if levels is not None else rounds * PAIRS)
+    ladder = [_reference(settings, level, seeded=bool(openings)) for level in chosen]
+    form: dict[str, Any] = {"kind": "gauntlet", "challengers": [player.name]}
+    if levels is None:
+        form = {"kind": "placement", "challengers": [player.name], "pairs": PAIRS}
+    tournament = Tournament(
+        name=f"{player.name} on the ladder",
+        game=settings.spec,
+        rounds=rounds,
+        ranking="rating",
+        control=settings.control,
+        bots=(player, *ladder),
+        sandbox_mode=settings.sandbox,
+        openings=openings,
+        openings_source=source,
+        format=form,
+        seed=settings.seed,
+        anchor=player.name,
+    )
+    path = settings.directory("gauntlet", player.name)
+    note = "" if openings else without_openings([player])
+    if note and settings.shown:
+        click.echo(f"{tournament.name}: {note}", err=True)
+    outcome = measure(settings, tournament, path, GauntletSummary)
+    summary = outcome.summary
+    assert isinstance(summary, GauntletSummary)
+    if settings.as_json:
+        click.echo(json_text(_json(summary, outcome, tournament, note)))
+    else:
+        click.echo(_text(summary, outcome, note, terminal_width()))
+    finish(context, outcome)
+
+
+def _levels(text: str) -> list[int]:
+    """The levels of a text such as ``1-3,7``, in order.  Raises Usage."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,3})\s*(?:-\s*([0-9]{1,3})\s*)?", part)
+        ends = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not (match and LOWEST_LEVEL <= ends[0] <= ends[1] <= HIGHEST_LEVEL):
+            raise Usage(
+                f"--levels {text}: {part.strip()!r} names no levels; they go from "
+                f"{LOWEST_LEVEL} to {HIGHEST_LEVEL}, as in 1-6, 3 or 1,4,7"
+            )
+        found |= set(range(ends[0], ends[1] + 1))
+    return sorted(found)
+
+
+def _rounds(games: int | None, *, fixed: bool) -> int:
+    """Rounds of pairs, or of what a placement plays in one.  Raises Usage."""
+    if not fixed:
+        return ceil((games or GAMES_IN_ALL) / ROUND_GAMES)
+    games = games or GAMES_EACH
+    if games % 2:
+        raise Usage(f"--games {games}: must be even, since each opening is played from both sides")
+    return games // 2
+
+
+def _reference(settings: Settings, level: int, *, seeded: bool) -> Player:
+    """The player of a level.  Where all games begin alike it plays without a seed, lest it repeat itself."""
+    name = f"{LADDER}{level}"
+    return settings.player(f"{name}:{settings.seed}" if seeded else name, name)
+
+
+def _text(summary: GauntletSummary, outcome: Outcome, note: str, width: int | None) -> str:
+    """The result for people: faults, levels, place, what to do next."""
+    directory = outcome.directory.path
+    bot = summary.file_bots[0]
+    place = summary.place
+    parts = [wrapped([f"{bot} on the ladder: {summary.about}"], width)]
+    faults = [*fault_lines(bot, summary.games, directory)]
+    for name in summary.levels.values():
+        faults += fault_lines(name, summary.games, directory)
+    if faults:
+        parts.append(wrapped(faults, width))
+    if place.met:
+        parts.append(table(place.met, with_bars=width is None or width >= BAR_NEEDS))
+    closing = place.sentences()
+    if note and place.met:
+        closing.append(f"Note: {note}.")
+    parts += [wrapped(closing, width), "\n".join(next_lines(directory))]
+    return "\n\n".join(parts)
+
+
+def table(results: Sequence[LevelResult], *, with_bars: bool) -> str:
+    """Level by level."""
+    head = ["level", "games", "unique", "won", "drawn", "lost", "score", "Elo", "95 % interval"]
+    rows = []
+    for result in results:
+        counts = (result.level, result.games, result.unique, result.wins, result.draws, result.losses)
+        difference = result.difference
+        elo = (
+            ["", ""]
+            if difference is None
+            else [f"{difference.value:+.0f}", f"{difference.low:+.0f} to {difference.high:+.0f}"]
+        )
+        rows.append([*map(str, counts), f"{100 * (result.score or 0):.0f} %", *elo])
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = []
+    scores = [None, *(result.score for result in results)]
+    for row, score in zip([head, *rows], scores, strict=True):
+        line = "  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True))
+        if with_bars and score is not None:
+            full = round(BAR * score)
+            line += "  " + "#" * full + "." * (BAR - full)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _json(summary: GauntletSummary, outcome: Outcome, tournament: Tournament, note: str) -> dict[str, Any]:
+    """For scripts; docs/measuring.md has the fields."""
+    place = summary.place
+    bot = tournament.bots[0]
+    return {
+        "kind": "gauntlet",
+        "bot": bot.name,
+        "digest": bot.digest,
+        "game": summary.game,
+        "time_control": summary.control,
+        "openings": len(tournament.openings),
+        "openings_source": tournament.openings_source,
+        "seed": tournament.seed,
+        "format": summary.plan.kind,
+        "sandbox": summary.sandbox,
+        "games": len(summary.games),
+        "games_total": summary.total,
+        "finished": summary.done >= summary.total and not outcome.interrupted,
+        "levels": [result.to_json() for result in place.results],
+        "place": place.to_json(),
+        "sentences": place.sentences(),
+        "note": note,
+        "faults": faults_json(summary.games, outcome.directory.path),
+        "directory": str(outcome.directory.path),
+    }

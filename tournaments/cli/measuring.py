@@ -1,0 +1,319 @@
+"""What `kalarena gauntlet` and `kalarena duel` have in common: options, players, openings, what is said."""
+
+import contextlib
+import shlex
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from referee.clock import TimeControl
+from referee.games.catalog import DEFAULT_GAME, parse_game
+from referee.games.opening import OpeningError
+from referee.games.spec import SpecError
+from referee.probe import AUTO, MODES, REQUIRED, SandboxError, find_sandbox
+from referee.results import Player
+from referee.sandbox import Sandbox
+from referee.sentences import visible
+from sample_bots.catalog import BadOptionError, needs_kernels
+from sample_bots.strong import kernels
+from tournaments.bots import BotError, resolve_bot
+from tournaments.cli.main import INTERRUPTED, Fault, Usage
+from tournaments.cli.time_options import TIME_OPTIONS, time_control
+from tournaments.cli.tournament.ending import Ending, program, same_command
+from tournaments.cli.tournament.run import Outcome, run_in
+from tournaments.config import CANNOT_TAKE_OPENINGS, Tournament, name_clash, slug
+from tournaments.game_summary import GameSummary
+from tournaments.gamefiles import GAMES
+from tournaments.manifest import NAME
+from tournaments.openings import random_openings, read_openings
+from tournaments.summary import Summary
+
+OPENING_PLIES = 5
+"""Random openings are so long: in Kalah with six pits and four seeds there are 13,580 of them, more than any
+duel needs by default, and the game is still open."""
+FAULTS_TOLD = 5
+"""So many faults of a bot are told one by one."""
+LONGEST_LABEL = 40
+"""A bot's name is cut to this before something is put behind it; names have at most 60 characters."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--game", default=DEFAULT_GAME, show_default=True, metavar="SPEC", help="See `kalarena games`."
+    ),
+    *TIME_OPTIONS,
+    click.option(
+        "--openings",
+        "openings_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Openings, one a line.  [default: random ones of {OPENING_PLIES} plies]",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 10**15),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Decides the random openings, and what reference players draw by lot.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Where the games go, or are: with the same DIR, the same command goes on.  [default: a new "
+        "directory in results/]",
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(1, 256),
+        metavar="N",
+        help="Games at a time.  [default: one per core]",
+    ),
+    click.option(
+        "--sandbox",
+        type=click.Choice(MODES),
+        default=AUTO,
+        show_default=True,
+        help="How the bots are confined: as well as this host can (see `kalarena doctor`), not at all, "
+        "or well.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object, nothing else."),
+    click.option("--quiet", is_flag=True, help="Print the result, and nothing before it but errors."),
+)
+
+
+def measuring_options(command: Command) -> Command:
+    """Give a command the options whose values ``Settings`` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options' values."""
+
+    game: str
+    move_time: float | None
+    game_time: float | None
+    increment: float
+    margin: float
+    start_time: float
+    clock: str
+    ponder: str
+    openings_file: Path | None
+    seed: int
+    out: Path | None
+    concurrency: int | None
+    sandbox: str
+    as_json: bool
+    quiet: bool
+
+    @property
+    def shown(self) -> bool:
+        """Whether people see what happens."""
+        return not (self.as_json or self.quiet)
+
+    @cached_property
+    def spec(self) -> str:
+        """The game's canonical spec text.  Raises Usage."""
+        try:
+            return parse_game(self.game).name
+        except SpecError as error:
+            raise Usage(str(error)) from error
+
+    @cached_property
+    def control(self) -> TimeControl:
+        """The time control.  Raises Usage."""
+        return time_control(
+            self.move_time,
+            self.game_time,
+            self.increment,
+            self.margin,
+            self.start_time,
+            self.clock,
+            self.ponder,
+        )
+
+    @cached_property
+    def confined(self) -> Sandbox:
+        """The sandbox.  Raises Usage."""
+        try:
+            return find_sandbox(self.sandbox)
+        except SandboxError as error:
+            raise Usage(str(error)) from error
+
+    def player(self, text: str, name: str | None = None) -> Player:
+        """The player that a text names, with a name that can be one.  Raises Usage."""
+        self._tell_of_compiling(text)
+        try:
+            player = resolve_bot(text, Path.cwd(), name, self.spec, may_build=self.sandbox != REQUIRED)
+        except BotError as error:
+            raise Usage(str(error)) from error
+        return player if NAME.fullmatch(player.name) else replace(player, name=_as_name(player.name))
+
+    def _tell_of_compiling(self, text: str) -> None:
+        """Say why nothing happens for a while, where that is so."""
+        with contextlib.suppress(BadOptionError):  # ``resolve_bot`` says that better
+            if self.shown and needs_kernels(text) and not kernels.is_prepared():
+                click.echo(
+                    f"compiling what {text} searches with; this takes about a minute, and is done once",
+                    err=True,
+                )
+
+    def openings(self, players: Sequence[Player], wanted: int) -> tuple[tuple[str, ...], str]:
+        """Openings and where they are from; none if one of the players cannot take any.  Raises Usage."""
+        unable = [player.name for player in players if "openings" not in player.capabilities]
+        if self.openings_file is None and unable:
+            return (), ""
+        try:
+            if self.openings_file is None:
+                return _random_openings(self.spec, self.seed, wanted)
+            if unable:
+                raise Usage(f"--openings: {unable[0]} {CANNOT_TAKE_OPENINGS}")
+            texts = read_openings(parse_game(self.spec), self.openings_file)
+        except OpeningError as error:
+            raise Usage(f"--openings: {error}") from error
+        return texts, "; ".join(texts)
+
+    def directory(self, kind: str, *names: str) -> Path:
+        """Where the games go: --out, else a directory that is not there yet."""
+        if self.out is not None:
+            return self.out
+        parts = [kind, *(slug(name)[:LONGEST_LABEL] for name in names), f"{datetime.now():%Y-%m-%d-%H%M%S}"]
+        path = Path("results") / "-".join(parts)
+        number = 1
+        while path.exists():
+            number += 1
+            path = path.with_name("-".join([*parts, str(number)]))
+        return path
+
+
+def _as_name(name: str) -> str:
+    """A name that can be a bot's, as like this one as possible."""
+    kept = "".join(letter if NAME.fullmatch(f"a{letter}") else "_" for letter in name)
+    return f"bot {kept}"[: 2 * LONGEST_LABEL - 20].rstrip()
+
+
+def distinct(player: Player, others: Sequence[str], label: str) -> Player:
+    """The player, with a label behind its name if that is, or is too like, another's."""
+    if name_clash(player.name, others) is None:
+        return player
+    return replace(player, name=f"{player.name[:LONGEST_LABEL].rstrip()} ({label})")
+
+
+def _random_openings(spec: str, seed: int, wanted: int) -> tuple[tuple[str, ...], str]:
+    """Random openings; shorter ones for games that would be over by then.  Raises OpeningError."""
+    rules = parse_game(spec)
+    for plies in range(OPENING_PLIES, 0, -1):
+        try:
+            texts = random_openings(rules, plies, seed, wanted)
+        except OpeningError:
+            if plies == 1:
+                raise
+            continue
+        return texts, f"random, {plies} plies, seed {seed}"
+    raise AssertionError("the last try raises")
+
+
+def without_openings(players: Sequence[Player]) -> str:
+    """What it means that these cannot take openings."""
+    names = " and ".join(player.name for player in players if "openings" not in player.capabilities)
+    return (
+        f"{names} cannot take openings, so all games begin at the start position; identical games count "
+        'once, so bots without chance give little evidence (capabilities = ["openings"] in bot.toml would '
+        "help; see docs/protocol.md)"
+    )
+
+
+def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[Summary]) -> Outcome:
+    """Play.  Raises Usage, Fault."""
+    if settings.shown and settings.out is None:
+        click.echo(f"{tournament.name}: the games go to {path}", err=True)
+    return run_in(
+        path,
+        tournament,
+        settings.confined,
+        base=Path.cwd(),
+        concurrency=settings.concurrency,
+        shown=settings.shown,
+        kind=kind,
+    )
+
+
+def finish(context: click.Context, outcome: Outcome) -> None:
+    """Say what is missing, if anything is, and exit with what that means.  Raises Fault, SystemExit."""
+    ending = Ending(outcome.summary, outcome.report, outcome.directory)
+    for line in ending.unplayed():
+        click.echo(line, err=True)
+    again = same_command(context, [context.info_name or ""], out=str(outcome.directory.path))
+    if outcome.interrupted:
+        missing, total = outcome.report.missing, outcome.report.total
+        click.echo(f"stopped with {missing} of {total} games to play; this goes on:\n  {again}", err=True)
+        raise SystemExit(INTERRUPTED)
+    if outcome.report.unplayed:
+        raise Fault(f"{ending.missing()}:\n  {again}")
+
+
+def wrapped(lines: Sequence[str], width: int | None) -> str:
+    """Lines, folded between words where a terminal is too narrow for them."""
+    if width is None:
+        return "\n".join(lines)
+    return "\n".join(
+        textwrap.fill(
+            line,
+            width,
+            subsequent_indent=" " * (len(line) - len(line.lstrip())),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in lines
+    )
+
+
+def faults_of(bot: str, games: Sequence[GameSummary]) -> list[GameSummary]:
+    """The games that a bot lost by a fault."""
+    return [game for game in games if game.fault is not None and game.loser == bot]
+
+
+def fault_lines(bot: str, games: Sequence[GameSummary], directory: Path) -> Iterator[str]:
+    """The faults of a bot, and where their records are; nothing if it made none."""
+    faults = faults_of(bot, games)
+    if not faults:
+        return
+    played = sum(bot in (game.first, game.second) for game in games)
+    yield f"{bot} lost {len(faults)} of {played} games by a fault:"
+    for game in faults[:FAULTS_TOLD]:
+        yield f"  {game.key}: {visible(game.detail)}"
+    if len(faults) > FAULTS_TOLD:
+        yield f"  and {len(faults) - FAULTS_TOLD} more, all in {directory / 'report.html'}"
+    yield f"  what was said, and its standard error: {directory / GAMES / faults[0].key}/"
+
+
+def faults_json(games: Sequence[GameSummary], directory: Path) -> list[dict[str, Any]]:
+    """All games that were lost by a fault, for scripts."""
+    return [
+        {
+            "key": game.key,
+            "bot": game.loser,
+            "reason": game.reason.value,
+            "detail": game.detail,
+            "files": str(directory / GAMES / game.key),
+        }
+        for game in games
+        if game.fault is not None
+    ]
+
+
+def next_lines(directory: Path) -> list[str]:
+    """Where everything is, and how to look at it."""
+    report = shlex.join([program(), "tournament", "report", str(directory)])
+    return [f"games    {directory}", f"next     {report}  # pages with replays of all games"]
