@@ -59,13 +59,6 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
     match: AnyMatch = Match(
         game, job.control, (first.name, second.name), opening, timed, job.limits.wire_bytes
     )
-    environment = {**os.environb, GAME_VARIABLE.encode(): game.name.encode()}
-    environment[TIME_VARIABLE.encode()] = announced(job.control).encode()
-    environment.pop(b"PYTHONUNBUFFERED", None)  # whether a bot flushes must not depend on our shell
-    if opening:
-        environment[OPENING_VARIABLE.encode()] = str(len(opening)).encode()
-    else:
-        environment.pop(OPENING_VARIABLE.encode(), None)
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
     sends = match.start(began)
@@ -73,7 +66,7 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
     try:
         for index, player in enumerate(job.players):
             try:
-                bots.append(Bot(index, player, environment, sandbox=job.sandbox, limits=job.limits))
+                bots.append(Bot(index, player, environment_of(job), sandbox=job.sandbox, limits=job.limits))
             except NotRunnableError as error:
                 match.handle(NotStarted(index, now(), str(error)))
                 # Nobody was told anything yet, and the other bot need not learn of it.
@@ -92,6 +85,18 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
             bot.kill()
         for bot in bots:
             bot.close()
+
+
+def environment_of(job: Job) -> dict[bytes, bytes]:
+    """What a bot is told of its game before the conversation begins, in our own environment."""
+    game = parse_game(job.game)
+    environment = {**os.environb, GAME_VARIABLE.encode(): game.name.encode()}
+    environment[TIME_VARIABLE.encode()] = announced(job.control).encode()
+    environment.pop(b"PYTHONUNBUFFERED", None)  # whether a bot flushes must not depend on our shell
+    environment.pop(OPENING_VARIABLE.encode(), None)
+    if opening := parse_opening(game, job.opening):
+        environment[OPENING_VARIABLE.encode()] = str(len(opening)).encode()
+    return environment
 
 
 def _record(

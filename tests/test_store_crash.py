@@ -178,11 +178,9 @@ def test_a_fresh_store_waits_for_whoever_makes_it(tmp_path: Path) -> None:
     path = tmp_path / "results.db"
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)) as second:
-            with pytest.raises(
-                sqlite3.OperationalError, match="locked"
-            ):  # what it is that we have to wait for
-                second.execute("PRAGMA journal_mode = WAL")
+        second = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)
+        with closing(second), pytest.raises(sqlite3.OperationalError, match="locked"):
+            second.execute("PRAGMA journal_mode = WAL")  # what we have to wait for
         let_go = threading.Timer(0.2, other.execute, ["COMMIT"])
         let_go.start()
         with Store(path) as store:

@@ -344,8 +344,8 @@ def _engine(path: Path) -> Engine:
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Let the database write ahead to a log.
 
-    A fresh database is changed to that by its first connection.  SQLite does not wait when another one is about to do
-    the same, whatever the timeout: it says at once that the database is locked.
+    A fresh database is changed to that by its first connection.  SQLite does not wait when another one
+    is about to do the same, whatever the timeout: it says at once that the database is locked.
     """
     give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:

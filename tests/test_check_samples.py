@@ -1,0 +1,128 @@
+"""`kalarena check` passes what is right: the sample bots, in each game, and bots that have to be built."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from referee.clock import TimeControl
+from referee.probe import AUTO, find_sandbox
+from referee.rejudge import rejudge
+from tests.confinement import reading_bot
+from tournaments.bots import resolve_bot
+from tournaments.checking.check import check_bot
+from tournaments.checking.report import Item, Report, Status
+from tournaments.checking.scenarios import Scenario, scenarios
+from tournaments.checking.settings import Settings
+
+if TYPE_CHECKING:
+    from tournaments.checking.played import Played
+
+ROOT = Path(__file__).resolve().parent.parent
+CONTROL = TimeControl(move_s=5.0)
+BOTS = ["first_legal", "random:1", "greedy", "swap_happy", "minimax:2"]
+
+
+def check(bot: str, *games: str, rounds: int = 1) -> Report:
+    settings = Settings(games=games, control=CONTROL, sandbox=find_sandbox(AUTO), rounds=rounds)
+    return check_bot(resolve_bot(bot, Path.cwd(), game=games[0]), settings)
+
+
+def assert_all_passed(report: Report) -> None:
+    assert report.host_fault == ""
+    assert [item for item in report.items if item.status in (Status.FAILED, Status.WARNING)] == []
+    assert report.passed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bot", BOTS)
+def test_sample_bots_pass_in_all_games(bot: str) -> None:
+    report = check(bot, "manchester", "bga", "kalamala")
+    assert_all_passed(report)
+    assert {item.game for item in report.items} == {"", "manchester", "bga", "kalamala"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["bga", "kalamala+cap=40"])
+def test_another_game_checked_fully(game: str) -> None:
+    report = check("greedy", game)
+    assert_all_passed(report)
+    skipped = {item.id for item in report.items if item.status is Status.SKIPPED}
+    assert skipped - {"time-lines", "repeats", "memory"} == (
+        {"swap", "extra-turns"} if game.startswith("kalamala") else {"swap"} & skipped
+    )
+
+
+def test_a_small_game_in_full_with_its_records_and_its_items_as_they_come() -> None:
+    seen: list[Item] = []
+    begun: list[tuple[Scenario, int, int]] = []
+    played: list[Played] = []
+    settings = Settings(games=("kalah(4,3)+pie",), control=CONTROL, rounds=2, seed=5)
+    report = check_bot(
+        resolve_bot("first_legal", Path.cwd()),
+        settings,
+        on_item=seen.append,
+        on_scenario=lambda *each: begun.append(each),
+        on_played=played.append,
+    )
+    assert_all_passed(report)
+    assert tuple(seen) == report.items
+    assert [each.scenario.key for each in played] == [game.key for game in report.played]
+    assert [(number, total) for _, number, total in begun] == [
+        (number, len(played)) for number in range(1, len(played) + 1)
+    ]
+    assert len({each.scenario.key for each in played}) == len(played)
+    assert {each.scenario.opponent for each in played} == {
+        *("", "first_legal", "random:5", "random:6", "swap_happy")
+    }
+    for each in played:
+        assert [str(complaint) for complaint in rejudge(each.record)] == [], each.scenario.key
+    repeats = next(item for item in report.items if item.id == "repeats")
+    assert "the same game again" in repeats.sentence
+    assert report.numbers["start_worst_ms"] >= report.numbers["start_median_ms"] > 0
+    assert report.numbers["moves"] > 20
+
+
+def test_what_is_played_is_the_same_list_every_time() -> None:
+    settings = Settings(games=("manchester", "kalamala"))
+    keys = [scenario.key for scenario in scenarios(settings, ("openings",))]
+    assert keys == [scenario.key for scenario in scenarios(settings, ("openings",))]
+    assert len(set(keys)) == len(keys)
+    assert {scenario.item for scenario in scenarios(settings, ("openings",))} == {
+        *("plays-first", "plays-second", "swap", "extra-turns", "end-mid-game", "openings")
+    }
+    assert "openings" not in {scenario.item for scenario in scenarios(settings, ())}
+
+
+def test_a_bot_that_has_to_be_built(tmp_path: Path) -> None:
+    (tmp_path / "bot.src").write_text((ROOT / "sample_bots" / "first_legal.py").read_text())
+    shutil.copy(ROOT / "sample_bots" / "__init__.py", tmp_path)
+    (tmp_path / "bot.toml").write_text(
+        'name = "Built"\ncommand = ["python3", "made.py"]\nbuild = ["cp", "bot.src", "made.py"]\n'
+        'made = ["made.py"]\ngames = ["manchester"]\n'
+    )
+    report = check(str(tmp_path), "manchester")
+    assert_all_passed(report)
+    assert report.bot == "Built"
+    assert (tmp_path / "made.py").exists()
+
+
+@pytest.mark.parametrize(
+    "change", [{"games": ()}, {"rounds": 0}, {"seed": -1}, {"total_s": 0.0}, {"total_s": float("nan")}]
+)
+def test_settings_that_make_no_sense(change: dict[str, object]) -> None:
+    with pytest.raises(ValueError):
+        Settings(**change)  # type: ignore[arg-type]
+
+
+def test_a_bot_that_takes_its_time_is_watched_as_far_as_time_allows() -> None:
+    """Neither a failure nor a silent pass: it made moves, but no full game fits."""
+    settings = Settings(control=CONTROL, sandbox=find_sandbox(AUTO), total_s=3.0)
+    report = check_bot(reading_bot("--do", "slow"), settings)
+    plays = {item.id: item for item in report.items if item.id.startswith("plays-")}
+    assert {item.status for item in plays.values()} == {Status.WARNING}
+    for item in plays.values():
+        assert "moves without a fault, but 0 full games" in item.sentence
+        assert "--total-time" in item.sentence
+    assert [item.id for item in report.failures] in ([], ["idle"])

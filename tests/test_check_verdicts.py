@@ -1,0 +1,161 @@
+"""Verdicts of a check that no real bot shows in a short test: from records alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from referee.clock import TimeControl
+from referee.games.catalog import parse_game
+from referee.interview_script import Examiner, Seen
+from referee.results import MoveRecord, Reason
+from tests.builders import lost_by, make_record
+from tournaments.checking import costs, ending, judging, manners
+from tournaments.checking.examiners import (
+    chaining,
+    gives_extra_turn,
+    has_extra_turns,
+    has_swap,
+    opening_with,
+    swapping,
+    varied,
+)
+from tournaments.checking.played import Played
+from tournaments.checking.report import Status
+from tournaments.checking.scenarios import Scenario
+from tournaments.checking.verdict import OUT_OF_TIME, Evidence
+
+GAME = Scenario(
+    "first_legal-south", "as South against first_legal", "plays-first", "kalah(1,1)", 0, "first_legal"
+)
+TALK = replace(GAME, opponent="", examiner=Examiner(varied), title="as South against an examiner")
+
+
+def evidence(*played: Played, cut: dict[str, str] | None = None) -> Evidence:
+    return Evidence("kalah(1,1)", played, cut or {}, (), 512, 65536, 0.5)
+
+
+def moves(*charged_ms: float, cpu_ms: float | None = None) -> list[MoveRecord]:
+    cpu = None if cpu_ms is None else round(cpu_ms * 1000)
+    waits = (None, None) if cpu is None else (0, 0)
+    return [MoveRecord(0, "1", round(ms * 1000), round(ms * 1000), cpu, *waits) for ms in charged_ms]
+
+
+def game(*charged_ms: float, cpu_ms: float | None = None, control: TimeControl | None = None) -> Played:
+    control = control or TimeControl(move_s=1.0)
+    return Played(GAME, make_record(moves=moves(*charged_ms, cpu_ms=cpu_ms), control=control))
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "value"),
+    [([5], 0.5, 5), ([1, 2, 3, 4], 0.5, 2), ([1, 2, 3, 4], 0.95, 4), (list(range(1, 101)), 0.95, 95)],
+)
+def test_percentiles_by_nearest_rank(values: list[float], share: float, value: float) -> None:
+    assert costs.percentile(values, share) == value
+
+
+def test_a_worst_move_near_the_limit_is_a_warning() -> None:
+    assert costs.times(evidence(game(10, 700))).status is Status.PASSED
+    verdict = costs.times(evidence(game(10, 960)))
+    assert verdict.status is Status.WARNING
+    assert "96.0% of the limit of 1 s a move" in verdict.sentence
+    whole = TimeControl(game_s=1.0)
+    assert costs.times(evidence(game(300, 300, control=whole))).status is Status.PASSED
+    assert "96.0% of the limit of 1 s a game" in costs.times(evidence(game(480, 480, control=whole))).sentence
+
+
+def test_idle_moves_are_those_that_neither_compute_nor_wait_for_a_cpu() -> None:
+    assert costs.idle(evidence(game(5, 100, 100, 100, cpu_ms=1))).status is Status.FAILED
+    assert costs.idle(evidence(game(5, 100, 100, 100, cpu_ms=99))).status is Status.PASSED
+    assert costs.idle(evidence(game(100, 1, 1, 1, cpu_ms=0))).status is Status.PASSED  # setting up
+    waited = [replace_wait(move, 95_000) for move in moves(100, 100, 100, 100, cpu_ms=5)]
+    assert costs.idle(evidence(Played(GAME, make_record(moves=waited)))).status is Status.PASSED
+
+
+def replace_wait(move: MoveRecord, wait_us: int) -> MoveRecord:
+    return move._replace(wait_us=wait_us)
+
+
+@pytest.mark.parametrize(("held_mb", "status"), [(0, "skipped"), (100, "passed"), (450, "warning")])
+def test_memory(held_mb: int, status: str) -> None:
+    talk = Played(TALK, make_record(), Seen(memory_bytes=held_mb << 20))
+    assert costs.memory(evidence(talk)).status == status
+
+
+def test_memory_over_the_limit_fails() -> None:
+    over = make_record(result=lost_by(Reason.EXIT, 0, "one (South) lost: it was killed", "memory-limit"))
+    assert costs.memory(evidence(Played(GAME, over))).status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    ("replies", "words"), [(("1", "1"), "plays the same game"), (("1", "2"), "plays different games")]
+)
+def test_repeats_is_told_and_never_failed(replies: tuple[str, str], words: str) -> None:
+    games = [Played(GAME, make_record(moves=[MoveRecord(0, move, 1, 1)])) for move in replies]
+    verdict = costs.repeats(evidence(*games))
+    assert (verdict.status, words in verdict.sentence) == (Status.PASSED, True)
+    assert costs.repeats(evidence(games[0])).status is Status.SKIPPED
+
+
+def test_what_was_left_out_is_a_skip_a_warning_or_for_lack_of_time_a_failure() -> None:
+    cut = {"plays-first": "it does not start"}
+    assert judging.plays_first(evidence(cut=cut)).status is Status.SKIPPED
+    assert judging.plays_first(evidence(game(1), cut=cut)).status is Status.WARNING
+    cut = {
+        "plays-first": f"{OUT_OF_TIME}, 1 s, was used up",
+        "end-mid-game": f"{OUT_OF_TIME}, 1 s, was used up",
+    }
+    assert judging.plays_first(evidence(cut=cut)).status is Status.FAILED
+    assert judging.end_mid_game(evidence(cut=cut)).status is Status.WARNING
+
+
+def test_what_it_left_behind() -> None:
+    verdict = manners.processes(evidence(Played(TALK, make_record(), Seen(left=["sleep"]))))
+    assert verdict.status is Status.FAILED
+    assert "left processes behind: sleep" in verdict.sentence
+
+
+def test_a_file_that_may_not_be_written_is_a_warning() -> None:
+    words = "OSError: [Errno 30] Read-only file system: 'log.txt'\n"
+    talk = Played(TALK, make_record(stderr=(words, "")), Seen(stderr_bytes=len(words)))
+    verdict = manners.stderr(evidence(talk))
+    assert verdict.status is Status.WARNING
+    assert "TMPDIR" in verdict.advice
+
+
+def test_a_reply_that_crossed_with_end_is_no_talk_after_end() -> None:
+    said = Seen(after_end="MOVE;1\n", after_end_bytes=7, after_end_lines=1, ended_us=1000)
+    played = Played(TALK, make_record(), said)
+    assert ending.ending_fault(played, 0.5) is not None
+    thinking = Played(TALK, make_record(), replace(said, was_on_turn=True))
+    assert ending.ending_fault(thinking, 0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "swap", "extra"),
+    [
+        ("manchester", True, True),
+        ("bga", False, True),
+        ("bga+pie", True, True),
+        ("kalah(6,4)", False, True),
+        ("kalamala", False, False),
+        ("kalah(1,1)", False, False),
+    ],
+)
+def test_what_a_game_has_is_found_out_from_its_rules(spec: str, swap: bool, extra: bool) -> None:
+    rules = parse_game(spec)
+    assert (has_swap(rules), has_extra_turns(rules)) == (swap, extra)
+
+
+def test_examiners_play_legal_moves() -> None:
+    rules = parse_game("manchester")
+    for choose in (varied, swapping, chaining, opening_with(2)):
+        state, number, chains = rules.initial_state(), 0, 0
+        while rules.outcome(state) is None:
+            move = choose(rules, state)
+            assert move in rules.legal_moves(state)
+            if choose is chaining:
+                chains += move != rules.swap and gives_extra_turn(rules, state, move)
+            state, number = rules.apply(state, move), number + 1
+        assert number > 10
+        assert chains > 5 or choose is not chaining
+    assert opening_with(2)(rules, rules.initial_state()) == 3

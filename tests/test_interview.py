@@ -1,0 +1,159 @@
+"""Interviews: one bot watched closely, against an opponent without a process."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from referee.clock import TimeControl
+from referee.errors import RefereeError
+from referee.games.catalog import AnyGame
+from referee.interview import PARTING, interview
+from referee.interview_script import Examiner, Interview
+from referee.limits import Limits
+from referee.play import Job, environment_of
+from referee.rejudge import rejudge
+from referee.results import GameRecord, Player, Reason
+from referee.sandbox import Sandbox
+from tests.confinement import TIERS, reading_bot, sandbox_of
+
+CONTROL = TimeControl(move_s=1.0, start_s=5)
+LIMITS = Limits(end_grace_s=0.3)
+OTHER = Player("examiner", ("examiner",), "/")
+
+
+def last_legal(game: AnyGame, state: Any) -> Any:
+    return game.legal_moves(state)[-1]
+
+
+def swapping(game: AnyGame, state: Any) -> Any:
+    return game.legal_moves(state)[0]  # which is the swap where there is one
+
+
+def talk(
+    *arguments: str,
+    index: int = 0,
+    examiner: Examiner | None = None,
+    sandbox: Sandbox | None = None,
+    opening: str = "",
+    player: Player | None = None,
+) -> Interview:
+    bot = player or reading_bot(*arguments)
+    players = (bot, OTHER) if index == 0 else (OTHER, bot)
+    job = Job("talk", "manchester", players, CONTROL, LIMITS, opening, sandbox or Sandbox())
+    found = interview(job, index, examiner or Examiner(last_legal, waits=True))
+    assert [str(complaint) for complaint in rejudge(found.record)] == []
+    again = GameRecord.from_msgpack(found.record.to_msgpack())
+    assert again.result == found.record.result
+    return found
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_whole_game(index: int, tier: str) -> None:
+    found = talk(index=index, sandbox=sandbox_of(tier))
+    assert found.record.result.reason is Reason.SCORE
+    assert found.record.exit_status == (0, 0)
+    seen = found.seen
+    assert seen.start_us is not None
+    assert seen.ended_us is not None
+    assert (seen.unasked, seen.pieces, seen.after_end_bytes, seen.left) == ([], [], 0, [])
+    assert seen.memory_bytes > 0
+    told = [line.line for line in found.record.wire if (line.player, line.direction) == (index, "to")]
+    assert told[0] == ("START;South", "START;North")[index]
+    assert told[-1] == "END"
+
+
+def test_what_is_said_after_end_is_heard() -> None:
+    seen = talk("--do", "talk-after-end").seen
+    assert seen.after_end.startswith("MOVE;1\nMOVE;1\n")
+    assert (seen.after_end_lines, seen.was_on_turn) == (100, False)
+
+
+def test_a_bot_that_stays_is_killed_after_the_grace() -> None:
+    found = talk("--do", "stay-after-end")
+    assert (found.seen.ended_us, found.seen.doing) == (None, "waiting")
+    assert found.record.exit_status[0] == -9
+
+
+def test_lines_in_pieces_and_lines_that_nobody_asked_for() -> None:
+    pieces = talk("--do", "pieces").seen.pieces
+    assert [(piece.line, piece.count) for piece in pieces] == [("MOVE;1", 7)]
+    assert pieces[0].span_us > 30_000  # six pauses of 10 ms
+    seen = talk("--do", "move-at-start", index=1).seen
+    assert (seen.unasked[0].line, seen.unasked[0].after) == ("MOVE;1", "START;North")
+
+
+def test_standard_error_before_and_after_start() -> None:
+    before = talk("--do", "stderr-first").seen
+    assert (before.stderr_before_start, before.stderr_bytes) == (180_000, 180_000)
+    after = talk("--do", "stderr-flood").seen
+    assert (after.stderr_before_start, after.stderr_bytes) == (0, 1_024_000)
+
+
+def test_a_child_that_lives_on_is_named() -> None:
+    seen = talk("--do", "child-keeps-output").seen
+    assert (seen.left, seen.holds_output) == (["sleep"], True)
+
+
+def test_the_examiner_can_end_the_game_while_the_bot_waits() -> None:
+    found = talk(index=1, examiner=Examiner(last_legal, stops_at=3))
+    assert found.record.result.winner == 1
+    assert found.record.result.fault == "unknown-message"
+    assert sum(line.line == PARTING for line in found.record.wire) == 1
+    assert found.record.exit_status == (0, 0)
+    assert found.seen.ended_us is not None
+
+
+@pytest.mark.parametrize("turn", [1, 3])
+def test_the_examiner_can_go_away_while_the_bot_thinks(turn: int) -> None:
+    found = talk(examiner=Examiner(last_legal, leaves_in=turn))
+    assert (found.record.result.winner, found.record.result.fault) == (0, "exited")
+    assert sum(move.player == 0 for move in found.record.moves) in (turn - 1, turn)
+    assert found.seen.was_on_turn
+    assert found.record.exit_status == (0, 1)
+
+
+def test_the_examiner_may_swap() -> None:
+    found = talk(examiner=Examiner(swapping))
+    assert [move.move for move in found.record.moves][1] == "SWAP"
+    assert found.record.result.reason is Reason.SCORE
+
+
+def test_an_opening_is_announced() -> None:
+    code = (
+        "import os, sys\nsys.stderr.write(os.environ['KALARENA_OPENING'])\n"
+        "for line in sys.stdin:\n    if line == 'END\\n': break\n"
+        "    if 'YOU' in line: print('MOVE;3', flush=True)\n"
+    )
+    bot = Player("bot", (sys.executable, "-c", code), "/", capabilities=("openings",))
+    found = talk(player=bot, opening="1 2", examiner=Examiner(last_legal, stops_at=2))
+    assert found.record.stderr[0] == "2"
+    assert found.record.moves[0].move == "3"
+    assert found.seen.unasked == []
+
+
+def test_a_command_that_cannot_be_run() -> None:
+    found = talk(index=1, player=Player("bot", ("/nowhere/bot",), "/"))
+    assert found.record.result.fault == "not-runnable"
+    assert found.seen.start_us is None
+
+
+def test_a_leash_ends_it_and_the_bot(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"!")
+    job = Job("talk", "manchester", (reading_bot("--do", "hang"), OTHER), CONTROL, LIMITS)
+    with pytest.raises(RefereeError, match="nobody wants this game"):
+        interview(job, 0, Examiner(last_legal), leash=reader)
+    os.close(reader)
+    os.close(writer)
+
+
+def test_the_environment_of_a_bot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    monkeypatch.setenv("KALARENA_OPENING", "7")
+    environment = environment_of(Job("talk", "manchester", (OTHER, OTHER), CONTROL))
+    assert environment[b"KALARENA_GAME"] == b"manchester"
+    assert not {b"PYTHONUNBUFFERED", b"KALARENA_OPENING"} & set(environment)

@@ -1,0 +1,84 @@
+"""One scenario as it was played.  Pure."""
+
+from dataclasses import dataclass
+
+from referee.games.base import Side
+from referee.games.catalog import parse_game
+from referee.interview_script import Seen
+from referee.results import GameRecord, MoveRecord, Reason
+from tournaments.checking.scenarios import Scenario
+
+NEVER_STARTED = "before it had taken its START line"
+"""How referee/sentences.py tells of a process that ended too early to be asked anything."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A scenario with what came of it."""
+
+    scenario: Scenario
+    record: GameRecord
+    seen: Seen | None = None
+    """For an interview."""
+
+    @property
+    def bot(self) -> int:
+        """The checked bot's number in the record."""
+        return self.scenario.index
+
+    @property
+    def lost_by_fault(self) -> bool:
+        """Whether the checked bot committed a fault."""
+        result = self.record.result
+        return result.fault is not None and result.winner != self.bot
+
+    @property
+    def never_started(self) -> bool:
+        """Whether it could not be asked for anything."""
+        result = self.record.result
+        return self.lost_by_fault and (
+            result.reason is Reason.START or (result.reason is Reason.EXIT and NEVER_STARTED in result.detail)
+        )
+
+    @property
+    def ended_regularly(self) -> bool:
+        """Whether it was played to its end by the rules."""
+        return self.record.result.fault is None
+
+    @property
+    def was_ended_early(self) -> bool:
+        """Whether the examiner ended it because it had taken long enough, though it was to be played out."""
+        examiner = self.scenario.examiner
+        if examiner is None or self.ended_regularly or self.lost_by_fault:
+            return False
+        return examiner.stops_at is None and examiner.leaves_in is None
+
+    @property
+    def own_moves(self) -> list[MoveRecord]:
+        """The checked bot's moves."""
+        return [move for move in self.record.moves if move.player == self.bot]
+
+    @property
+    def swaps(self) -> list[int]:
+        """Who swapped: player numbers."""
+        return [move.player for move in self.record.moves if move.move == "SWAP"]
+
+    @property
+    def seat(self) -> str:
+        """The name of the seat that the bot began in."""
+        game = parse_game(self.scenario.game)
+        return game.seats(game.initial_state())[Side(self.bot)]
+
+    def lines(self, direction: str) -> list[str]:
+        """The lines ``to`` or ``from`` the checked bot."""
+        return [
+            line.line for line in self.record.wire if (line.player, line.direction) == (self.bot, direction)
+        ]
+
+    def longest_chain(self, player: int) -> int:
+        """The most moves that a player made in a row."""
+        longest = run = 0
+        for move in self.record.moves:
+            run = run + 1 if move.player == player and move.move != "SWAP" else 0
+            longest = max(longest, run)
+        return longest

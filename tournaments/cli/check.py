@@ -1,0 +1,287 @@
+"""`kalarena check`."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_START_S, TimeControl
+from referee.games.catalog import DEFAULT_GAME, parse_game
+from referee.games.spec import SpecError
+from referee.limits import DEFAULT_MEMORY_MB, Limits
+from referee.probe import AUTO, MODES, REQUIRED, SandboxError, find_sandbox
+from referee.sentences import visible
+from tournaments.bots import BotError, resolve_bot
+from tournaments.checking.check import check_bot, not_found
+from tournaments.checking.junit import junit_xml
+from tournaments.checking.played import Played
+from tournaments.checking.report import Item, Report, Status
+from tournaments.checking.scenarios import Scenario
+from tournaments.checking.settings import DEFAULT_SEED, DEFAULT_TOTAL_S, Settings
+from tournaments.checking.text import head_lines, item_lines, plain, summary_lines
+from tournaments.cli.main import Fault, Usage
+from tournaments.cli.play import leash_for_signals
+from tournaments.manifest import ManifestError, load_manifest
+from tournaments.tables import json_text
+
+FAILED = 1
+"""Exit status if an item failed."""
+NOT_CHECKED = 3
+"""Exit status if our host failed, so that the bot could not be checked to the end."""
+BOARDS = {"kalah": "kalah(6,4)"}
+"""What is played for a name in a manifest that says no board by itself: the most common one."""
+COLOURS = {
+    Status.PASSED: "green",
+    Status.FAILED: "red",
+    Status.WARNING: "yellow",
+    Status.SKIPPED: "bright_black",
+}
+
+
+@click.command("check")
+@click.argument("bot", metavar="BOT")
+@click.option(
+    "--game",
+    metavar="SPEC",
+    help=f"See `kalarena games`.  [default: what its bot.toml says that it plays, else {DEFAULT_GAME}]",
+)
+@click.option(
+    "--games",
+    "rounds",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Games against each opponent from each seat.",
+)
+@click.option(
+    "--seed", type=int, default=DEFAULT_SEED, show_default=True, help="Of the random opponent's moves."
+)
+@click.option(
+    "--move-time",
+    type=float,
+    metavar="S",
+    help=f"Seconds for each move.  [default: {DEFAULT_MOVE_S:g} if there is no --game-time]",
+)
+@click.option("--game-time", type=float, metavar="S", help="Seconds for all moves of a bot together.")
+@click.option(
+    "--increment", type=float, default=0.0, metavar="S", help="Seconds added to --game-time a move."
+)
+@click.option(
+    "--margin",
+    type=float,
+    default=DEFAULT_MARGIN_S,
+    show_default=True,
+    metavar="S",
+    help="Forgiven overshoot.",
+)
+@click.option(
+    "--start-time",
+    type=float,
+    default=DEFAULT_START_S,
+    show_default=True,
+    metavar="S",
+    help="Seconds for the bot to start.",
+)
+@click.option(
+    "--total-time",
+    type=float,
+    default=DEFAULT_TOTAL_S,
+    show_default=True,
+    metavar="S",
+    help="Seconds for the whole check; what is not played by then is left out, and named.",
+)
+@click.option(
+    "--sandbox",
+    type=click.Choice(MODES),
+    default=AUTO,
+    show_default=True,
+    help="How the bot is confined: as well as this host can (see `kalarena doctor`), not at all, or well.",
+)
+@click.option(
+    "--memory-mb",
+    type=int,
+    default=DEFAULT_MEMORY_MB,
+    show_default=True,
+    metavar="MB",
+    help="Memory of all processes of the bot together.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object, nothing else.")
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the report as JUnit XML, too.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep the records of all games in a directory, for `kalarena verify`.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show the details of what passed, too.")
+def command(
+    bot: str,
+    game: str | None,
+    rounds: int,
+    seed: int,
+    move_time: float | None,
+    game_time: float | None,
+    increment: float,
+    margin: float,
+    start_time: float,
+    total_time: float,
+    sandbox: str,
+    memory_mb: int,
+    as_json: bool,
+    junit: Path | None,
+    keep: Path | None,
+    verbose: bool,
+) -> None:
+    """Check a bot: does it start, play by the rules, and end as it should?
+
+    It is started as in a tournament, confined, and plays against several opponents from both sides, with
+    swaps, extra turns and games that end in the middle.  Each item passes or fails with what to do about it.
+
+    BOT is a path to a bot directory or executable file, a quoted command line, or a sample bot's name.
+
+    Exit status: 0 nothing failed, 1 something failed, 2 bad usage, 3 this host could not check it, 130
+    stopped.
+    """
+    try:
+        if move_time is None and game_time is None:
+            move_time = DEFAULT_MOVE_S
+        control = TimeControl(move_time, game_time, increment, margin, start_time)
+        settings = Settings(
+            games=_games(bot, game),
+            control=control,
+            limits=Limits(memory_mb=memory_mb),
+            sandbox=find_sandbox(sandbox),
+            rounds=rounds,
+            seed=seed,
+            total_s=total_time,
+        )
+    except (SpecError, SandboxError, ValueError) as error:
+        raise Usage(str(error)) from error
+    if junit is not None and not junit.absolute().parent.is_dir():
+        raise Usage(f"--junit: there is no directory {junit.absolute().parent}")
+    if keep is not None:
+        try:
+            keep.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Usage(f"--keep: {keep}: {error.strerror}") from error
+    shown = _Shown(bot, settings, verbose=verbose, quiet=as_json, keep=keep)
+    report = _check(bot, settings, shown, may_build=sandbox != REQUIRED)
+    if junit is not None:
+        try:
+            junit.write_bytes(junit_xml(report))
+        except OSError as error:
+            raise Fault(f"{junit}: the report could not be written: {error.strerror}") from error
+    if as_json:
+        click.echo(json_text(report.to_json()))
+    else:
+        shown.end(report)
+    if report.host_fault:
+        raise SystemExit(NOT_CHECKED)
+    if not report.passed:
+        raise SystemExit(FAILED)
+
+
+def _check(bot: str, settings: Settings, shown: "_Shown", *, may_build: bool) -> Report:
+    try:
+        player = resolve_bot(bot, Path.cwd(), game=settings.games[0], may_build=may_build)
+    except BotError as error:
+        report = not_found(bot, str(error), settings)
+        shown.item(report.items[0])
+        return report
+    with leash_for_signals() as leash:
+        return check_bot(
+            player,
+            settings,
+            on_item=shown.item,
+            on_scenario=shown.scenario,
+            on_played=shown.keep,
+            leash=leash,
+        )
+    raise AssertionError("whoever stops a check ends the program")
+
+
+def _games(bot: str, game: str | None) -> tuple[str, ...]:
+    """The games to check: the one that was asked for, or those that the bot's manifest names.
+
+    Raises SpecError.
+    """
+    if game is not None:
+        return (parse_game(game).name,)
+    path = Path(bot).expanduser()
+    try:
+        manifest = load_manifest(path) if path.is_dir() else None
+    except ManifestError:  # which resolving it will tell
+        manifest = None
+    named = manifest.games if manifest is not None and manifest.games else [DEFAULT_GAME]
+    return tuple(dict.fromkeys(parse_game(BOARDS.get(name, name)).name for name in named))
+
+
+class _Shown:
+    """What is shown while the check runs."""
+
+    def __init__(
+        self, bot: str, settings: Settings, *, verbose: bool, quiet: bool, keep: Path | None
+    ) -> None:
+        self._bot, self._settings = bot, settings
+        self._verbose, self._quiet, self._keep = verbose, quiet, keep
+        self._marks = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" and sys.stdout.isatty()
+        self._live = sys.stderr.isatty() and not quiet
+        self._game: str | None = None
+        self._has_begun = False
+
+    def scenario(self, scenario: Scenario, number: int, total: int) -> None:
+        """Say on a terminal what is being played."""
+        if self._live:
+            click.echo(f"\r\x1b[K[{number}/{total}] {scenario.title}"[:90], nl=False, err=True)
+
+    def item(self, item: Item) -> None:
+        """Show an item."""
+        if self._quiet:
+            return
+        self._clear()
+        settings = self._settings
+        if not self._has_begun:
+            self._has_begun = True
+            _echo(head_lines(self._bot, settings.games, str(settings.control), settings.sandbox.tier.value))
+        if item.game and item.game != self._game:
+            if self._game is not None:
+                click.echo(f"\n{item.game}")
+            self._game = item.game
+        paint = _coloured if self._marks else plain
+        _echo(item_lines(item, marks=self._marks, verbose=self._verbose, paint=paint))
+
+    def keep(self, played: Played) -> None:
+        """Write a game's record, if they are to be kept.  Raises Fault."""
+        if self._keep is None:
+            return
+        path = self._keep / f"{played.scenario.key}.msgpack"
+        try:
+            path.write_bytes(played.record.to_msgpack())
+        except OSError as error:
+            raise Fault(f"{path}: the record could not be written: {error.strerror}") from error
+
+    def end(self, report: Report) -> None:
+        """The summary."""
+        self._clear()
+        _echo(summary_lines(report, self._bot))
+        if self._keep is not None and report.played:
+            click.echo(f"Records: {visible(str(self._keep))}, one for each game")
+
+    def _clear(self) -> None:
+        if self._live:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _coloured(text: str, status: Status) -> str:
+    return click.style(text, fg=COLOURS[status], bold=status is Status.FAILED)
+
+
+def _echo(lines: object) -> None:
+    for line in lines:  # type: ignore[attr-defined]
+        click.echo(line)
