@@ -77,9 +77,9 @@ KALAMALA_LEVELS = (
     Level("takes stones and the centre; never looks at the reply", kalamala_people.centre),
     _search(25),
     _search(150),
-    _search(700),
-    _search(3_000),
-    _search(14_000),
+    _search(550),
+    _search(1_900),
+    _search(6_500),
     _STRONGEST,
 )
 
