@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from referee.clock import DEFAULT_MARGIN_S, DEFAULT_MOVE_S, DEFAULT_START_S, TimeControl
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.spec import SpecError
-from referee.limits import DEFAULT_MEMORY_MB, Limits
-from referee.probe import AUTO, MODES, REQUIRED, SandboxError, find_sandbox
+from referee.limits import Limits
+from referee.probe import REQUIRED, SandboxError, find_sandbox
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
 from tournaments.checking.check import check_bot, not_found
@@ -21,6 +20,8 @@ from tournaments.checking.settings import DEFAULT_SEED, DEFAULT_TOTAL_S, Setting
 from tournaments.checking.text import head_lines, item_lines, plain, summary_lines
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.play import leash_for_signals
+from tournaments.cli.sandbox_options import sandbox_options
+from tournaments.cli.time_options import time_control, time_options
 from tournaments.manifest import ManifestError, load_manifest
 from tournaments.tables import json_text
 
@@ -57,32 +58,7 @@ COLOURS = {
 @click.option(
     "--seed", type=int, default=DEFAULT_SEED, show_default=True, help="Of the random opponent's moves."
 )
-@click.option(
-    "--move-time",
-    type=float,
-    metavar="S",
-    help=f"Seconds for each move.  [default: {DEFAULT_MOVE_S:g} if there is no --game-time]",
-)
-@click.option("--game-time", type=float, metavar="S", help="Seconds for all moves of a bot together.")
-@click.option(
-    "--increment", type=float, default=0.0, metavar="S", help="Seconds added to --game-time a move."
-)
-@click.option(
-    "--margin",
-    type=float,
-    default=DEFAULT_MARGIN_S,
-    show_default=True,
-    metavar="S",
-    help="Forgiven overshoot.",
-)
-@click.option(
-    "--start-time",
-    type=float,
-    default=DEFAULT_START_S,
-    show_default=True,
-    metavar="S",
-    help="Seconds for the bot to start.",
-)
+@time_options
 @click.option(
     "--total-time",
     type=float,
@@ -91,21 +67,7 @@ COLOURS = {
     metavar="S",
     help="Seconds for the whole check; what is not played by then is left out, and named.",
 )
-@click.option(
-    "--sandbox",
-    type=click.Choice(MODES),
-    default=AUTO,
-    show_default=True,
-    help="How the bot is confined: as well as this host can (see `kalarena doctor`), not at all, or well.",
-)
-@click.option(
-    "--memory-mb",
-    type=int,
-    default=DEFAULT_MEMORY_MB,
-    show_default=True,
-    metavar="MB",
-    help="Memory of all processes of the bot together.",
-)
+@sandbox_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object, nothing else.")
 @click.option(
     "--junit",
@@ -130,6 +92,8 @@ def command(
     increment: float,
     margin: float,
     start_time: float,
+    clock: str,
+    ponder: str,
     total_time: float,
     sandbox: str,
     memory_mb: int,
@@ -149,12 +113,9 @@ def command(
     stopped.
     """
     try:
-        if move_time is None and game_time is None:
-            move_time = DEFAULT_MOVE_S
-        control = TimeControl(move_time, game_time, increment, margin, start_time)
         settings = Settings(
             games=_games(bot, game),
-            control=control,
+            control=time_control(move_time, game_time, increment, margin, start_time, clock, ponder),
             limits=Limits(memory_mb=memory_mb),
             sandbox=find_sandbox(sandbox),
             rounds=rounds,

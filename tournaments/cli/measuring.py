@@ -16,7 +16,7 @@ from referee.clock import TimeControl
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import OpeningError
 from referee.games.spec import SpecError
-from referee.probe import AUTO, MODES, REQUIRED, SandboxError, find_sandbox
+from referee.probe import REQUIRED, SandboxError, find_sandbox
 from referee.results import Player
 from referee.sandbox import Sandbox
 from referee.sentences import visible
@@ -24,6 +24,7 @@ from sample_bots.catalog import BadOptionError, needs_kernels
 from sample_bots.strong import kernels
 from tournaments.bots import BotError, resolve_bot
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
+from tournaments.cli.sandbox_options import sandbox_option
 from tournaments.cli.time_options import TIME_OPTIONS, time_control
 from tournaments.cli.tournament.ending import Ending, program, same_command
 from tournaments.cli.tournament.run import Outcome, run_in
@@ -77,14 +78,7 @@ _OPTIONS = (
         metavar="N",
         help="Games at a time.  [default: one per core]",
     ),
-    click.option(
-        "--sandbox",
-        type=click.Choice(MODES),
-        default=AUTO,
-        show_default=True,
-        help="How the bots are confined: as well as this host can (see `kalarena doctor`), not at all, "
-        "or well.",
-    ),
+    sandbox_option,
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object, nothing else."),
     click.option("--quiet", is_flag=True, help="Print the result, and nothing before it but errors."),
 )

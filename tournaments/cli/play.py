@@ -13,14 +13,15 @@ from referee.errors import RefereeError
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import parse_opening
 from referee.games.spec import SpecError
-from referee.limits import DEFAULT_MEMORY_MB, Limits
+from referee.limits import Limits
 from referee.play import Job, play_alone
-from referee.probe import AUTO, MODES, REQUIRED, SandboxError, find_sandbox
+from referee.probe import REQUIRED, SandboxError, find_sandbox
 from referee.results import GameRecord, Player
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
 from tournaments.cli.conversation import ConversationView
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
+from tournaments.cli.sandbox_options import sandbox_options
 from tournaments.cli.time_options import time_control, time_options
 from tournaments.tables import json_text
 
@@ -29,21 +30,7 @@ from tournaments.tables import json_text
 @click.argument("bots", metavar="BOT BOT", nargs=2)
 @click.option("--game", default=DEFAULT_GAME, show_default=True, metavar="SPEC", help="See `kalarena games`.")
 @time_options
-@click.option(
-    "--sandbox",
-    type=click.Choice(MODES),
-    default=AUTO,
-    show_default=True,
-    help="How the bots are confined: as well as this host can (see `kalarena doctor`), not at all, or well.",
-)
-@click.option(
-    "--memory-mb",
-    type=int,
-    default=DEFAULT_MEMORY_MB,
-    show_default=True,
-    metavar="MB",
-    help="Memory of all processes of a bot together.",
-)
+@sandbox_options
 @click.option(
     "--opening",
     default="",
