@@ -162,7 +162,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--games", type=int, default=200, help="of each level, an even number (default 200)")
-    parser.add_argument("--game", action="append", choices=GAMES, help="only this game")
+    parser.add_argument("--game", action="append", help="this game, as a spec text, and no other")
     parser.add_argument("--from-level", type=int, default=LOWEST_LEVEL)
     parser.add_argument("--write", action="store_true", help="put the tables into sample_bots/README.md")
     arguments = parser.parse_args()

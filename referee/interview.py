@@ -47,7 +47,7 @@ from referee.results import GameRecord
 
 PARTING = "the examiner ends the game here"
 """The line with which an examiner loses on purpose: no message of the protocol."""
-QUIET_S = 0.02
+QUIET_S = 0.2
 """How long an examiner that waits for a bot's silence waits at most: a bot that reads its lines at once is
 back at reading within a millisecond; one that thinks on the opponent's time never is."""
 

@@ -101,17 +101,18 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
 }
 
 
-def sample_bot_command(spec: str) -> list[str] | None:
+def sample_bot_command(spec: str, *, compiled: bool = True) -> list[str] | None:
     """The command that runs the bot of a spec text, ``NAME`` or ``NAME:OPTION``, in any directory.
 
-    None if there is no sample bot of that name.  Raises BadOptionError.
+    With ``compiled``, a bot that searches does so with compiled kernels, where these can be had.  None if
+    there is no sample bot of that name.  Raises BadOptionError.
     """
     found = _find(spec)
     if found is None:
         return None
     bot, option = found
     script, *arguments = bot.script
-    if not needs_kernels(spec):
+    if not (compiled and needs_kernels(spec)):
         return [sys.executable, *_ALONE, str(_HERE / script), *arguments, *option]
     module, *rest = arguments
     kept = ["--kernels", str(kernels.directory())]

@@ -33,12 +33,22 @@ def static_value(game: Game[S, M], state: S, side: Side, evaluate: Evaluation) -
     return margin + (DECIDED if outcome.winner is side else -DECIDED)
 
 
+class OutOfTimeError(Exception):
+    """The search was told to stop."""
+
+
 class AlphaBeta(Generic[S, M]):
     """A search; deterministic, and without memory from one call to the next."""
 
-    def __init__(self, game: Game[S, M], evaluate: Evaluation) -> None:
+    def __init__(
+        self, game: Game[S, M], evaluate: Evaluation, stop: Callable[[], bool] | None = None
+    ) -> None:
+        """``stop`` is asked at each position; once it says yes, OutOfTimeError is raised."""
         self._game = game
         self._evaluate = evaluate
+        self._stop = stop
+        self.nodes = 0
+        """Positions looked at so far."""
 
     def best(self, state: S, depth: int) -> tuple[M, int]:
         """The best move of a game that is not over, and its value, looking ``depth`` >= 1 plies ahead.
@@ -60,6 +70,9 @@ class AlphaBeta(Generic[S, M]):
     def _value(self, state: S, depth: int, alpha: int, beta: int) -> int:
         """The value for the player to move if it lies between alpha and beta, else a bound beyond."""
         game = self._game
+        self.nodes += 1
+        if self._stop is not None and self._stop():
+            raise OutOfTimeError
         if depth == 0 or game.outcome(state) is not None:
             return static_value(game, state, game.to_move(state), self._evaluate)
         best = -2 * DECIDED

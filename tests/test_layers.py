@@ -96,7 +96,8 @@ RULES = (
     Rule("sample_bots.first_legal", ()),
     Rule("sample_bots.starters.python.bot", ()),
     Rule("sample_bots.starters_catalog", ()),
-    Rule("sample_bots.strong.compiled", ("numba", "numpy", "sample_bots.options")),
+    Rule("sample_bots.strong.compiled", ("numba", "numpy", "sample_bots.options",
+                                     "sample_bots.strong.kernels")),
 
     # Schedules and tables: pure functions of results.
     Rule("tournaments",             (), stdlib=False),

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
@@ -12,8 +13,11 @@ from sample_bots.compare import play, points, random_opening
 from sample_bots.conversation import Choose
 from sample_bots.ladder import kalah_people, kalamala_people
 from sample_bots.ladder.levels import LADDERS, describe, ladder_player, level_of
+from sample_bots.ladder.reader import Reader
+from sample_bots.minimax import minimax_mover
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
 from sample_bots.random_bot import random_mover
+from sample_bots.strong.engine import Budget
 
 VARIANTS = [
     "manchester",
@@ -37,7 +41,7 @@ def seeded(game: AnyGame, level: int) -> Callable[[int], Choose]:
 
     def make(seed: int) -> Choose:
         choose, on_time = ladder_player(game, level, seed, AnnouncedTime())
-        assert on_time is None
+        assert (on_time is None) == (level_of(game, level).person is not None)
         return choose
 
     return make
@@ -148,3 +152,23 @@ def test_the_pusher_pushes() -> None:
 def test_describe() -> None:
     assert describe(KALAH)[0] == "plays any legal move"
     assert len(describe(KALAMALA)) == HIGHEST_LEVEL
+
+
+def test_readers_keep_their_time() -> None:
+    """On a large board, where reading so far would take seconds; a fake clock counts positions."""
+    game = parse_game("manchester(30,10)")
+    clock = count()
+    reader = Reader(game, 6, lambda: next(clock) / 1000)
+    found = reader.search(game.initial_state(), Budget(seconds=5.0))
+    assert 1 <= found.depth < 6
+    assert next(clock) <= 5000 + 5
+    assert found.move in game.legal_moves(game.initial_state())
+    hurried = reader.search(game.initial_state(), Budget(seconds=0.0))
+    assert (hurried.depth, hurried.move) == (0, 1)
+
+
+def test_readers_find_what_minimax_finds() -> None:
+    game = parse_game("manchester")
+    for seed in range(5):
+        state = random_opening(game, random.Random(seed))
+        assert Reader(game, 4).search(state, Budget()).move == minimax_mover(4)(game, state)

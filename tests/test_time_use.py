@@ -37,12 +37,24 @@ def test_a_limit_per_game_is_never_passed(
     assert seconds > 0 or not increment_ms
 
 
+@pytest.mark.parametrize("game_ms", [3_000, 60_000])
+def test_a_long_game_is_not_lost_by_what_moves_cost(game_ms: int) -> None:
+    """300 moves where 30 were expected at any time, 2 ms each beyond the search; the margin is not needed."""
+    use = TimeUse.of(AnnouncedTime(game_ms=game_ms))
+    spent = 0.0
+    for _ in range(300):
+        seconds = use.for_move(30) + 0.002
+        spent += seconds
+        use = use.used(seconds).told(max(0, int(game_ms - spent * 1000)))
+    assert spent < game_ms / 1000
+
+
 def test_a_game_of_the_expected_length_uses_most_of_its_time() -> None:
     use = TimeUse.of(AnnouncedTime(game_ms=60_000))
     for moves in range(40, 0, -1):
         use = use.used(use.for_move(moves))
     assert use.left_s is not None
-    assert 0.1 < use.left_s < 25
+    assert 0.1 < use.left_s < 26
 
 
 def test_time_lines_are_believed() -> None:
@@ -88,7 +100,9 @@ def test_the_player_counts_its_own_time() -> None:
     assert {budget.nodes for budget in thinker.budgets} == {77}
     player.hear_time(20_000, 1)
     player(game, state)
-    assert thinker.budgets[-1].seconds == pytest.approx(19.96 / moves_to_come(game, state))
+    assert thinker.budgets[-1].seconds == pytest.approx(
+        (19.96 - 0.002 * (300 - 200)) / moves_to_come(game, state)
+    )
 
 
 def test_the_player_is_bounded() -> None:

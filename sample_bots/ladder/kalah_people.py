@@ -11,7 +11,6 @@ from typing import Any
 from referee.games.base import Side
 from referee.games.kalah import Kalah, KalahState
 from sample_bots.evaluation import store_difference
-from sample_bots.search import AlphaBeta
 
 Person = Callable[[Any, Any], Any]
 """How somebody chooses: (game, state) -> move."""
@@ -79,14 +78,5 @@ def planner(generator: random.Random) -> Person:
             ends = _turn_ends(game, game.apply(state, move), mover, LONGEST_CHAIN - 1)
             worths.append(max(store_difference(game, end, mover) for end in ends))
         return _best(generator, moves, worths)
-
-    return choose
-
-
-def reader(depth: int) -> Person:
-    """Reads the game so many sowings ahead, of both sides, and counts the stores there; deterministic."""
-
-    def choose(game: Kalah, state: KalahState) -> Any:
-        return AlphaBeta(game, store_difference).best(state, depth)[0]
 
     return choose

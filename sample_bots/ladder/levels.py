@@ -16,8 +16,11 @@ from referee.games.kalah import Kalah
 from referee.games.kalamala import Kalamala
 from sample_bots.conversation import Choose, OnTime
 from sample_bots.ladder import kalah_people, kalamala_people
+from sample_bots.ladder.reader import Reader
 from sample_bots.options import LOWEST_LEVEL
 from sample_bots.random_bot import random_mover
+from sample_bots.strong.player import StrongPlayer
+from sample_bots.strong.time_use import TimeUse
 
 LONGEST_MOVE_S = 1.0
 """The highest level thinks no longer than this about a move, however much time it has: somebody waits for
@@ -28,18 +31,20 @@ MakePerson = Callable[[random.Random], Choose]
 
 @dataclass(frozen=True)
 class Level:
-    """One rung: a person, or a search with a budget."""
+    """One rung: a person, a reader, or a search with a budget."""
 
     about: str
     """What it sees and what it overlooks, for people."""
     person: MakePerson | None = None
+    depth: int | None = None
+    """Moves that a reader looks ahead; None for everybody else."""
     nodes: int | None = None
     """Positions that a search looks at, at most; None is no such bound."""
 
     @property
     def searches(self) -> bool:
         """Whether it is an engine's search, which is compiled where that can be had."""
-        return self.person is None
+        return self.person is None and self.depth is None
 
 
 def _search(nodes: int) -> Level:
@@ -51,10 +56,7 @@ _STRONGEST = Level(f"searches for as long as it may, at most {LONGEST_MOVE_S:g} 
 
 
 def _reader(depth: int) -> Level:
-    return Level(
-        f"reads {depth} sowings ahead and counts the stores there",
-        lambda _generator: kalah_people.reader(depth),
-    )
+    return Level(f"reads {depth} sowings ahead and counts the stores there", depth=depth)
 
 
 KALAH_LEVELS = (
@@ -106,6 +108,10 @@ def ladder_player(
     level = level_of(game, number)
     if level.person is not None:
         return level.person(random.Random(seed)), None
+    if level.depth is not None:
+        time_use = TimeUse.of(announced)
+        reader = StrongPlayer(Reader(game, level.depth), time_use, longest_s=LONGEST_MOVE_S)
+        return reader, reader.hear_time
     # Imported only here: it loads the compiled kernels, which takes a second.
     from sample_bots.strong.engines import strong_player
 

@@ -15,12 +15,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from sample_bots.options import PURE_VARIABLE
+from sample_bots.strong import kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     if os.environ.get(PURE_VARIABLE):
         raise ImportError(f"{PURE_VARIABLE} is set")
+    # numba reads this when it is imported.  Who did not prepare kernels keeps them apart, by the same digest:
+    # numba itself would not notice that a constant from another file, or a called kernel, has changed.
+    if kernels.can_compile():
+        os.environ.setdefault(kernels.CACHE_VARIABLE, str(kernels.own_directory()))
     import numba
     import numpy
 
@@ -77,7 +82,11 @@ def compiled_now() -> int:
 def how() -> str:
     """How kernels run in this process, for people."""
     if not COMPILED:
-        return "in plain Python, slowly: numba is not installed (pip install 'kalarena[strong]')"
+        asked = bool(os.environ.get(PURE_VARIABLE))
+        why = (
+            f"{PURE_VARIABLE} is set" if asked else "numba is not installed (pip install 'kalarena[strong]')"
+        )
+        return f"in plain Python, slowly: {why}"
     now = compiled_now()
     return f"compiled by numba {numba.__version__}" + (
         f"; {now} kernels had to be compiled now" if now else ""

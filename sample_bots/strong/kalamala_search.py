@@ -117,6 +117,8 @@ def quiescence(tables: Array, memory: Array, ply: int, side: int, alpha: int, be
         alpha = best
     count = turns_at(tables, memory, ply, side, CAPTURES)
     for index in range(TURNS + ply * WIDTH, TURNS + ply * WIDTH + count):
+        if memory[STOPPED] != 0:
+            return best
         turn = memory[index]
         play(tables, memory, ply, side, turn, key_after(memory, ply, side, turn))
         memory[NODES] += 1

@@ -7,6 +7,7 @@ complete.  A confined bot sees it read-only, where numba would not look into it,
 own scratch directory first (``use``).
 """
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,12 +42,17 @@ def directory() -> Path:
     from importlib import metadata  # slow to import, and seldom needed
 
     whole = hashlib.sha256()
-    for path in sorted(HERE.glob("*.py")):
+    for path in sorted([*HERE.glob("*.py"), *(HERE.parent / "solver").glob("*.py")]):
         whole.update(path.read_bytes())
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     whole.update("\0".join([*versions, platform.python_version(), platform.machine(), str(HERE)]).encode())
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "kalarena" / f"kernels-{whole.hexdigest()[:16]}"
+
+
+def own_directory() -> Path:
+    """Where processes that are no bots keep what they compile, each kernel when it is first called."""
+    return directory().with_name(f"own-{directory().name}")
 
 
 def is_prepared() -> bool:
@@ -100,22 +107,35 @@ def prepare() -> Path:
 def use(kept: str) -> None:
     """Let numba find the machine code of a directory that ``prepare`` returned.  Before numba is imported.
 
-    Where it is not writable, as in a sandbox, it is copied to a scratch directory.  Whatever goes wrong is
-    passed over: then the kernels are compiled again.
+    Where it is not writable, as in a sandbox, it is copied to a scratch directory.  If it is not there, the
+    kernels are compiled again, into that directory.
     """
     where = Path(kept)
     if not os.access(where, os.W_OK):
         scratch = Path(tempfile.gettempdir()) / "kernels"
-        try:
+        with contextlib.suppress(OSError):
             shutil.copytree(where, scratch, copy_function=shutil.copyfile)
-        except OSError:
-            return
         where = scratch
     os.environ[CACHE_VARIABLE] = str(where)
 
 
 def _remove_older(kept: Path) -> None:
-    """Remove what earlier versions left, except the newest two: an older installation may still be in use."""
-    others = [path for path in kept.parent.glob("kernels-*") if path != kept]
-    for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[2:]:
-        shutil.rmtree(path, ignore_errors=True)
+    """Remove what earlier versions left, except the newest two: an older installation may still be in use.
+
+    What a killed ``prepare`` left goes, too.
+    """
+    for pattern in ("kernels-*", "own-kernels-*"):
+        others = [path for path in kept.parent.glob(pattern) if path.name.removeprefix("own-") != kept.name]
+        for path in sorted(others, key=_modified, reverse=True)[2:]:
+            shutil.rmtree(path, ignore_errors=True)
+    for path in kept.parent.glob("building-*"):
+        if time.time() - _modified(path) > PREPARE_LIMIT_S:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _modified(path: Path) -> float:
+    """When a directory was changed; long ago, if another process has removed it."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -66,6 +66,8 @@ def command(
         solver = Solver(game, state, memory_mb << 20, watch.on_slice)
     except UnsuitableBoardError as error:
         raise Usage(f"{game.name}: {error}") from error
+    except MemoryError as error:
+        raise Usage(f"--memory-mb {memory_mb}: this host does not give so much; name less") from error
     watch.solver, watch.state = solver, state
     try:
         solution = solve(solver, state, time.monotonic, all_moves=all_moves)
