@@ -10,7 +10,7 @@ from dataclasses import dataclass
 TIME_VARIABLE = "KALARENA_TIME"
 """Environment variable with the time control: ``move_ms=1000`` or ``game_ms=60000;increment_ms=500``."""
 
-_TEXT = re.compile(r"(?:[a-z_]+=[0-9]{1,12}(?:;|$))+", re.ASCII)
+_TEXT = re.compile(r"(?:[a-z_]+=[0-9]{1,18}(?:;|$))+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,3 +133,8 @@ def one_object(text: str) -> dict[str, Any]:
     value = json.loads(text)
     assert isinstance(value, dict)
     return value
+
+
+def quick_sample_bot(name: str) -> str:
+    """A text that names a sample bot of this name, with an option that makes it quick."""
+    return {"minimax": "minimax:1", "ladder": "ladder:3", "strong": "strong:0.02"}.get(name, name)

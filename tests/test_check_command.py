@@ -12,14 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from referee.errors import RefereeError
-from referee.games.catalog import GAMES, parse_game
 from tests.builders import RUN_LIMIT_S
 from tests.test_faults import living_processes_with
 from tests.test_play_process import deaf_bot, wait_for_bot
 from tournaments.checking import check as checking
 from tournaments.checking.playing import play_scenario
 from tournaments.checking.report import Report
-from tournaments.cli.check import BOARDS, command
+from tournaments.cli.check import command
 from tournaments.verification import Verification, read_record
 
 SMALL = ("--game", "kalah(3,2)", "--sandbox", "off")
@@ -114,11 +113,6 @@ def test_a_manifest_says_which_games_are_checked(tmp_path: Path) -> None:
     refused = check("bot", "--game", "kalamala")
     assert refused.exit_code == 1
     assert "does not play kalamala" in " ".join(refused.stdout.split())
-
-
-def test_every_name_of_a_game_can_be_checked() -> None:
-    for name in GAMES:
-        assert parse_game(BOARDS.get(name, name)).name.startswith(name)
 
 
 BAD_USAGE = {

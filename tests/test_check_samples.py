@@ -126,3 +126,8 @@ def test_a_bot_that_takes_its_time_is_watched_as_far_as_time_allows() -> None:
         assert "moves without a fault, but 0 full games" in item.sentence
         assert "--total-time" in item.sentence
     assert [item.id for item in report.failures] in ([], ["idle"])
+
+
+def test_a_board_on_which_nothing_is_to_be_decided() -> None:
+    report = check("first_legal", "kalah(1,1)")
+    assert [item for item in report.items if item.status is Status.FAILED] == []

@@ -13,7 +13,7 @@ from referee.limits import Limits
 from referee.results import GameRecord
 from referee.sandbox import Tier
 from sample_bots.catalog import SAMPLE_BOTS
-from tests.builders import invoke, kalarena, one_object, run_command
+from tests.builders import invoke, kalarena, one_object, quick_sample_bot, run_command
 from tournaments.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -252,7 +252,7 @@ def test_play_for_people() -> None:
     assert "    | my last words" in result.stdout
 
 
-@pytest.mark.parametrize("name", SAMPLE_BOTS)
+@pytest.mark.parametrize("name", [quick_sample_bot(name) for name in SAMPLE_BOTS])
 def test_play_every_sample_bot_by_name(name: str) -> None:
     assert one_object(invoke("play", name, "greedy", "--game", SMALL, "--json").stdout)["reason"] == "score"
 

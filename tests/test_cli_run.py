@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import termios
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -141,6 +142,28 @@ def test_the_command_that_an_interrupted_run_prints_goes_on(tmp_path: Path, numb
     assert again.returncode == 0
     assert again.stderr.splitlines()[0] == f"Cup: going on with {kept} of 120 games in the out"
     assert again.stderr.splitlines()[-1] == "Cup: 120 of 120 games"
+
+
+def test_impatience_tears_nothing(tmp_path: Path) -> None:
+    """Ctrl-C again and again, from the first moment on until it has ended."""
+    folder = folder_with(tmp_path, SHORT, 20)
+    process = subprocess.Popen(
+        [KALARENA, "tournament", "run", "cup.toml", "--out", "out", "--sandbox", "off"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "Cup: 12 of 120 games\n"
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+    _, errors = process.communicate(timeout=RUN_LIMIT_S)
+    assert "Traceback" not in errors
+    assert "weird" not in errors
+    assert process.returncode == 130
 
 
 def test_missing_files_of_all_games_are_written_again(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from referee.play import Job, play_game
 from referee.results import GameRecord, Player, Reason
 from referee.sandbox import MAX_COPIED_FILES
 from sample_bots.catalog import SAMPLE_BOTS
+from tests.builders import quick_sample_bot
 from tests.confinement import needs_sandbox, outcome, reading_bot, sandbox_of
 from tests.ordinary_user import as_ordinary_user
 from tests.test_faults import CONTROL, FAULTS
@@ -85,8 +86,7 @@ async def plays_and_says(player: Player) -> str:
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("name", SAMPLE_BOTS)
 async def test_sample_bots(name: str, game: str) -> None:
-    text = "minimax:1" if name == "minimax" else name
-    player = resolve_bot(text, Path("/"))
+    player = resolve_bot(quick_sample_bot(name), Path("/"), game=game)
     record = await play(player, replace(player, name="other"), game=game)
     assert record.result.reason in (Reason.SCORE, Reason.TURN_CAP), record.result
     assert record.sandbox == "bubblewrap"

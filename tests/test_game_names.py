@@ -16,6 +16,15 @@ MODULES = sorted(
     for path in (ROOT / package).rglob("*.py")
     if (ROOT / "referee" / "games") not in path.parents
 )
+ABOUT_ONE_GAME = {
+    "tournaments/cli/solve.py": "solves one game alone",
+    "tournaments/cli/main.py": "has the line that says so",
+    "tournaments/checking/advice.py": "says what to do about each fault, in the words of the game",
+    "tournaments/checking/hints.py": "says so where the seats were exchanged",
+    "tournaments/checking/scenarios.py": "makes positions with long chains of extra turns",
+    "tournaments/checking/manners.py": "knows the first move that gives no extra turn",
+}
+"""Modules that may name games, and why.  A new game can be checked without any of it, only less well."""
 # Names of games, of their seats, and of what only one of them has.
 NAMES = re.compile(rf"\b({'|'.join(GAMES)}|north|south|white(?!-space)|black|pits?)\b", re.IGNORECASE)
 
@@ -41,7 +50,7 @@ def spoken(tree: ast.AST) -> Iterator[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_game_is_named(path: Path) -> None:
     found = {text for text in spoken(ast.parse(path.read_text(encoding="utf-8"))) if NAMES.search(text)}
-    assert not found
+    assert bool(found) == (str(path.relative_to(ROOT)) in ABOUT_ONE_GAME), found
 
 
 def test_the_check_can_fail() -> None:

@@ -15,6 +15,7 @@ from protocol.codec import decode_referee_line, encode
 from protocol.messages import Change, Next
 from referee.games.base import Game, IllegalMoveError, InvalidMoveError, Outcome, PositionError, Side
 from referee.games.catalog import DEFAULT_GAME, GAMES, parse_game
+from referee.games.spec import parse_spec
 
 AnyGame = Game[Any, Any]
 
@@ -125,6 +126,11 @@ def test_every_registered_option_is_in_the_suite() -> None:
     for name, entry in GAMES.items():
         for option in entry.options:
             assert any(f"+{option}" in spec for specs in VARIANTS.values() for spec in specs), (name, option)
+
+
+def test_every_registered_game_has_an_example() -> None:
+    for name, entry in GAMES.items():
+        assert parse_spec(parse_game(entry.example).name).name == name
 
 
 def test_every_registered_game_says_what_it_is() -> None:

@@ -56,12 +56,14 @@ def test_kernels_are_compiled_once_and_found_again(empty_cache: Path) -> None:
 
 
 def test_what_cannot_be_prepared_is_said(empty_cache: Path, tmp_path: Path) -> None:
-    """The bot starts all the same, and compiles then."""
+    """Compiling at each start might take longer than a bot has to start: it plays in plain Python then."""
     empty_cache.write_text("a file where a folder should be")
     with pytest.raises(kernels.NotPreparedError, match="cache"):
         kernels.prepare()
     player = resolve_bot("strong", tmp_path, game="manchester")
-    assert "could not be compiled beforehand" in player.how
+    assert "could not be compiled, and runs in plain Python" in player.how
+    assert "-S" in player.command
+    assert "--kernels" not in player.command
 
 
 def test_a_compiler_that_fails_is_said(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,12 +76,20 @@ def test_a_compiler_that_fails_is_said(empty_cache: Path, monkeypatch: pytest.Mo
 def test_older_kernels_go(empty_cache: Path) -> None:
     base = empty_cache / "kalarena"
     for number in range(5):
-        (base / f"kernels-{number}").mkdir(parents=True)
-        os.utime(base / f"kernels-{number}", (number, number))
+        for name in (f"kernels-{number}", f"own-kernels-{number}"):
+            (base / name).mkdir(parents=True)
+            os.utime(base / name, (number, number))
+    (base / "building-killed").mkdir()
+    os.utime(base / "building-killed", (1, 1))
+    (base / "building-now").mkdir()
+    (base / "own-kernels-new").mkdir()
     kept = base / "kernels-new"
     kept.mkdir()
     kernels._remove_older(kept)
-    assert {path.name for path in base.iterdir()} == {"kernels-3", "kernels-4", "kernels-new"}
+    assert {path.name for path in base.iterdir()} == {
+        *("kernels-3", "kernels-4", "kernels-new"),
+        *("own-kernels-3", "own-kernels-4", "own-kernels-new", "building-now"),
+    }
 
 
 def test_kept_kernels_are_copied_where_they_cannot_be_written(
@@ -94,7 +104,7 @@ def test_kept_kernels_are_copied_where_they_cannot_be_written(
     monkeypatch.setenv(kernels.CACHE_VARIABLE, "before")
     monkeypatch.setattr(os, "access", lambda *_: False)
     kernels.use(str(tmp_path / "not-there"))
-    assert os.environ[kernels.CACHE_VARIABLE] == "before"  # then they are compiled again
+    assert os.environ[kernels.CACHE_VARIABLE] == str(scratch / "kernels")  # where they are compiled again
     kernels.use(str(kept))
     assert os.environ[kernels.CACHE_VARIABLE] == str(scratch / "kernels")
     assert (scratch / "kernels" / "inner" / "code").read_bytes() == b"machine code"
@@ -107,7 +117,7 @@ def test_without_numba_it_says_so_and_plays(tmp_path: Path, monkeypatch: pytest.
     assert command is not None
     assert "-S" in command  # no site-packages, so no numba
     record = play_strong("random:1", "manchester(3,2)", tmp_path, Sandbox(), move_s=0.2)
-    assert record.stderr[0].startswith("strong: search in plain Python, slowly: numba is not installed")
+    assert record.stderr[0].startswith("strong: search in plain Python, slowly: KALARENA_PURE is set")
     assert record.result.fault is None
 
 
@@ -129,3 +139,20 @@ def test_who_needs_kernels(spec: str) -> None:
 @pytest.mark.parametrize("spec", ["ladder:4", "minimax:4", "nobody"])
 def test_who_does_not(spec: str) -> None:
     assert not needs_kernels(spec)
+
+
+def test_where_they_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/cache")  # to be ignored, says the specification
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert kernels.directory().parent == tmp_path / ".cache" / "kalarena"
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a user without an account
+    assert not kernels.can_compile()
+    assert not needs_kernels("strong")  # it plays all the same, in plain Python
+
+
+def test_an_incomplete_directory_is_not_believed(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels.directory().mkdir(parents=True)
+    assert not kernels.is_prepared()
+    monkeypatch.setattr(sys, "executable", "/bin/true")  # compiles nothing, successfully
+    assert kernels.prepare() == kernels.directory()
+    assert kernels.is_prepared()

@@ -87,9 +87,29 @@ def test_a_reader_that_has_gone(folder: Path, command: str, unbuffered: str) -> 
     assert done.returncode == 1
 
 
-def test_standard_output_that_was_closed(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        COMMANDS["games"],
+        ("check", "first_legal", "--game", "kalah(2,1)", "--sandbox", "off"),
+        (
+            "gauntlet",
+            "first_legal",
+            "--levels",
+            "1",
+            "--games",
+            "2",
+            "--game",
+            "kalah(2,1)",
+            "--out",
+            "closed",
+        ),
+    ],
+    ids=lambda command: command[0],
+)
+def test_standard_output_that_was_closed(command: tuple[str, ...], folder: Path) -> None:
     done = subprocess.run(
-        ["sh", "-c", 'exec "$@" >&-', "sh", KALARENA, *COMMANDS["games"]],
+        ["sh", "-c", 'exec "$@" >&-', "sh", KALARENA, *command],
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,

@@ -10,12 +10,15 @@ from sample_bots.catalog import SAMPLE_BOTS, BadOptionError, sample_bot_command,
 
 
 def test_catalog_names() -> None:
-    assert list(SAMPLE_BOTS) == ["first_legal", "random", "greedy", "minimax"]
+    assert list(SAMPLE_BOTS) == [
+        *("first_legal", "random", "greedy", "minimax"),
+        *("ladder", "strong", "swap_happy"),
+    ]
     readme = (Path(first_legal.__file__).parent / "README.md").read_text()
     for name, bot in SAMPLE_BOTS.items():
         assert bot.about
         assert "\n" not in bot.about
-        assert f"`{name}`" in readme
+        assert f"`{name}`" in readme or f"`{name}:" in readme
 
 
 def test_catalog_commands() -> None:

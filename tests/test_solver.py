@@ -183,3 +183,17 @@ def test_database_is_bounded_by_memory_and_seeds() -> None:
     assert database_seeds(2, 4, 1 << 30) == 4  # the whole board
     assert 0 < database_seeds(6, 48, 1 << 20) < database_seeds(6, 48, 1 << 24) <= 19
     assert database_seeds(4, 24, 1 << 30) <= 9
+
+
+def test_a_database_that_is_not_filled_proves_nothing() -> None:
+    """Stopped at once, the solver knew a wrong value of a board that is in the database as a whole."""
+    game = kalah("kalah(3,2)")
+
+    def stop() -> None:
+        raise StopSolving
+
+    solver = Solver(game, game.initial_state(), 1 << 20, stop)
+    with pytest.raises(StopSolving):
+        solver.prepare()
+    known = solver.bounds(game.initial_state())
+    assert (known.low, known.high) == (-12, 12)

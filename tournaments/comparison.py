@@ -68,13 +68,13 @@ class Comparison:
         if isfinite(match.elo):
             unit = "pairs" if sum(self.pairs) else "games"
             lines.append(
-                f"  from these {unit} alone    Elo {match.elo:+.0f}, 95 % interval {match.elo_low:+.0f} to "
-                f"{match.elo_high:+.0f}; superior with {_percent(match.superiority)}"
+                f"  from these {unit} alone    Elo {match.elo:+z.0f}, 95 % interval {match.elo_low:+z.0f} to "
+                f"{match.elo_high:+z.0f}; superior with {_percent(match.superiority)}"
             )
         if self.difference is not None:
             value, low, high = self.difference
             lines.append(
-                f"  from the whole tournament  Elo {value:+.0f}, 95 % interval {low:+.0f} to {high:+.0f}; "
+                f"  from the whole tournament  Elo {value:+z.0f}, 95 % interval {low:+z.0f} to {high:+z.0f}; "
                 f"superior with {_percent(self.superiority)}"
             )
         return "\n".join(lines)

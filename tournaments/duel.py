@@ -81,7 +81,7 @@ class Duel:
         if self.decision == "undecided" and self.comparison.difference is not None:
             low, high = self.comparison.difference.low, self.comparison.difference.high
             return [
-                f"All from {low:+.0f} to {high:+.0f} Elo fits these games; more different games tell more."
+                f"All from {low:+z.0f} to {high:+z.0f} Elo fits these games; more different games tell more."
             ]
         return []
 
@@ -131,7 +131,7 @@ class Duel:
         if found.difference is not None:
             value, low, high = found.difference
             lines.append(
-                f"Elo {value:+.0f}, 95 % interval {low:+.0f} to {high:+.0f}; likelihood of superiority "
+                f"Elo {value:+z.0f}, 95 % interval {low:+z.0f} to {high:+z.0f}; likelihood of superiority "
                 f"{percent(found.superiority)}"
             )
         if self.test is not None and self.verdict is not None:
@@ -150,7 +150,7 @@ class Duel:
         value, low, high = found.difference
         score = 100 * (found.wins + found.draws / 2) / self.games
         text = (
-            f"{found.one}: {score:.1f} %, Elo {value:+.0f} ({low:+.0f} to {high:+.0f}), superior with "
+            f"{found.one}: {score:.1f} %, Elo {value:+z.0f} ({low:+z.0f} to {high:+z.0f}), superior with "
             f"{percent(found.superiority)}"
         )
         if self.verdict is None:

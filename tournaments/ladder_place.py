@@ -155,8 +155,8 @@ class LadderPlace:
         value, low, high = nearest.difference
         lines = [
             f"{self.bot} {where} ({self._interval(lowest, highest)}).",
-            f"Against level {nearest.level} its rating is {value:+.0f} Elo "
-            f"(95 % interval {low:+.0f} to {high:+.0f}).",
+            f"Against level {nearest.level} its rating is {value:+z.0f} Elo "
+            f"(95 % interval {low:+z.0f} to {high:+z.0f}).",
         ]
         if self.against_order:
             lines.append(

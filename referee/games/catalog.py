@@ -25,25 +25,28 @@ class Entry:
     """Option -> (its values or default, as shown; one line for people)."""
     build: Callable[[Spec], AnyGame]
     """Spec -> rule book; raises SpecError."""
+    example: str
+    """A spec text of the name, with the most common board where one has to be given."""
 
 
-def _kalah_entry(preset: kalah_spec.Preset) -> Entry:
+def _kalah_entry(name: str, preset: kalah_spec.Preset) -> Entry:
     def default(option: kalah_spec.Option) -> str:
         word = next(word for word, value in option.values.items() if value == preset.rules[option.field])
         return f"{'|'.join(option.values)}, default {word}"
 
     board = f"default ({preset.board[0]},{preset.board[1]})" if preset.board else "to be given"
     options = {key: (default(option), option.about) for key, option in kalah_spec.OPTIONS.items()}
-    return Entry(preset.about, f"(PITS,SEEDS), {board}", options, kalah_spec.build)
+    example = name if preset.board else f"{name}(6,4)"
+    return Entry(preset.about, f"(PITS,SEEDS), {board}", options, kalah_spec.build, example)
 
 
 def _kalamala_entry() -> Entry:
     options = {key: (values, about) for key, values, about in kalamala_spec.OPTIONS}
-    return Entry(kalamala_spec.ABOUT, "", options, kalamala_spec.build)
+    return Entry(kalamala_spec.ABOUT, "", options, kalamala_spec.build, kalamala_spec.NAME)
 
 
 GAMES: dict[str, Entry] = {
-    **{name: _kalah_entry(preset) for name, preset in kalah_spec.PRESETS.items()},
+    **{name: _kalah_entry(name, preset) for name, preset in kalah_spec.PRESETS.items()},
     kalamala_spec.NAME: _kalamala_entry(),
 }
 

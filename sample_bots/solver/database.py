@@ -168,6 +168,8 @@ class EndgameDatabase:
         self.seeds = seeds
         self.size = positions_up_to(layout.pits, seeds)
         self.values = zeros(self.size, "int8")
+        self.layers = 0
+        """How many layers are filled: all positions with fewer seeds than this have their values."""
 
     def fill(self, on_slice: Callable[[int], None] | None = None) -> None:
         """Compute all values; ``on_slice`` is told from time to time how many are done, and may raise to
@@ -195,6 +197,8 @@ class EndgameDatabase:
                     layout.numbers,
                 )
                 start = stop
+                if start == end:
+                    self.layers = layer + 1
                 if on_slice is not None:
                     on_slice(start)
 

@@ -94,7 +94,7 @@ class Prover:
     def bounds(self, own: int, other: int) -> tuple[int, int]:
         """The lowest and the highest margin that a position can have, as far as proved."""
         seeds = self.layout.seeds_in(own) + self.layout.seeds_in(other)
-        if seeds <= self._database.seeds:
+        if seeds < self._database.layers:
             value = self._database.value(own, other)
             return value, value
         return self._proved.get((own, other), (-seeds, seeds))

@@ -24,6 +24,8 @@ from sample_bots.options import PURE_VARIABLE
 HERE = Path(__file__).resolve().parent
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 """numba's own name for it; read when numba is imported."""
+COMPLETE = "complete"
+"""A file that is there when all kernels are."""
 PREPARE_LIMIT_S = 300.0
 """Compiling took 20 to 40 s on the machine that this was written on; more than this is no compiling."""
 
@@ -33,8 +35,16 @@ class NotPreparedError(Exception):
 
 
 def can_compile() -> bool:
-    """Whether numba is installed and wanted; does not load it."""
-    return not os.environ.get(PURE_VARIABLE) and find_spec("numba") is not None
+    """Whether numba is installed and wanted, and there is a place for machine code; does not load numba."""
+    return not os.environ.get(PURE_VARIABLE) and find_spec("numba") is not None and _base() is not None
+
+
+def _base() -> Path | None:
+    """The user's directory for what can be made again; None for a user without any home."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the XDG specification: a relative one is to be ignored
+        base = Path(os.path.expanduser("~/.cache"))  # noqa: PTH111 - does not fail without any home
+    return base if base.is_absolute() else None
 
 
 def directory() -> Path:
@@ -46,7 +56,8 @@ def directory() -> Path:
         whole.update(path.read_bytes())
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     whole.update("\0".join([*versions, platform.python_version(), platform.machine(), str(HERE)]).encode())
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    base = _base()
+    assert base is not None  # ``can_compile`` was asked before
     return base / "kalarena" / f"kernels-{whole.hexdigest()[:16]}"
 
 
@@ -56,8 +67,8 @@ def own_directory() -> Path:
 
 
 def is_prepared() -> bool:
-    """Whether the machine code is there."""
-    return directory().is_dir()
+    """Whether the machine code is there, all of it."""
+    return (directory() / COMPLETE).is_file()
 
 
 def prepare() -> Path:
@@ -66,8 +77,9 @@ def prepare() -> Path:
     Several processes may do so at the same time: the first that is ready wins.
     """
     goal = directory()
-    if goal.is_dir():
+    if (goal / COMPLETE).is_file():
         return goal
+    shutil.rmtree(goal, ignore_errors=True)
     try:
         goal.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix="building-", dir=goal.parent))
@@ -75,7 +87,7 @@ def prepare() -> Path:
         raise NotPreparedError(f"{error.filename}: {error.strerror}") from error
     try:
         program = (
-            "import sys; sys.path.append(sys.argv[1]); import sample_bots.strong.engines as e; e.warm_up()"
+            "import sys; sys.path.insert(0, sys.argv[1]); import sample_bots.strong.engines as e; e.warm_up()"
         )
         done = subprocess.run(
             [sys.executable, "-I", "-c", program, str(HERE.parent.parent)],
@@ -88,11 +100,12 @@ def prepare() -> Path:
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             raise NotPreparedError(lines[-1])
+        (building / COMPLETE).touch()
         building.chmod(0o755)  # a bot runs as another user
         try:
             building.rename(goal)
         except OSError:
-            if not goal.is_dir():  # else another process was sooner
+            if not (goal / COMPLETE).is_file():  # else another process was sooner
                 raise
     except subprocess.TimeoutExpired as error:
         raise NotPreparedError(f"compiling took over {PREPARE_LIMIT_S:g} s") from error

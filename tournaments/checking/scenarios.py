@@ -156,9 +156,13 @@ def _openings(game: AnyGame, side: Side) -> Iterator[str]:
     """Two moves from the start; and where there are extra turns, a position in which each move gives one."""
     state, moves = game.initial_state(), []
     for _ in range(2):
+        if game.outcome(state) is not None:
+            return  # a board so small that the game is over by then
         move = varied(game, state)
         moves.append(game.format_move(state, move))
         state = game.apply(state, move)
+    if game.outcome(state) is not None:
+        return
     yield " ".join(moves)
     if not has_extra_turns(game):
         return

@@ -193,7 +193,7 @@ def table(results: Sequence[LevelResult], *, with_bars: bool) -> str:
         elo = (
             ["", ""]
             if difference is None
-            else [f"{difference.value:+.0f}", f"{difference.low:+.0f} to {difference.high:+.0f}"]
+            else [f"{difference.value:+z.0f}", f"{difference.low:+z.0f} to {difference.high:+z.0f}"]
         )
         rows.append([*map(str, counts), f"{100 * (result.score or 0):.0f} %", *elo])
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]

@@ -1,5 +1,6 @@
 """`kalarena solve`."""
 
+import math
 import sys
 import time
 
@@ -60,6 +61,8 @@ def command(
 
     Exit status: 0 solved, 1 a limit was reached before, 2 bad usage.
     """
+    if seconds is not None and math.isnan(seconds):
+        raise Usage("--seconds: nan is no time")
     game, state = _parse(spec, position)
     watch = _Watch(seconds, positions)
     try:

@@ -51,4 +51,4 @@ def without_garbage_collection() -> Iterator[None]:
 
 def terminal_width() -> int | None:
     """The width of the terminal that is printed to; None if it is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -136,9 +137,9 @@ def run_in(
                 )
             if shown and run.report.before:
                 click.echo(_going_on(run, directory), err=True)
-            with single_error():
+            with single_error(), _stopped_once() as heard:
                 interrupted = trio.run(
-                    partial(_run, run, directory, sandbox, kind),
+                    partial(_run, run, directory, sandbox, kind, heard),
                     concurrency or tournament.concurrency,
                     shown,
                 )
@@ -183,11 +184,33 @@ def _stopping_signals() -> list[signal.Signals]:
     return [signal.SIGINT, signal.SIGTERM] + ([] if ignored else [signal.SIGHUP])
 
 
+@contextlib.contextmanager
+def _stopped_once() -> Iterator[threading.Event]:
+    """Take no further signal to stop once the event is set: stopping is under way, and is not to be torn.
+
+    A signal that comes before is a KeyboardInterrupt, as it is without us.
+    """
+    heard = threading.Event()
+
+    def stop(_number: int, _frame: object) -> None:
+        if not heard.is_set():
+            heard.set()
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in _stopping_signals()}
+    try:
+        yield heard
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 async def _run(
     run: Run,
     directory: TournamentDirectory,
     sandbox: Sandbox,
     kind: type[Summary],
+    heard: threading.Event,
     concurrency: int | None,
     shown: bool,
 ) -> bool:
@@ -201,6 +224,7 @@ async def _run(
                 task_status.started()
                 async for _ in signals:
                     interrupted = True
+                    heard.set()
                     scope.cancel()
 
         async with trio.open_nursery() as nursery:
