@@ -1,0 +1,289 @@
+"""The store of submissions when processes are killed, write at the same time, or the disk is full."""
+
+import fcntl
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import RUN_LIMIT_S
+from tests.test_submission_content import BOT, assert_whole, incoming
+from tournaments.submissions import content
+from tournaments.submissions.content import ContentStore
+
+ROOT = Path(__file__).resolve().parent.parent
+
+SUBMISSION = """
+import sys
+from pathlib import Path
+from tournaments.submissions.content import ContentStore, content_digest
+from tournaments.submissions.upload import SubmittedFile
+
+def submission(number):
+    return [SubmittedFile(f"a/{n}.py", f"{number} ".encode() * 1000 * n, n % 2 == 0) for n in range(1, 4)]
+
+store = ContentStore(Path(sys.argv[1]))
+"""
+"""What the processes below begin with."""
+
+PUT_MANY = (
+    SUBMISSION
+    + """
+first = int(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(first, first + 10_000):
+    print(store.put(submission(number)), flush=True)
+"""
+)
+"""Puts more submissions than there is time for; says so after each."""
+
+PUT_ONCE = (
+    SUBMISSION
+    + """
+first = int(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in [*range(first, 8), *range(first)]:
+    print(store.put(submission(number)), flush=True)
+"""
+)
+
+SWEEP = (
+    SUBMISSION
+    + """
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(1000):
+    print(store.sweep(), flush=True)
+"""
+)
+
+DIE_EVERYWHERE = (
+    SUBMISSION
+    + """
+import os, shutil, signal
+
+ACTS = {"open", "os.mkdir", "os.chmod", "os.rename", "os.rmdir", "os.remove", "fcntl.flock", "shutil.rmtree"}
+
+def die_at(moment):
+    left = moment
+    def hook(event, arguments):
+        nonlocal left
+        if event in ACTS:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+
+def prepare():
+    shutil.rmtree(store.root / digest[:2], ignore_errors=True)
+    if how == "replace":
+        store.put(submission(1))
+        file = store.path(digest) / "a/1.py"
+        file.chmod(0o644)
+        file.write_bytes(b"damaged")
+
+how = sys.argv[2]
+digest = content_digest(submission(1))
+moment, left_behind, status = 0, 0, None
+while status != 0:
+    prepare()
+    moment += 1
+    child = os.fork()
+    if child == 0:
+        die_at(moment)
+        store.put(submission(1))
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL), status
+    present = list(store.digests())
+    assert present in ([], [digest]), present
+    if status == 0 or (present and how == "new"):
+        store.verify(digest)
+    left_behind += store.sweep()
+    assert not list((store.root / "incoming").iterdir())
+    assert store.put(submission(1)) == digest
+    store.verify(digest)
+print(moment, left_behind)
+"""
+)
+"""Puts a submission in a child that is killed at its first act on the file system, then at its second, ..."""
+
+
+def start(script: str, *arguments: object) -> "subprocess.Popen[str]":
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def go(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ContentStore:
+    return ContentStore(tmp_path / "submissions")
+
+
+@pytest.mark.parametrize("how", ["new", "replace"])
+def test_killed_at_every_act(tmp_path: Path, how: str) -> None:
+    """At each call that touches the file system: nothing half-made is ever seen, and all can go on."""
+    done = subprocess.run(
+        [sys.executable, "-c", DIE_EVERYWHERE, tmp_path / "store", how],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=RUN_LIMIT_S,
+        check=False,
+    )
+    assert done.stderr == ""
+    moments, left_behind = map(int, done.stdout.split())
+    assert moments > 20
+    assert left_behind > 10
+
+
+def test_killed_at_random_moments(store: ContentStore) -> None:
+    """Two writers of the same at a time; what they said is kept is kept."""
+    chance = random.Random(11)
+    said: set[str] = set()
+    for number in range(8):
+        writers = [start(PUT_MANY, store.root, 10_000 * number) for _ in range(2)]
+        for writer in writers:
+            go(writer)
+        for writer in writers:
+            with pytest.raises(subprocess.TimeoutExpired):
+                writer.wait(chance.uniform(0.005, 0.15))
+            writer.kill()
+        for writer in writers:
+            output, errors = writer.communicate(timeout=RUN_LIMIT_S)
+            assert errors == ""
+            said |= {line for line in output.split("\n")[:-1] if line}
+        kept = assert_whole(store)
+        assert said <= kept
+        store.sweep()
+        assert incoming(store) == []
+        assert assert_whole(store) == kept
+    assert said
+
+
+def test_writers_of_the_same_content_beside_a_sweeper(store: ContentStore) -> None:
+    """Each succeeds, nothing is there twice, and nobody's work is swept away."""
+    writers = [start(PUT_ONCE, store.root, first) for first in (0, 0, 4)]
+    sweeper = start(SWEEP, store.root)
+    for process in (sweeper, *writers):
+        go(process)
+    outputs = [process.communicate(timeout=RUN_LIMIT_S) for process in (*writers, sweeper)]
+    assert [errors for _, errors in outputs] == [""] * 4
+    digests = [output.split() for output, _ in outputs[:3]]
+    assert digests[0] == digests[1] == digests[2][4:] + digests[2][:4]
+    assert len(outputs[3][0].split()) == 1000
+    assert assert_whole(store) == set(digests[0])
+    assert len(set(digests[0])) == 8
+    assert incoming(store) == []
+    assert not (store.root / "damaged").exists()
+
+
+def test_all_is_on_the_disk_before_it_appears(store: ContentStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the folders that name it are, before it is acknowledged."""
+    synced: set[int] = set()
+    checked: list[Path] = []
+    real_sync, real_rename = os.fsync, Path.rename
+
+    def sync(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        real_sync(descriptor)
+
+    def rename(self: Path, target: Path) -> Path:
+        assert {path.stat().st_ino for path in [self, *self.rglob("*")]} <= synced
+        checked.append(target)
+        synced.clear()
+        return real_rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "rename", rename)
+    digest = store.put(BOT)
+    assert checked == [store.root / digest[:2] / digest]
+    folders = {checked[0].parent.stat().st_ino, store.root.stat().st_ino}
+    assert folders <= synced
+    synced.clear()
+    assert store.put(BOT) == digest  # as after a writer that was killed between the two
+    assert folders <= synced
+
+
+@pytest.mark.parametrize("call", ["_locked", "fcntl.flock"])
+def test_swept_before_it_was_locked(store: ContentStore, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """A sweeper comes between the making of a directory and its lock: the writer makes another one."""
+    real = content._locked if call == "_locked" else fcntl.flock
+    swept: list[int] = []
+
+    def sweep_first(*arguments: Any, **options: Any) -> Any:
+        if not swept:
+            swept.append(0)
+            swept[0] = store.sweep()
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(f"tournaments.submissions.content.{call}", sweep_first)
+    digest = store.put(BOT)
+    assert swept == [1]
+    assert assert_whole(store) == {digest}
+    assert incoming(store) == []
+
+
+SMALL_DISK = """
+set -e
+mount -t tmpfs -o size=1m none "$1"
+exec "$2" -c "$3" "$1"
+"""
+
+FILL = """
+import os, sys
+from pathlib import Path
+from tournaments.submissions.content import ContentError, ContentStore
+from tournaments.submissions.upload import SubmittedFile
+
+store = ContentStore(Path(sys.argv[1]) / "store")
+first = store.put([SubmittedFile("a", os.urandom(400_000))])
+try:
+    store.put([SubmittedFile(f"d/{n}", os.urandom(100_000)) for n in range(9)])
+except ContentError as error:
+    print(error)
+assert not list((store.root / "incoming").iterdir())
+store.verify(first)
+second = store.put([SubmittedFile("b", os.urandom(400_000))])
+store.verify(second)
+assert set(store.digests()) == {first, second}
+"""
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """One sentence, nothing left behind, and what fits is kept after that."""
+    prefix = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-r", "-m"]
+    probe = [*prefix, "mount", "-t", "tmpfs", "none", str(tmp_path)]
+    if shutil.which("unshare") is None or subprocess.run(probe, capture_output=True, check=False).returncode:
+        pytest.skip("may not mount a small disk here")
+    done = subprocess.run(
+        [*prefix, "sh", "-c", SMALL_DISK, "sh", str(tmp_path), sys.executable, FILL],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=RUN_LIMIT_S,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout == f"{tmp_path}/store: the submission cannot be kept: No space left on device\n"
