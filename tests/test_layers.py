@@ -91,6 +91,10 @@ RULES = (
     Rule("referee.aftermath",       (*PROCESSES, "referee.interview_script")),
     Rule("referee.interview",       (*PROCESSES, "referee.aftermath", "referee.interview_script")),
 
+    # Building a bot, confined.
+    Rule("referee.parcels",         (), pure=True),
+    Rule("referee.confined_build",  (*PROCESSES, "referee.parcels")),
+
     # The bot a student starts from imports nothing of ours; the others may use the rules, not the referee.
     Rule("sample_bots",             (*RULE_BOOK, "sample_bots")),
     Rule("sample_bots.first_legal", ()),
@@ -181,10 +185,16 @@ RULES = (
     Rule("tournaments.complaints",  ("referee.games",)),
     Rule("tournaments.manifest",    ("pydantic", "referee.games", "referee.results",
                                      "tournaments.complaints")),
-    Rule("tournaments.building",    ("referee.sentences",)),
-    Rule("tournaments.bots",        ("referee.games", "referee.needs", "referee.results", "referee.sentences",
-                                     "sample_bots.catalog", "sample_bots.strong.kernels",
-                                     "tournaments.building", "tournaments.manifest")),
+    Rule("tournaments.shims",       ()),
+    Rule("tournaments.toolchains",  ("referee.confined_build", "referee.needs", "tournaments.shims")),
+    Rule("tournaments.products",    ("referee.parcels",)),
+    Rule("tournaments.building",    ("referee.confined_build", "referee.errors", "referee.sandbox",
+                                     "referee.sentences", "tournaments.manifest", "tournaments.products",
+                                     "tournaments.toolchains")),
+    Rule("tournaments.bots",        ("referee.games", "referee.needs", "referee.results", "referee.sandbox",
+                                     "referee.sentences", "sample_bots.catalog",
+                                     "sample_bots.strong.kernels", "tournaments.building",
+                                     "tournaments.manifest", "tournaments.shims")),
     Rule("tournaments.openings",    ("referee.games",)),
     Rule("tournaments.format_tables", ("pydantic", "referee.games", "tournaments.formats.catalog")),
     Rule("tournaments.tournament_file", ("pydantic", "referee.clock", "referee.games", "referee.limits",
@@ -193,7 +203,7 @@ RULES = (
                                      "tournaments.rankings")),
     Rule("tournaments.config",      ("pydantic", "referee.clock", "referee.games", "referee.limits",
                                      "referee.needs", "referee.probe", "referee.results",
-                                     "tournaments.bots", "tournaments.complaints",
+                                     "referee.sandbox", "tournaments.bots", "tournaments.complaints",
                                      "tournaments.format_tables", "tournaments.formats.catalog",
                                      "tournaments.manifest", "tournaments.openings", "tournaments.plan",
                                      "tournaments.schedule", "tournaments.tournament_file")),
@@ -206,6 +216,11 @@ RULES = (
     Rule("tournaments.runner",      ("trio", *PLAYING, "tournaments.config", "tournaments.engines.base",
                                      "tournaments.game_summary", "tournaments.gamefiles",
                                      "tournaments.rulings", "tournaments.schedule", "tournaments.store")),
+
+    # Uploads: bytes in, files out; one module keeps them.
+    Rule("tournaments.submissions", ("referee.sentences", "tournaments.submissions"), pure=True),
+    Rule("tournaments.submissions.content", ("tournaments.submissions.names",
+                                     "tournaments.submissions.upload")),
 
     # Checking a bot: verdicts from what was played; two modules play and keep the time.
     Rule("tournaments.checking",    ("referee.clock", "referee.diagnosis", "referee.games",

@@ -4,13 +4,14 @@ import hashlib
 import os
 import shlex
 import shutil
-import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from referee.games.spec import did_you_mean, parse_spec
 from referee.needs import needed_paths
 from referee.results import Player
+from referee.sandbox import Sandbox
 from sample_bots.catalog import (
     SAMPLE_BOTS,
     BadOptionError,
@@ -23,13 +24,10 @@ from sample_bots.catalog import (
 from sample_bots.strong import kernels
 from tournaments.building import BuildError, build, is_outdated
 from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
+from tournaments.shims import behind_shim
 
 SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
 """No directory above these is a bot's own."""
-
-SHIM_MANAGERS = ("pyenv", "rbenv", "nodenv", "jenv", "goenv", "asdf", "mise")
-"""Version managers whose ``shims`` folder is on PATH, and whose ``which`` tells the program behind a shim."""
-SHIM_LIMIT_S = 10.0
 
 SAMPLE_BOTS_CAN = ("openings",)
 """Capabilities of the sample bots; those that search take TIME lines, too."""
@@ -49,13 +47,19 @@ class BotError(ValueError):
 
 
 def resolve_bot(
-    text: str, base: Path, name: str | None = None, game: str | None = None, *, may_build: bool = True
+    text: str,
+    base: Path,
+    name: str | None = None,
+    game: str | None = None,
+    *,
+    may_build: bool = True,
+    build_in: Sandbox | None = None,
 ) -> Player:
     """The player that a text names: a sample bot, a directory, a file, or a command line.
 
     Relative paths are taken from ``base``.  With ``game``, a spec text, a bot that says that it does
-    not play it is refused, and one that is still to be built is built, unless ``may_build`` forbids that (a
-    build is not confined).  Raises BotError.
+    not play it is refused, and one that is still to be built is built: in the sandbox ``build_in`` if one is
+    given, and then only if that confines; else bare, unless ``may_build`` forbids it.  Raises BotError.
     """
     if not text.strip():
         raise BotError("an empty text names no bot")
@@ -69,7 +73,8 @@ def resolve_bot(
         return _sample_bot(text, base, name, command, prepare=game is not None)
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
-        return _directory_bot(path, name, game, may_build=may_build)
+        builder = _Builder(may_build=may_build and build_in is None, sandbox=_confining(build_in))
+        return _directory_bot(path, name, game, builder)
     if path is not None:
         digest = _digest([path], path.parent)
         return Player(name or path.stem, _file_command(path), str(path.parent), digest, reads=(str(path),))
@@ -86,7 +91,8 @@ def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, 
         try:
             reads.add(str(kernels.prepare() if prepare else kernels.directory()))
         except kernels.NotPreparedError as error:
-            how = f"its search could not be compiled beforehand, and will start slowly: {error}"
+            how = f"its search could not be compiled, and runs in plain Python, slowly: {error}"
+            command = sample_bot_command(text, compiled=False) or command
     digest = _digest(files, None, text)
     can = (*SAMPLE_BOTS_CAN, "time") if searches(text) else SAMPLE_BOTS_CAN
     return Player(name or text, tuple(command), str(base.resolve()), digest, can, how, tuple(sorted(reads)))
@@ -101,7 +107,7 @@ def _existing_path(base: Path, text: str) -> Path | None:
         return None
 
 
-def _directory_bot(directory: Path, name: str | None, game: str | None, *, may_build: bool) -> Player:
+def _directory_bot(directory: Path, name: str | None, game: str | None, builder: "_Builder") -> Player:
     """The bot of a directory: as its manifest says, else found by what lies there."""
     try:
         manifest = load_manifest(directory)
@@ -120,7 +126,7 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, *, may_b
                 f"{directory} does not play {family}: its {MANIFEST_FILE} says games = {manifest.games}"
             )
         if manifest.build is not None:
-            _bring_up_to_date(directory, manifest.build, manifest.products, may_build=may_build)
+            builder.bring_up_to_date(directory, manifest.build, manifest.products)
     return Player(
         name or manifest.name or directory.name,
         _manifest_command(directory, manifest.command, built=game is not None or manifest.build is None),
@@ -132,20 +138,34 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, *, may_b
     )
 
 
-def _bring_up_to_date(directory: Path, command: list[str], products: list[str], *, may_build: bool) -> None:
-    """Build what is not there yet, or older than what it is made from.  Raises BotError."""
-    missing = [name for name in products if not (directory / name).exists()]
-    if missing and not may_build:
-        raise BotError(
-            f"{directory} has to be built first ({', '.join(missing)} is not there), and its build "
-            f"command {shlex.join(command)!r} is not run for untrusted bots, "
-            "since a build is not confined: build it where that is safe"
-        )
-    if missing or (may_build and is_outdated(directory, products, SKIPPED_DIRECTORIES)):
-        try:
-            build(directory, command)
-        except BuildError as error:
-            raise BotError(str(error)) from error
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """How bots are built, if they may be."""
+
+    may_build: bool
+    """Whether a build may be run bare."""
+    sandbox: Sandbox | None
+    """One that confines, which builds are then run in."""
+
+    def bring_up_to_date(self, directory: Path, command: list[str], products: list[str]) -> None:
+        """Build what is not there yet, or older than what it is made from.  Raises BotError."""
+        able = self.may_build or self.sandbox is not None
+        missing = [name for name in products if not (directory / name).exists()]
+        if missing and not able:
+            raise BotError(
+                f"{directory} has to be built first ({', '.join(missing)} is not there), and its build "
+                f"command {shlex.join(command)!r} is not run for untrusted bots, "
+                "since nothing here confines a build: build it where that is safe"
+            )
+        if missing or (able and is_outdated(directory, products, SKIPPED_DIRECTORIES)):
+            try:
+                build(directory, command, products, self.sandbox)
+            except BuildError as error:
+                raise BotError(str(error)) from error
+
+
+def _confining(sandbox: Sandbox | None) -> Sandbox | None:
+    return sandbox if sandbox is not None and sandbox.tier.confines else None
 
 
 def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tuple[str, ...]:
@@ -239,7 +259,7 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
             raise BotError(_not_executable(Path(found)))
     else:
         on_path = shutil.which(program)
-        found = on_path and _behind_shim(os.path.abspath(on_path))  # noqa: PTH100 - PATH may hold relative folders
+        found = on_path and behind_shim(os.path.abspath(on_path))  # noqa: PTH100 - PATH may hold relative folders
     if found is None:
         what = f"no such program: {_shorten(program)}" if len(words) > 1 else f"no such bot: {_shorten(text)}"
         hint = ""
@@ -273,25 +293,6 @@ def _is_part(path: Path) -> bool:
     return not inside and not any(
         Path(place).is_relative_to(path) for place in (Path.home().resolve(), *SHARED)
     )
-
-
-def _behind_shim(program: str) -> str:
-    """What a version manager's shim stands for: the shim costs 0.1 s and needs the whole manager."""
-    path = Path(program)
-    if path.parent.name != "shims":
-        return program
-    manager = next((name for name in SHIM_MANAGERS if name in path.parent.parent.name), None)
-    command = manager and (shutil.which(manager) or _existing_path(path.parent.parent, f"libexec/{manager}"))
-    if not command:
-        return program
-    try:
-        done = subprocess.run(
-            [command, "which", path.name], capture_output=True, text=True, timeout=SHIM_LIMIT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return program
-    found = done.stdout.strip()
-    return found if done.returncode == 0 and os.access(found, os.X_OK) else program
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -5,14 +5,27 @@ import os
 import shlex
 import signal
 import subprocess
+import tempfile
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from referee.confined_build import NotBuiltError, build_confined
+from referee.errors import RefereeError
+from referee.sandbox import Sandbox
 from referee.sentences import visible
+from tournaments.manifest import MANIFEST_FILE
+from tournaments.products import ProductError, checked, product_names, put
+from tournaments.toolchains import find_program, toolchains_for
 
 BUILD_LIMIT_S = 120.0
 """A build command may take this long; a Java or C++ bot of a course compiles in seconds."""
 BUILD_LINES_SHOWN = 5
+GROUP_GONE_S = 0.2
+"""A kill takes effect within milliseconds."""
+PRINTED_BYTES_READ = 64 * 1024
+LONGEST_LINE_SHOWN = 300
+"""A line of what a build printed is cut after so many characters: a long command line of a makefile's."""
 
 _LANGUAGES = """
     .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .hxx .rs .go .zig .nim .d .cs .fs .vb
@@ -21,6 +34,8 @@ _LANGUAGES = """
 SOURCES = frozenset(_LANGUAGES.split())
 """Suffixes of what is compiled.  Only these are looked at: a build may write other files after its
 products."""
+KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
+"""What no confined build may write: its own sources, what says how it is built, and what runs commands."""
 
 
 class BuildError(Exception):
@@ -44,37 +59,102 @@ def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[st
     return False
 
 
-def build(directory: Path, command: list[str]) -> None:
-    """Run a bot's build command.  Raises BuildError with the end of what it printed."""
+def build(
+    directory: Path, command: list[str], products: Sequence[str] = (), sandbox: Sandbox | None = None
+) -> None:
+    """Run a bot's build command.  Raises BuildError with the end of what it printed.
+
+    With a sandbox, which must be one that confines, it is run there, in a copy of the directory, and of what
+    it made only the products come back.  Without one it is run as any command.
+    """
+    if sandbox is None:
+        _build_bare(directory, command)
+    else:
+        _build_in(sandbox, directory, command, products)
+
+
+def _build_in(sandbox: Sandbox, directory: Path, command: list[str], products: Sequence[str]) -> None:
     shown = shlex.join(command)
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that what it starts can be ended with it
+    program = find_program(command[0])
+    if program is None:
+        raise BuildError(
+            f"{directory}: its build command {shown!r} cannot be run: {command[0]} is not on PATH"
         )
+    try:
+        names = product_names(directory, products, KEPT)
+        parcels = build_confined(
+            directory,
+            [program, *command[1:]],
+            names,
+            sandbox,
+            within_s=BUILD_LIMIT_S,
+            toolchains=toolchains_for(program),
+        )
+        put(directory, checked(parcels, names, KEPT))
+    except NotBuiltError as error:
+        raise BuildError(
+            f"{directory}: its build command {shown!r} {error}" + _end_of(error.printed)
+        ) from error
+    except ProductError as error:
+        raise BuildError(
+            f"{directory}: what its build command {shown!r} makes cannot be taken: {error}"
+        ) from error
+    except RefereeError as error:
+        raise BuildError(
+            f"{directory}: it could not be built, which is this host's fault, not the bot's: {error}"
+        ) from error
     except OSError as error:
         raise BuildError(
-            f"{directory}: its build command {shown!r} cannot be run: {error.strerror}"
+            f"{directory}: what its build command {shown!r} made could not be kept: {error.strerror}"
         ) from error
-    try:
-        printed, _ = process.communicate(timeout=BUILD_LIMIT_S)
-    except subprocess.TimeoutExpired as error:
+
+
+def _end_of(printed: str) -> str:
+    """The last lines of what a build printed, to end a sentence."""
+    lines = [visible(line[:LONGEST_LINE_SHOWN]) for line in printed.strip().splitlines()[-BUILD_LINES_SHOWN:]]
+    return ": " + " | ".join(lines) if lines else ""
+
+
+def _build_bare(directory: Path, command: list[str]) -> None:
+    shown = shlex.join(command)
+    # Into a file: a pipe would be held open by what the command leaves running in a session of its own.
+    with tempfile.TemporaryFile() as output:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that what it starts can be ended with it
+            )
+        except OSError as error:
+            raise BuildError(
+                f"{directory}: its build command {shown!r} cannot be run: {error.strerror}"
+            ) from error
+        try:
+            status = process.wait(BUILD_LIMIT_S)
+        except subprocess.TimeoutExpired as error:
+            raise BuildError(
+                f"{directory}: its build command {shown!r} took over {BUILD_LIMIT_S:g} s"
+            ) from error
+        finally:
+            _end_group(process)
+        if status != 0:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - PRINTED_BYTES_READ))
+            printed = output.read().decode("utf-8", "backslashreplace")
+            raise BuildError(
+                f"{directory}: its build command {shown!r} ended with exit status {status}" + _end_of(printed)
+            )
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its group, and wait a moment until they are gone."""
+    until = time.monotonic() + GROUP_GONE_S
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()  # until nobody holds its output open any more
-        raise BuildError(f"{directory}: its build command {shown!r} took over {BUILD_LIMIT_S:g} s") from error
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-    if process.returncode != 0:
-        end = printed.decode("utf-8", "backslashreplace").strip().splitlines()[-BUILD_LINES_SHOWN:]
-        raise BuildError(
-            f"{directory}: its build command {shown!r} ended with exit status {process.returncode}: "
-            + " | ".join(map(visible, end))
-        )
+        while time.monotonic() < until:  # where nobody reaps orphans, it would be in vain
+            os.killpg(process.pid, 0)
+            time.sleep(0.001)
+    process.wait()

@@ -16,8 +16,9 @@ from referee.games.opening import OpeningError
 from referee.games.spec import did_you_mean
 from referee.limits import Limits
 from referee.needs import needed_paths
-from referee.probe import AUTO, OFF, REQUIRED
+from referee.probe import AUTO, OFF, REQUIRED, probe
 from referee.results import Player
+from referee.sandbox import Sandbox
 from tournaments.bots import BotError, resolve_bot
 from tournaments.complaints import render
 from tournaments.format_tables import FORMAT_TABLES
@@ -166,10 +167,10 @@ def load_tournament(path: Path) -> Tournament:
 def _build(path: Path, file: TournamentFile) -> Tournament:
     problems = []
     bots: list[Player] = []
-    strict = file.untrusted or file.sandbox.mode == REQUIRED
+    build_in = build_sandbox(strict=file.untrusted or file.sandbox.mode == REQUIRED)
     for number, entry in enumerate(file.bots, 1):
         try:
-            bot = resolve_bot(entry.bot, path.parent, entry.name, file.game, may_build=not strict)
+            bot = resolve_bot(entry.bot, path.parent, entry.name, file.game, build_in=build_in)
         except BotError as error:
             problems.append(f"bots[{number}]: {error}")
             continue
@@ -226,6 +227,14 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
         concurrency=file.concurrency,
         own_core=file.own_core,
     )
+
+
+def build_sandbox(*, strict: bool) -> Sandbox | None:
+    """What bots are built in: this host's sandbox where bots must be confined, else none.
+
+    One that does not confine is no error here; it means that no bot is built.
+    """
+    return probe().sandbox if strict else None
 
 
 CANNOT_TAKE_OPENINGS = (

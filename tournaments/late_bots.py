@@ -7,17 +7,24 @@ from typing import Any
 from referee.probe import REQUIRED
 from referee.results import Player
 from tournaments.bots import BotError, resolve_bot
-from tournaments.config import CANNOT_TAKE_OPENINGS, ConfigError, Tournament, name_clash, too_wide
+from tournaments.config import (
+    CANNOT_TAKE_OPENINGS,
+    ConfigError,
+    Tournament,
+    build_sandbox,
+    name_clash,
+    too_wide,
+)
 from tournaments.journal import Action, Entry
 from tournaments.manifest import NAME
 
 
 def late_bot(text: str, base: Path, name: str | None, game: str, *, strict: bool) -> Player:
-    """The player that a text names.  ``strict``: bots must be confined, so nothing is built.
+    """The player that a text names.  ``strict``: bots must be confined, and so must their builds.
 
     Raises BotError.
     """
-    bot = resolve_bot(text, base, name, game, may_build=not strict)
+    bot = resolve_bot(text, base, name, game, build_in=build_sandbox(strict=strict))
     if not NAME.fullmatch(bot.name):
         raise BotError(f"{bot.name!r} cannot be the name of a bot: give it one with --name")
     return bot

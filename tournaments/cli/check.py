@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from referee.games.catalog import DEFAULT_GAME, parse_game
+from referee.games.catalog import DEFAULT_GAME, GAMES, parse_game
 from referee.games.spec import SpecError
 from referee.limits import Limits
 from referee.probe import REQUIRED, SandboxError, find_sandbox
+from referee.sandbox import Sandbox
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
 from tournaments.checking.check import check_bot, not_found
@@ -18,6 +19,7 @@ from tournaments.checking.report import Item, Report, Status
 from tournaments.checking.scenarios import Scenario
 from tournaments.checking.settings import DEFAULT_SEED, DEFAULT_TOTAL_S, Settings
 from tournaments.checking.text import head_lines, item_lines, plain, summary_lines
+from tournaments.cli.compiling import tell_of_compiling
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.play import leash_for_signals
 from tournaments.cli.sandbox_options import sandbox_options
@@ -29,8 +31,6 @@ FAILED = 1
 """Exit status if an item failed."""
 NOT_CHECKED = 3
 """Exit status if our host failed, so that the bot could not be checked to the end."""
-BOARDS = {"kalah": "kalah(6,4)"}
-"""What is played for a name in a manifest that says no board by itself: the most common one."""
 COLOURS = {
     Status.PASSED: "green",
     Status.FAILED: "red",
@@ -131,8 +131,9 @@ def command(
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Usage(f"--keep: {keep}: {error.strerror}") from error
+    tell_of_compiling(bot)
     shown = _Shown(bot, settings, verbose=verbose, quiet=as_json, keep=keep)
-    report = _check(bot, settings, shown, may_build=sandbox != REQUIRED)
+    report = _check(bot, settings, shown, build_in=settings.sandbox if sandbox == REQUIRED else None)
     if junit is not None:
         try:
             junit.write_bytes(junit_xml(report))
@@ -148,9 +149,9 @@ def command(
         raise SystemExit(FAILED)
 
 
-def _check(bot: str, settings: Settings, shown: "_Shown", *, may_build: bool) -> Report:
+def _check(bot: str, settings: Settings, shown: "_Shown", *, build_in: Sandbox | None) -> Report:
     try:
-        player = resolve_bot(bot, Path.cwd(), game=settings.games[0], may_build=may_build)
+        player = resolve_bot(bot, Path.cwd(), game=settings.games[0], build_in=build_in)
     except BotError as error:
         report = not_found(bot, str(error), settings)
         shown.item(report.items[0])
@@ -174,13 +175,13 @@ def _games(bot: str, game: str | None) -> tuple[str, ...]:
     """
     if game is not None:
         return (parse_game(game).name,)
-    path = Path(bot).expanduser()
     try:
+        path = Path(bot).expanduser()
         manifest = load_manifest(path) if path.is_dir() else None
-    except ManifestError:  # which resolving it will tell
+    except (ManifestError, OSError, RuntimeError):  # resolving it will tell what is wrong, if anything is
         manifest = None
     named = manifest.games if manifest is not None and manifest.games else [DEFAULT_GAME]
-    return tuple(dict.fromkeys(parse_game(BOARDS.get(name, name)).name for name in named))
+    return tuple(dict.fromkeys(parse_game(GAMES[name].example).name for name in named))
 
 
 class _Shown:
@@ -191,8 +192,10 @@ class _Shown:
     ) -> None:
         self._bot, self._settings = bot, settings
         self._verbose, self._quiet, self._keep = verbose, quiet, keep
-        self._marks = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" and sys.stdout.isatty()
-        self._live = sys.stderr.isatty() and not quiet
+        stdout, stderr = sys.stdout, sys.stderr  # None if it was closed: `>&-`
+        encoding = (stdout.encoding or "") if stdout is not None else ""
+        self._marks = encoding.lower().replace("-", "") == "utf8" and stdout.isatty()
+        self._live = stderr is not None and stderr.isatty() and not quiet
         self._game: str | None = None
         self._has_begun = False
 

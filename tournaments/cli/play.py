@@ -19,6 +19,7 @@ from referee.probe import REQUIRED, SandboxError, find_sandbox
 from referee.results import GameRecord, Player
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
+from tournaments.cli.compiling import tell_of_compiling
 from tournaments.cli.conversation import ConversationView
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.sandbox_options import sandbox_options
@@ -69,15 +70,17 @@ def command(
     BOT is a sample bot's name (first_legal, random:SEED, greedy, minimax:DEPTH), a path to a bot directory or
     executable file, or a quoted command line.
     """
+    tell_of_compiling(*bots)
     try:
         spec = parse_game(game).name
         control = time_control(move_time, game_time, increment, margin, start_time, clock, ponder)
         limits = Limits(memory_mb=memory_mb)
-        one, other = (resolve_bot(bot, Path.cwd(), game=spec, may_build=sandbox != REQUIRED) for bot in bots)
+        confined = find_sandbox(sandbox)
+        build_in = confined if sandbox == REQUIRED else None
+        one, other = (resolve_bot(bot, Path.cwd(), game=spec, build_in=build_in) for bot in bots)
         players = (one, other)
         if parse_opening(parse_game(spec), opening):
             refuse_openings(players)
-        confined = find_sandbox(sandbox)
     except (SpecError, BotError, SandboxError, ValueError) as error:
         raise Usage(str(error)) from error
     if record is not None and not record.absolute().parent.is_dir():

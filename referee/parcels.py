@@ -1,0 +1,111 @@
+"""What a confined build sends back, taken apart.  Pure: bytes in, files out.
+
+The build could write into this stream itself.  So nothing here is believed: every number is bounded, and a
+name is only a text that somebody else compares with what was asked for.
+
+The stream is records, each a text that ends with a NUL: ``copied`` when the bot's directory has been copied,
+``built`` when the build command has ended with 0, ``KIND SIZE NAME`` for each product, with so many bytes of
+content behind it, and ``end``.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+MAX_HEADER_BYTES = 4096 + 64
+"""PATH_MAX of Linux (linux/limits.h), and room for the rest of the record."""
+
+
+class ParcelError(ValueError):
+    """What came is too much, or none of what could come; the message says what, to end ``its build ...``."""
+
+
+class Kind(StrEnum):
+    """What was found under a product's name."""
+
+    FILE = "file"
+    PROGRAM = "program"
+    """A file that is executable."""
+    LINK = "link"
+    OTHER = "other"
+    """A pipe, a socket, a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """One thing that was found; only a file has a content."""
+
+    name: str
+    """As it was sent: ``./`` and a path."""
+    kind: Kind
+    content: bytes
+
+
+class Unpacker:
+    """Takes the stream as it comes.  At most so many bytes of contents, and so many parcels, are kept."""
+
+    def __init__(self, most_bytes: int, most_parcels: int) -> None:
+        self.copied = False
+        self.built = False
+        self.ended = False
+        self.parcels: list[Parcel] = []
+        self._room = most_bytes
+        self._most_bytes = most_bytes
+        self._most_parcels = most_parcels
+        self._waiting = bytearray()
+        self._open: tuple[str, Kind, int] | None = None
+        """Name, kind and size of the parcel whose content has not come yet."""
+
+    def feed(self, data: bytes) -> None:
+        """Take some bytes.  Raises ParcelError."""
+        self._waiting += data
+        while self._take():
+            pass
+
+    def _take(self) -> bool:
+        """Take one record or one content, if it is there."""
+        if self._open is not None:
+            name, kind, size = self._open
+            if len(self._waiting) < size:
+                return False
+            self.parcels.append(Parcel(name, kind, bytes(self._waiting[:size])))
+            del self._waiting[:size]
+            self._open = None
+            return True
+        end = self._waiting.find(b"\0", 0, MAX_HEADER_BYTES)
+        if end < 0:
+            if len(self._waiting) >= MAX_HEADER_BYTES:
+                raise ParcelError("wrote into what is the sandbox's own")
+            return False
+        record = bytes(self._waiting[:end])
+        del self._waiting[: end + 1]
+        self._begin(record)
+        return True
+
+    def _begin(self, record: bytes) -> None:
+        if not self.copied and record == b"copied":
+            self.copied = True
+        elif self.copied and not self.built and record == b"built":
+            self.built = True
+        elif self.built and not self.ended and record == b"end":
+            self.ended = True
+        elif self.built and not self.ended:
+            self._open_parcel(record)
+        else:
+            raise ParcelError("wrote into what is the sandbox's own")
+
+    def _open_parcel(self, record: bytes) -> None:
+        words = record.split(b" ", 2)
+        # A size of more digits is refused before it is a number.
+        if len(words) != 3 or not words[1].isdigit() or len(words[1]) > 15:
+            raise ParcelError("wrote into what is the sandbox's own")
+        try:
+            kind, name = Kind(words[0].decode()), words[2].decode()
+        except ValueError as error:  # not UTF-8, too
+            raise ParcelError("made a file whose name is no text") from error
+        size = int(words[1])
+        if len(self.parcels) >= self._most_parcels:
+            raise ParcelError(f"made more than {self._most_parcels} files")
+        if size > self._room:
+            raise ParcelError(f"made files of more than {self._most_bytes >> 20} MB together")
+        self._room -= size
+        self._open = (name, kind, size)

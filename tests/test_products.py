@@ -1,0 +1,68 @@
+"""What a confined build sends back: only what was asked for is taken, and nothing else is believed."""
+
+from pathlib import Path
+
+import pytest
+
+from referee.parcels import Kind, Parcel, ParcelError, Unpacker
+from tournaments.building import KEPT
+from tournaments.products import ProductError, checked, product_names, put
+
+
+def test_products_are_paths_from_the_directory() -> None:
+    assert product_names(Path("/a/bot"), ["x", "./y/../z", "/a/bot/w"], KEPT) == ["x", "z", "w"]
+
+
+def stream(*parts: str | bytes) -> bytes:
+    return b"".join(part if isinstance(part, bytes) else part.encode() + b"\0" for part in parts)
+
+
+def test_parcels_come_in_any_pieces() -> None:
+    data = stream("copied", "built", "file 3 ./a b", b"\0x\0", "link 0 ./l", "program 0 ./p", "end")
+    for size in (1, 7, len(data)):
+        unpacker = Unpacker(100, 10)
+        for at in range(0, len(data), size):
+            unpacker.feed(data[at : at + size])
+        assert (unpacker.copied, unpacker.built, unpacker.ended) == (True, True, True)
+        assert unpacker.parcels == [
+            Parcel("./a b", Kind.FILE, b"\0x\0"),
+            Parcel("./l", Kind.LINK, b""),
+            Parcel("./p", Kind.PROGRAM, b""),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (stream("built"), "the sandbox's own"),
+        (stream("copied", "copied"), "the sandbox's own"),
+        (stream("copied", "file 0 ./x"), "the sandbox's own"),
+        (stream("copied", "built", "end", "file 0 ./x"), "the sandbox's own"),
+        (stream("copied", "built", "file x ./x"), "the sandbox's own"),
+        (stream("copied", "built", "file -1 ./x"), "the sandbox's own"),
+        (stream("copied", "built", f"file {'9' * 16} ./x"), "the sandbox's own"),
+        (stream("copied", "built", "file ./x"), "the sandbox's own"),
+        (b"x" * 5000, "the sandbox's own"),
+        (stream("copied", "built", "door 0 ./x"), "whose name is no text"),
+        (stream("copied", "built", b"file 0 ./\xff\0"), "whose name is no text"),
+        (stream("copied", "built", "file 2097153 ./x"), "more than 2 MB together"),
+        (stream("copied", "built", *["file 0 ./x"] * 4), "more than 3 files"),
+    ],
+)
+def test_streams_that_are_refused(data: bytes, words: str) -> None:
+    with pytest.raises(ParcelError, match=words):
+        Unpacker(2 << 20, 3).feed(data)
+
+
+@pytest.mark.parametrize("name", ["../engine", "/engine", "./x/../../engine", "./other", ".", "./x.class"])
+def test_names_that_nobody_asked_for(name: str) -> None:
+    with pytest.raises(ProductError, match="no product that was declared"):
+        checked([Parcel(name, Kind.FILE, b"")], ["engine"], KEPT)
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    files = checked([Parcel("./a", Kind.FILE, b"x")], ["a"], KEPT)
+    with pytest.raises(ProductError, match="is a directory here"):
+        put(tmp_path, files)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
