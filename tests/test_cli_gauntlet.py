@@ -212,3 +212,12 @@ def test_table() -> None:
     assert len(head) == len(three) <= 80
     bars = [line.rpartition(" ")[2] for line in table(results, with_bars=True).split("\n")[1:]]
     assert bars == ["#" * (BAR * 3 // 4) + "." * (BAR // 4), "." * BAR]
+
+
+def test_a_directory_of_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "bot").mkdir()
+    (tmp_path / "bot" / "bot.py").write_text("")
+    refused = kalarena(tmp_path, "gauntlet", "greedy", "--levels", "1", "--out", "bot", *QUICK)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("Error: --out: bot holds other files")
+    assert [path.name for path in (tmp_path / "bot").iterdir()] == ["bot.py"]

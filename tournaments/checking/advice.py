@@ -16,8 +16,7 @@ STDERR = "print debug text to standard error, never to standard output: it is ke
 
 ADVICE = {
     "start-limit": (
-        "read standard input in a loop from the very start, before anything that takes long; do not wait "
-        "for "
+        "read standard input in a loop from the very start, before anything that takes long; do not wait for "
         "arguments, files or a network"
     ),
     "not-runnable": "try the command in the bot's own directory, and look at docs/bots.md",
@@ -49,15 +48,13 @@ ADVICE = {
     "number-too-large": "look where the number comes from: an overflow, or a variable that was never set?",
     "swap-not-offered": (
         "send SWAP only as the second player's very first reply, that is as North, after the first line "
-        "that "
-        "ends in YOU; never as South, never later"
+        "that ends in YOU; never as South, never later"
     ),
     "out-of-turn": "answer only lines that end in YOU (and START;South)",
     "bad-turn": "write the turn as docs/protocol.md says for Kalamala",
     "empty-pit": (
-        "take the board of the latest CHANGE line: North's pits come first, then North's store, South's "
-        "pits, "
-        "South's store; pit 1 is the furthest from its owner's store"
+        "take the board of the latest CHANGE line: North's pits come first, then North's store, then South's "
+        "pits and store; pit 1 is the furthest from its owner's store"
     ),
     "no-such-pit": "number pits from 1; there are as many as half of the board's numbers, less the store",
     "game-over": "stop at a CHANGE line that ends in END",
@@ -111,11 +108,20 @@ def what_to_do(played: Played) -> str:
         advice = "the same holds for SWAP: " + advice
     elif fault == "not-ascii" and any(char.isdigit() and not char.isascii() for char in line):
         advice = "its digit is none of ASCII's: format numbers without the language of the system (locale)"
+    elif fault == "unknown-message" and "did you mean" in played.record.result.detail:
+        advice = FORMAT
+    elif fault == "exited" and "That is" in played.record.result.note:
+        advice = "mend that; the end of its standard error is kept with the game, and says where it is"
     elif fault == "bad-number" and "SWAP" in line:
         advice = "a swap is the line SWAP, without MOVE;"
     likely = hint(played)
     if fault == "late" and not played.lines("from"):
         return f"{FLUSH}. Or is it this: {likely}" if likely else FLUSH
+    if fault == "late" and not likely:
+        likely = (
+            f"it had sent {len(played.lines('from'))} replies before: does it pass over this line? Answer "
+            "every line that ends in YOU, also one that tells of its own move"
+        )
     if not likely:
         return advice
     return f"{likely}{'' if likely.endswith('?') else '.'} {advice[:1].upper()}{advice[1:]}"

@@ -27,6 +27,7 @@ from tournaments.cli.time_options import TIME_OPTIONS, time_control
 from tournaments.cli.tournament.ending import Ending, program, same_command
 from tournaments.cli.tournament.run import Outcome, run_in
 from tournaments.config import CANNOT_TAKE_OPENINGS, Tournament, name_clash, slug
+from tournaments.directory import LOCK_FILE, STORE_FILE
 from tournaments.game_summary import GameSummary
 from tournaments.gamefiles import GAMES
 from tournaments.manifest import NAME
@@ -172,6 +173,7 @@ class Settings:
     def directory(self, kind: str, *names: str) -> Path:
         """Where the games go: --out, else a directory that is not there yet."""
         if self.out is not None:
+            _refuse_other_files(self.out)
             return self.out
         parts = [kind, *(slug(name)[:LONGEST_LABEL] for name in names), f"{datetime.now():%Y-%m-%d-%H%M%S}"]
         path = Path("results") / "-".join(parts)
@@ -180,6 +182,16 @@ class Settings:
             number += 1
             path = path.with_name("-".join([*parts, str(number)]))
         return path
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Raise Usage if a directory holds something else than games, a bot for example."""
+    try:
+        names = {entry.name for entry in path.iterdir()} if path.is_dir() else set()
+    except OSError as error:
+        raise Usage(f"--out: {path}: {error.strerror}") from error
+    if STORE_FILE not in names and names - {LOCK_FILE}:
+        raise Usage(f"--out: {path} holds other files: name a directory that is new, empty, or of such games")
 
 
 def _as_name(name: str) -> str:
@@ -301,4 +313,4 @@ def faults_json(games: Sequence[GameSummary], directory: Path) -> list[dict[str,
 def next_lines(directory: Path) -> list[str]:
     """Where everything is, and how to look at it."""
     report = shlex.join([program(), "tournament", "report", str(directory)])
-    return [f"games    {directory}", f"next     {report}  # pages with replays of all games"]
+    return [f"games    {directory}", f"replays  {report}"]
