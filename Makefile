@@ -3,7 +3,7 @@
 #   make test    install what the tests need and run them
 #   make lint    formatting, style, types
 #   make bench   compare the referee with one in C, in the same run; time a large table, a large report, the strong players' searches
-#   make ladder  measure how far apart the levels of the reference ladder are (takes half an hour)
+#   make ladder  measure how far apart the levels of the reference ladder are (takes ten minutes)
 #   make solve   solve the published Kalah boards, at most a minute each
 #   make soak    play thousands of games with bots that misbehave, and count what is left behind
 PYTHON ?= python3

@@ -213,8 +213,8 @@ def none_left(got: Got, context: Context) -> str | None:
 
 
 OTHERS_MB = 160
-"""What the rest of a machine may grow by in these seconds: other tests run at the same time, write thousands of
-files and compile large programs.  With 96, a run of all tests found 9 MB too many."""
+"""What the rest of a machine may grow by in these seconds: other tests run at the same time, write thousands
+of files and compile large programs.  With 96, a run of all tests found 9 MB too many."""
 
 
 def little_memory(got: Got, context: Context) -> str | None:
