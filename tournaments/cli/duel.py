@@ -107,6 +107,7 @@ def command(
         form: dict[str, Any] = {"kind": ROUND_ROBIN}
     else:
         form = _test(sprt, alpha, beta, max_games)
+    control = settings.control  # what is wrong with the options comes before anything that takes long
     one, other = settings.player(new), settings.player(old)
     if name_clash(one.name, [other.name]) is not None:
         one, other = distinct(one, [other.name], NEW), distinct(other, [one.name], OLD)
@@ -117,7 +118,7 @@ def command(
         game=settings.spec,
         rounds=pairs if games is not None else 1,
         ranking="points",
-        control=settings.control,
+        control=control,
         bots=(one, other),
         sandbox_mode=settings.sandbox,
         openings=openings,

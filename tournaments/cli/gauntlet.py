@@ -97,6 +97,7 @@ def command(
     settings = Settings(**options)
     chosen = _levels(levels) if levels is not None else list(ALL_LEVELS)
     rounds = _rounds(games, fixed=levels is not None)
+    control = settings.control  # what is wrong with the options comes before anything that takes long
     player = settings.player(bot)
     player = distinct(player, [f"{LADDER}{level}" for level in chosen], "tested")
     openings, source = settings.openings([player], rounds if levels is not None else rounds * PAIRS)
@@ -109,7 +110,7 @@ def command(
         game=settings.spec,
         rounds=rounds,
         ranking="rating",
-        control=settings.control,
+        control=control,
         bots=(player, *ladder),
         sandbox_mode=settings.sandbox,
         openings=openings,
