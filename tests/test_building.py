@@ -263,11 +263,19 @@ def test_commands_that_cannot_be_run(place: Place, sandbox: Sandbox) -> None:
     said = refused(place, ["no-such-compiler-anywhere", "x"], sandbox)
     assert "cannot be run: no-such-compiler-anywhere is not on PATH" in said
     assert "ended with exit status 127" in refused(place, ["./gone"], sandbox)
-    with pytest.raises(BuildError, match="this host's fault, not the bot's: no sandbox holds a build here"):
+    with pytest.raises(
+        BuildError, match="this host's fault, not the bot's: no sandbox holds a build here"
+    ) as raised:
         build(place.bot, ["true"], ["engine"], Sandbox())
+    assert raised.value.is_ours
     broken = replace(sandbox, tools=replace(sandbox.tools, bwrap="/bin/false"))
-    with pytest.raises(BuildError, match="this host's fault"):
+    with pytest.raises(BuildError, match="this host's fault") as raised:
         build(place.bot, ["true"], ["engine"], broken)
+    assert raised.value.is_ours
+    (place.bot / "bot.toml").write_text('command = ["./engine"]\nbuild = ["true"]\nmade = ["engine"]\n')
+    with pytest.raises(BotError, match="this host's fault") as not_made:
+        resolve_bot(str(place.bot), place.base, game="manchester", build_in=broken)
+    assert not_made.value.is_ours
 
 
 # Compilers.

@@ -41,6 +41,11 @@ KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
 class BuildError(Exception):
     """A bot could not be built; the message says what went wrong."""
 
+    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+        super().__init__(message)
+        self.is_ours = is_ours
+        """Whether this host failed, and not the bot."""
+
 
 def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[str] = ()) -> bool:
     """Whether a source file is newer than the oldest product; all products are there.
@@ -101,11 +106,13 @@ def _build_in(sandbox: Sandbox, directory: Path, command: list[str], products: S
         ) from error
     except RefereeError as error:
         raise BuildError(
-            f"{directory}: it could not be built, which is this host's fault, not the bot's: {error}"
+            f"{directory}: it could not be built, which is this host's fault, not the bot's: {error}",
+            is_ours=True,
         ) from error
     except OSError as error:
         raise BuildError(
-            f"{directory}: what its build command {shown!r} made could not be kept: {error.strerror}"
+            f"{directory}: what its build command {shown!r} made could not be kept: {error.strerror}",
+            is_ours=True,
         ) from error
 
 

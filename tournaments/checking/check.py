@@ -103,10 +103,12 @@ def check_bot(
     )
 
 
-def not_found(text: str, why: str, settings: Settings) -> Report:
-    """The report on a text that names no bot which could be started."""
+def not_found(text: str, why: str, settings: Settings, *, is_ours: bool = False) -> Report:
+    """The report on a text that names no bot which could be started; ``is_ours`` if our host is to blame."""
     advice = "look at docs/bots.md: what a bot may be, and what its bot.toml says"
     item = Item(FOUND, "", FOUND_TITLE, Status.FAILED, why, advice)
+    if is_ours:
+        item = Item(FOUND, "", FOUND_TITLE, Status.SKIPPED, why)
     return Report(
         bot=text,
         command=(),
@@ -115,6 +117,7 @@ def not_found(text: str, why: str, settings: Settings) -> Report:
         control=str(settings.control),
         sandbox=settings.sandbox.tier.value,
         items=(item,),
+        host_fault=why if is_ours else "",
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"kalarena": metadata.version("kalarena"), "python": platform.python_version()},
     )

@@ -153,7 +153,7 @@ def _check(bot: str, settings: Settings, shown: "_Shown", *, build_in: Sandbox |
     try:
         player = resolve_bot(bot, Path.cwd(), game=settings.games[0], build_in=build_in)
     except BotError as error:
-        report = not_found(bot, str(error), settings)
+        report = not_found(bot, str(error), settings, is_ours=error.is_ours)
         shown.item(report.items[0])
         return report
     with leash_for_signals() as leash:
