@@ -493,7 +493,7 @@ def test_a_damaged_record_leaves_no_half_file(tmp_path: Path) -> None:
         store.claim("Cup", summary.config(), {})
         for record in RECORDS.values():
             store.add(replace(record, game="kalah(1,1)"), 1)
-        with store._writing() as connection:
+        with store._connections.writing() as connection:
             connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
     failed = export(tmp_path, "--what", "moves", "--out", tmp_path / "moves.csv")
     assert failed.exit_code == 1

@@ -1,15 +1,17 @@
 """The journal: kept as it was written, in order, and only ever added to."""
 
 import json
-import sqlite3
-from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import insert
 
 from tests.builders import make_record
+from tournaments.database.connections import Connections
+from tournaments.database.place import Place
 from tournaments.journal import Action, Entry
+from tournaments.schema import journal
 from tournaments.store import Store, StoreError
 
 AT = "2026-01-02T03:04:05+00:00"
@@ -23,15 +25,15 @@ ENTRIES = [
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "results.db"
-    with Store(path) as store:
+def where(place: Place) -> Place:
+    """A store with a game and no entry yet."""
+    with Store(place) as store:
         store.add(make_record(), 1)
-    return path
+    return place
 
 
-def test_entries_come_back_whole_in_order_and_numbered(path: Path) -> None:
-    with Store(path) as store:
+def test_entries_come_back_whole_in_order_and_numbered(where: Place) -> None:
+    with Store(where) as store:
         assert store.journal() == []
         for entry in ENTRIES[:2]:
             store.note(entry)
@@ -42,7 +44,7 @@ def test_entries_come_back_whole_in_order_and_numbered(path: Path) -> None:
         assert (kept.action, kept.subject, kept.why, kept.round, kept.at, kept.data) == (
             *(written.action, written.subject, written.why, written.round, written.at, written.data),
         )
-    with Store(path, read_only=True) as store:
+    with Store(where, read_only=True) as store:
         assert store.journal() == found
 
 
@@ -53,37 +55,54 @@ def test_entries_come_back_whole_in_order_and_numbered(path: Path) -> None:
         "UPDATE journal SET number = number + 10",
         "DELETE FROM journal WHERE number = 2",
         "DELETE FROM journal",
-        "REPLACE INTO journal (number, at, action, subject, why, round, data) "
-        "VALUES (1, '', 'void', 'x', 'y', 1, '{}')",
         "INSERT INTO journal (number, at, action, subject, why, round, data) "
-        "VALUES (1, '', 'void', 'x', 'y', 1, '{}') ON CONFLICT DO UPDATE SET why = 'z'",
+        "VALUES (1, '', 'void', 'x', 'y', 1, '{}') ON CONFLICT (number) DO UPDATE SET why = 'z'",
     ],
 )
-def test_nothing_that_was_ruled_can_be_changed(path: Path, statement: str) -> None:
-    with Store(path) as store:
+def test_nothing_that_was_ruled_can_be_changed(where: Place, statement: str) -> None:
+    with Store(where) as store:
         store.note(*ENTRIES)
         before = store.journal()
-    connection = sqlite3.connect(path)
-    with pytest.raises(sqlite3.IntegrityError, match="the journal is only ever added to"):
-        connection.execute(statement)
-    connection.close()
-    with Store(path) as store:
+    with (
+        Connections(where) as connections,
+        pytest.raises(StoreError, match="the journal is only ever added to"),
+        connections.writing() as connection,
+    ):
+        connection.exec_driver_sql(statement)
+    with Store(where) as store:
         assert store.journal() == before
         store.note(ENTRIES[0])  # and it can still be added to
         assert len(store.journal()) == len(before) + 1
 
 
-def test_several_entries_are_kept_all_or_none(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "statement"),
+    [
+        (
+            "sqlite",
+            "REPLACE INTO journal (number, at, action, subject, why, round, data) "
+            "VALUES (1, '', 'void', 'x', 'y', 1, '{}')",
+        ),
+        ("postgresql", "TRUNCATE game, journal"),
+    ],
+    indirect=["place"],
+)
+def test_nor_in_a_way_that_one_database_alone_has(where: Place, statement: str) -> None:
+    test_nothing_that_was_ruled_can_be_changed(where, statement)
+
+
+def test_several_entries_are_kept_all_or_none(where: Place) -> None:
     broken = Entry(Action.VOID, "r001-1v2", None, 1, AT)  # type: ignore[arg-type]
-    with Store(path) as store:
+    with Store(where) as store:
         with pytest.raises(StoreError):
             store.note(ENTRIES[0], broken)
         assert store.journal() == []
 
 
 @pytest.mark.parametrize(("column", "value"), [("action", "burn"), ("data", "{"), ("data", "")])
-def test_an_entry_that_is_none_is_a_damaged_file(path: Path, column: str, value: str) -> None:
-    values: dict[str, object] = {
+def test_an_entry_that_is_none_is_a_damaged_file(where: Place, column: str, value: str) -> None:
+    good = {
+        "number": 1,
         "at": AT,
         "action": "void",
         "subject": "r001-1v2",
@@ -91,12 +110,9 @@ def test_an_entry_that_is_none_is_a_damaged_file(path: Path, column: str, value:
         "round": 1,
         "data": "{}",
     }
-    values[column] = value
-    names, places = ", ".join(values), ", ".join("?" * len(values))
-    with sqlite3.connect(path) as connection:
-        connection.execute(f"INSERT INTO journal ({names}) VALUES ({places})", list(values.values()))
-    connection.close()
-    with Store(path) as store, pytest.raises(StoreError, match="damaged"):
+    with Connections(where) as connections, connections.writing() as connection:
+        connection.execute(insert(journal).values(good | {column: value}))
+    with Store(where) as store, pytest.raises(StoreError, match="damaged"):
         store.journal()
 
 
@@ -120,11 +136,32 @@ def test_an_entry_as_people_read_it(entry: Entry, text: str) -> None:
     assert str(entry) == text
 
 
-@given(why=st.text(st.characters(codec="utf-8"), min_size=1), subject=st.text(st.characters(codec="utf-8")))
-def test_any_text_is_kept(tmp_path_factory: pytest.TempPathFactory, why: str, subject: str) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.db"
-    with Store(path) as store:
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
+"""PostgreSQL keeps no text with the character 0."""
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(why=TEXT.filter(bool), subject=TEXT)
+def test_any_text_is_kept(place: Place, why: str, subject: str) -> None:
+    with Store(place) as store:
         store.note(Entry(Action.VOID, subject, why, 1, AT, {"note": why}))
         last = store.journal()[-1]
     assert (last.subject, last.why, last.data) == (subject, why, {"note": why})
     assert json.loads(json.dumps(last.data)) == last.data
+
+
+@pytest.mark.parametrize(
+    ("place", "why", "words"),
+    [
+        ("sqlite", "half a \ud800", "half a character"),
+        ("postgresql", "half a \ud800", "half a character"),
+        ("postgresql", "nothing\x00", "NUL"),
+    ],
+    indirect=["place"],
+)
+def test_what_is_no_text_is_refused(where: Place, why: str, words: str) -> None:
+    with Store(where) as store:
+        with pytest.raises(StoreError, match=f"nothing was noted in the journal: .*{words}") as raised:
+            store.note(ENTRIES[0], Entry(Action.VOID, "r001-1v2", why, 1, AT))
+        assert not raised.value.is_ours
+        assert store.journal() == []

@@ -8,19 +8,15 @@ from typing import Any
 
 import msgpack
 import pytest
-from alembic import command
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
 from referee.results import GameRecord, MoveRecord, Reason
 from tests.builders import invoke, lost_by, make_record, one_object, write_tournament
-from tests.test_store import alembic_config
+from tests.places import store_of_revision
+from tournaments.database.place import Place
+from tournaments.database.sqlite import SQLiteFile
 from tournaments.game_summary import GameSummary
 from tournaments.store import Store, StoreError
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "results.db"
 
 
 def as_schema_1(record: GameRecord) -> bytes:
@@ -37,13 +33,9 @@ def as_schema_1(record: GameRecord) -> bytes:
     return packed
 
 
-def make_store_of_revision_0001(path: Path, record: GameRecord) -> None:
+def make_store_of_revision_0001(place: Place, record: GameRecord) -> None:
     """A store as the first version made it, with one game."""
-    config = alembic_config()
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+    with store_of_revision(place, "0001") as connection:
         values = {
             "key": record.key,
             "round": 1,
@@ -63,15 +55,14 @@ def make_store_of_revision_0001(path: Path, record: GameRecord) -> None:
         names = ", ".join(values)
         places = ", ".join(f":{name}" for name in values)
         connection.execute(text(f"INSERT INTO game ({names}) VALUES ({places})"), values)
-    engine.dispose()
 
 
-def test_a_store_of_the_first_version_is_brought_up_to_date(path: Path) -> None:
+def test_a_store_of_the_first_version_is_brought_up_to_date(place: Place) -> None:
     written = make_record()
-    make_store_of_revision_0001(path, written)
-    with pytest.raises(StoreError, match="older version"), Store(path, read_only=True):
+    make_store_of_revision_0001(place, written)
+    with pytest.raises(StoreError, match="older version"), Store(place, read_only=True):
         pass
-    with Store(path) as store:
+    with Store(place) as store:
         (game,) = store.games()
         record = store.record(written.key)
     assert game.wall_us == game.charged_us == (1500, 2500)
@@ -94,13 +85,9 @@ KEYS = {
 """Key -> what it has in common with its return game."""
 
 
-def make_store_of_revision_0002(path: Path, records: list[GameRecord]) -> None:
+def make_store_of_revision_0002(place: Place, records: list[GameRecord]) -> None:
     """A store as the second version made it."""
-    config = alembic_config()
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0002")
+    with store_of_revision(place, "0002") as connection:
         for record in records:
             summary = GameSummary.of(record, 1)
             values = {
@@ -122,10 +109,9 @@ def make_store_of_revision_0002(path: Path, records: list[GameRecord]) -> None:
             }
             names, places = ", ".join(values), ", ".join(f":{name}" for name in values)
             connection.execute(text(f"INSERT INTO game ({names}) VALUES ({places})"), values)
-    engine.dispose()
 
 
-def test_a_store_of_the_second_version_learns_what_its_records_say(path: Path) -> None:
+def test_a_store_of_the_second_version_learns_what_its_records_say(place: Place) -> None:
     swap = [MoveRecord(0, "1", 10, 10), MoveRecord(1, "SWAP", 20, 20), MoveRecord(0, "2", 30, 30)]
     others: list[dict[str, Any]] = [
         {},
@@ -138,8 +124,8 @@ def test_a_store_of_the_second_version_learns_what_its_records_say(path: Path) -
         make_record(key, result=lost_by(Reason.TIMEOUT, 0), **more)
         for key, more in zip(KEYS, others, strict=True)
     ]
-    make_store_of_revision_0002(path, records)
-    with Store(path) as store:
+    make_store_of_revision_0002(place, records)
+    with Store(place) as store:
         found = {game.key: game for game in store.games()}
         assert store.journal() == []
     for record in records:
@@ -148,18 +134,14 @@ def test_a_store_of_the_second_version_learns_what_its_records_say(path: Path) -
     assert len({game.fingerprint for game in found.values()}) == len(KEYS)
 
 
-def test_a_step_back_leaves_the_games(path: Path) -> None:
+def test_a_step_back_leaves_the_games(place: Place) -> None:
     """What a person may do by hand, and what the tests of old stores are made with."""
     record = make_record()
-    with Store(path) as store:
+    with Store(place) as store:
         store.add(record, 1, "r001-1+2")
-    config = alembic_config()
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0002")
-    engine.dispose()
-    with Store(path) as store:
+    with store_of_revision(place, "0002"):
+        pass
+    with Store(place) as store:
         assert store.games() == [GameSummary.of(record, 1, "r001-1+2")]
 
 
@@ -175,16 +157,11 @@ def test_an_old_tournament_is_shown_verified_and_goes_on(tmp_path: Path) -> None
     out = tmp_path / "out"
     assert invoke("tournament", "run", file, "--out", out).exit_code == 0
     before = invoke("tournament", "table", out, "--format", "csv").output
-    config = alembic_config()
-    engine = create_engine(f"sqlite:///{out / 'results.db'}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0002")
+    with store_of_revision(SQLiteFile(out / "results.db"), "0002") as connection:
         noted = json.loads(connection.execute(text("SELECT config FROM tournament")).scalar_one())
         old = {name: noted[name] for name in ("game", "control", "bots", "ranking")} | {"total": 6}
         connection.execute(text("UPDATE tournament SET config = :config"), {"config": json.dumps(old)})
         connection.execute(text("DELETE FROM game WHERE key = 'r001-2v1'"))
-    engine.dispose()
     shown = invoke("tournament", "table", out)
     assert shown.exit_code == 2
     assert "is of an older version: run the tournament first" in shown.output

@@ -225,7 +225,7 @@ def test_no_tournament(tmp_path: Path) -> None:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_damaged_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int) -> None:
     directory = write_store(tmp_path / "cup", ["ada", "bob"])
-    with Store(directory / "results.db") as store, store._writing() as connection:
+    with Store(directory / "results.db") as store, store._connections.writing() as connection:
         connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
     monkeypatch.setattr(game_pages, "GAMES_PER_PROCESS", 1)
     monkeypatch.setattr(game_pages, "cores", lambda: processes)

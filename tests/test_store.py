@@ -1,60 +1,45 @@
 """The store: one transaction a game, and clear words for everything that is not a store of ours."""
 
-import sqlite3
-from pathlib import Path
 from threading import Thread
 
 import pytest
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import inspect, select
 
-from referee.results import MatchResult, Reason
+from referee.results import MatchResult, MoveRecord, Reason
 from tests.builders import lost_by, make_record
-from tournaments import migrations
+from tournaments.database.connections import Connections
+from tournaments.database.place import Kind, Place
 from tournaments.game_summary import GameSummary
-from tournaments.schema import REVISION, metadata
-from tournaments.store import Store, StoreError
+from tournaments.schema import REVISION, game, metadata
+from tournaments.store import MIGRATIONS, Store, StoreError
 
 IDENTITY = {"game": "manchester", "time control": "2 s", "bots": {"one": "d1", "two": "d2"}}
 CONFIG = {"game": "manchester", "bots": ["one", "two"]}
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "results.db"
-
-
-def test_migrations_make_the_tables_of_the_schema(path: Path) -> None:
-    with Store(path):
+def test_migrations_make_the_tables_of_the_schema(place: Place) -> None:
+    with Store(place):
         pass
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.connect() as connection:
+    with Connections(place) as connections, connections.reading() as connection:
         options = {"compare_type": True, "compare_server_default": True}
         differences = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
-    engine.dispose()
     assert differences == []
 
 
-def alembic_config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    return config
-
-
 def test_the_revision_that_is_looked_for_is_the_newest() -> None:
-    assert ScriptDirectory.from_config(alembic_config()).get_current_head() == REVISION
+    assert ScriptDirectory(str(MIGRATIONS.scripts)).get_current_head() == REVISION
 
 
-def test_a_game_comes_back_whole(path: Path) -> None:
+def test_a_game_comes_back_whole(place: Place) -> None:
     record = make_record(result=lost_by(Reason.PROTOCOL, 1, "two sent '\\xff Größe'", "crlf"))
-    with Store(path) as store:
+    with Store(place) as store:
         assert store.add(record, 7) is True
         assert store.record(record.key) == record
         assert store.games() == [GameSummary.of(record, 7)]
-    with Store(path) as store:  # what is there stays there
+    with Store(place) as store:  # what is there stays there
         assert store.record(record.key) == record
         assert store.played() == {record.key}
 
@@ -68,42 +53,41 @@ def test_a_game_comes_back_whole(path: Path) -> None:
         *(lost_by(reason, loser) for reason in Reason if reason is not Reason.SCORE for loser in (0, 1)),
     ],
 )
-def test_summaries_of_all_results(path: Path, result: MatchResult) -> None:
+def test_summaries_of_all_results(place: Place, result: MatchResult) -> None:
     record = make_record(result=result)
-    with Store(path) as store:
+    with Store(place) as store:
         store.add(record, 1)
         assert store.games() == [GameSummary.of(record, 1)]
 
 
-def test_a_game_is_kept_once(path: Path) -> None:
+def test_a_game_is_kept_once(place: Place) -> None:
     first = make_record(result=MatchResult(0, Reason.SCORE, "the first result", (2, 0)))
     again = make_record(result=MatchResult(1, Reason.SCORE, "another result", (0, 2)))
-    with Store(path) as store:
+    with Store(place) as store:
         assert store.add(first, 1) is True
         assert store.add(again, 1) is False
         assert store.record(first.key) == first
         assert len(store.games()) == 1
 
 
-def test_games_are_in_the_order_of_their_keys(path: Path) -> None:
-    with Store(path) as store:
+def test_games_are_in_the_order_of_their_keys(place: Place) -> None:
+    with Store(place) as store:
         for key in ("r002-1v2", "r001-2v1", "r001-1v2"):
             store.add(make_record(key), 1)
-        assert [game.key for game in store.games()] == ["r001-1v2", "r001-2v1", "r002-1v2"]
+        assert [each.key for each in store.games()] == ["r001-1v2", "r001-2v1", "r002-1v2"]
 
 
-def test_a_game_that_is_not_there(path: Path) -> None:
-    with Store(path) as store, pytest.raises(StoreError, match="holds no game 'r009-1v2'"):
+def test_a_game_that_is_not_there(place: Place) -> None:
+    with Store(place) as store, pytest.raises(StoreError, match="holds no game 'r009-1v2'"):
         store.record("r009-1v2")
 
 
-def test_a_damaged_record_is_an_error_of_its_own(path: Path) -> None:
-    with Store(path) as store:
+def test_a_damaged_record_is_an_error_of_its_own(place: Place) -> None:
+    with Store(place) as store:
         store.add(make_record(), 1)
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE game SET record = x'00'")
-    connection.close()
-    with Store(path) as store:
+    with Connections(place) as connections, connections.writing() as connection:
+        connection.execute(game.update().values(record=b"\0"))
+    with Store(place) as store:
         assert len(store.games()) == 1
         with pytest.raises(StoreError, match="game r001-1v2"):
             store.record("r001-1v2")
@@ -112,12 +96,12 @@ def test_a_damaged_record_is_an_error_of_its_own(path: Path) -> None:
 # Which tournament it is
 
 
-def test_claim_and_resume(path: Path) -> None:
-    with Store(path) as store:
+def test_claim_and_resume(place: Place) -> None:
+    with Store(place) as store:
         with pytest.raises(StoreError, match="holds no tournament yet"):
             store.config()
         store.claim("cup", CONFIG, IDENTITY)
-    with Store(path) as store:
+    with Store(place) as store:
         store.claim("cup 2", {**CONFIG, "rounds": 2}, IDENTITY)
         assert store.config() == {"name": "cup 2", **CONFIG, "rounds": 2}
 
@@ -143,15 +127,15 @@ def test_claim_and_resume(path: Path) -> None:
     ],
 )
 def test_another_tournament_is_told_apart(
-    path: Path, changes: dict[str, object], complaints: list[str]
+    place: Place, changes: dict[str, object], complaints: list[str]
 ) -> None:
-    with Store(path) as store:
+    with Store(place) as store:
         store.claim("cup", CONFIG, IDENTITY)
         store.add(make_record(), 1)
         with pytest.raises(StoreError) as raised:
             store.claim("new cup", {}, {**IDENTITY, **changes})
         message = str(raised.value)
-        assert f"{path} holds another tournament ('cup')" in message
+        assert f"{place} holds another tournament ('cup')" in message
         for complaint in complaints:
             assert complaint in message
         assert message.count(";") == len(complaints) - 1
@@ -160,92 +144,50 @@ def test_another_tournament_is_told_apart(
         assert store.played() == {"r001-1v2"}
 
 
-# Files that are no store of ours
+# What is no store of ours
 
 
-def test_a_newer_store(path: Path) -> None:
-    with Store(path) as store:
+def test_a_newer_store(place: Place) -> None:
+    with Store(place) as store:
         store.add(make_record(), 1)
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"written by a newer version of kalarena .*9999.*upgrade kalarena"):
-        Store(path)
-    assert path.read_bytes() == before
+    with Connections(place) as connections, connections.writing() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match=r"by a newer version of kalarena .*9999.*upgrade kalarena"):
+            Store(place, read_only=read_only)
+    with Connections(place) as connections, connections.reading() as connection:
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == "9999"
+        assert connection.execute(select(game.c.key)).scalars().all() == ["r001-1v2"]
 
 
-@pytest.mark.parametrize(
-    "content", [b"this is a text\n" * 100, b"\x00" * 5000, b"SQLite format 3\x00" + b"\xff" * 5000]
-)
-def test_a_file_that_is_no_database(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-    with pytest.raises(StoreError, match="this file is no results store"):
-        Store(path)
-    assert path.read_bytes() == content
+def test_tables_of_another_program(place: Place) -> None:
+    with Connections(place) as connections, connections.writing("", Kind.MIGRATE) as connection:
+        connection.exec_driver_sql("CREATE TABLE patients (name TEXT)")
+    with pytest.raises(StoreError, match=f"this {place.noun} is no results store, but another program's"):
+        Store(place)
+    with Connections(place) as connections, connections.reading() as connection:
+        assert inspect(connection).get_table_names() == ["patients"]
 
 
-def test_a_database_of_another_program(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE patients (name TEXT)")
-    connection.close()
-    with pytest.raises(StoreError, match="no results store"):
-        Store(path)
-    connection = sqlite3.connect(path)
-    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("patients",)]
-    connection.close()
-
-
-def test_a_store_that_was_damaged(path: Path) -> None:
-    """Pages in the middle overwritten: an error of ours, whatever is read."""
-    with Store(path) as store:
-        store.claim("cup", CONFIG, IDENTITY)
-        for number in range(40):
-            store.add(make_record(f"r{number:03d}-1v2"), 1)
-    whole = path.read_bytes()
-    pages = len(whole) // 4096
-    assert pages > 6
-    messages = []
-    for page in range(1, pages):
-        damaged = bytearray(whole)
-        damaged[page * 4096 : (page + 1) * 4096] = b"\x55" * 4096
-        path.write_bytes(damaged)
-        try:
-            with Store(path) as store:
-                store.config()
-                store.played()
-                store.games()
-                store.record("r000-1v2")
-        except StoreError as error:
-            messages.append(str(error))
-    assert messages
-    assert all(str(path) in message and "\n" not in message for message in messages)
-
-
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    for path in (tmp_path / "no" / "results.db", tmp_path):
-        with pytest.raises(StoreError, match="cannot be written here"):
-            Store(path)
-
-
-@pytest.mark.parametrize("name", ["a b", "what?", "50%", "a#b", "a&b=c", "Größe", "x?mode=memory"])
-def test_names_of_folders_are_taken_literally(tmp_path: Path, name: str) -> None:
-    folder = tmp_path / name
-    folder.mkdir()
-    with Store(folder / "results.db") as store:
+def test_a_store_that_is_only_read_must_be_there_and_stays_as_it_is(place: Place) -> None:
+    with Store(place) as store:
         store.add(make_record(), 1)
-    assert (folder / "results.db").is_file()
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with Store(place, read_only=True) as store:
+        assert store.record("r001-1v2") == make_record()
+        with pytest.raises(StoreError, match="game another could not be kept: ") as raised:
+            store.add(make_record("another"), 1)
+        assert "read" in str(raised.value)
+        assert store.played() == {"r001-1v2"}
 
 
 # Several at a time
 
 
-def test_two_stores_at_once_lose_nothing(path: Path) -> None:
+def test_two_stores_at_once_lose_nothing(place: Place) -> None:
     """Two threads with a store each, adding games of their own and some in common."""
     own, common = 15, 5
     added: list[bool] = []
-    with Store(path) as one, Store(path) as two:
+    with Store(place) as one, Store(place) as two:
 
         def add(store: Store, name: str) -> None:
             keys = [f"{name}{number}" for number in range(own)] + [f"c{number}" for number in range(common)]
@@ -263,18 +205,23 @@ def test_two_stores_at_once_lose_nothing(path: Path) -> None:
         assert all(one.record(key).key == key for key in one.played())
 
 
-def test_a_reader_does_not_wait_for_a_writer(path: Path) -> None:
+def test_a_reader_does_not_wait_for_a_writer(place: Place) -> None:
     """`kalarena tournament table` while a tournament runs."""
-    with Store(path) as store:
+    with Store(place) as store:
         store.claim("cup", CONFIG, IDENTITY)
         store.add(make_record(), 1)
-    writer = sqlite3.connect(path, isolation_level=None)
-    writer.execute("BEGIN IMMEDIATE")
-    writer.execute("DELETE FROM game")
-    try:
-        with Store(path) as reader:
-            assert reader.played() == {"r001-1v2"}
-            assert reader.config()["name"] == "cup"
-    finally:
-        writer.execute("ROLLBACK")
-        writer.close()
+    with Connections(place) as connections, connections.writing() as connection:
+        connection.execute(game.delete())
+        for read_only in (False, True):
+            with Store(place, read_only=read_only) as reader:
+                assert reader.played() == {"r001-1v2"}
+                assert reader.config()["name"] == "cup"
+
+
+def test_times_of_long_games_are_kept(place: Place) -> None:
+    """Microseconds of an hour are more than 32 bits hold."""
+    hour_us = 3_600_000_000
+    record = make_record(moves=[MoveRecord(0, "1", hour_us, hour_us), MoveRecord(1, "1", hour_us, hour_us)])
+    with Store(place) as store:
+        store.add(record, 1)
+        assert store.games()[0].wall_us == (hour_us, hour_us)

@@ -27,7 +27,7 @@ def failing(store: Store, text: str, code: int) -> None:
         if statement.startswith("INSERT"):
             raise _Failed(text, code)
 
-    event.listen(store._engine, "before_cursor_execute", fail)
+    event.listen(store._connections._engine, "before_cursor_execute", fail)
 
 
 FAILURES = {
@@ -81,7 +81,7 @@ def test_what_was_asked_for_is_not_our_fault(tmp_path: Path) -> None:
 def test_a_damaged_record_met_while_exporting(tmp_path: Path) -> None:
     """Exit status 1: nothing is wrong with what was asked for."""
     directory = write_store(tmp_path / "cup", ["ada", "bob"])
-    with Store(directory / "results.db") as store, store._writing() as connection:
+    with Store(directory / "results.db") as store, store._connections.writing() as connection:
         connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
     result = invoke("tournament", "export", directory, "--what", "moves")
     assert result.exit_code == 1

@@ -397,7 +397,7 @@ def test_what_cannot_be_read(tmp_path: Path, played: Path) -> None:
         (tmp_path / "nothing", "cannot be read: No such file or directory"),
         (played / "games", "holds no results.db"),
         (played / "games" / KEY / "game.json", "this game record is not whole"),
-        (tmp_path, "is no results store"),
+        (tmp_path, "is no SQLite database"),
     ):
         result = invoke("verify", path)
         assert result.exit_code == 2, path

@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from referee.sandbox import Sandbox
 from tournaments.config import Tournament
 from tournaments.engines.base import Engine, EngineError
 from tournaments.game_summary import GameSummary
-from tournaments.gamefiles import GAMES, write_game_files
+from tournaments.gamefiles import GAMES, GameFilesError, write_game_files
 from tournaments.rulings import Rulings, result_of
 from tournaments.schedule import Pairing
 from tournaments.store import Store, StoreError
@@ -87,7 +87,7 @@ class Run:
         strange = [key for key in self.rulings.results if key not in known]
         if strange:
             raise StoreError(
-                f"{store.path} holds {len(strange)} games that this tournament does not have, such as "
+                f"{store.place} holds {len(strange)} games that this tournament does not have, such as "
                 f"{strange[0]}: rounds = {tournament.rounds} can be raised, not lowered"
             )
         self.report = RunReport(total=self.schedule.total(self.history), before=len(self.rulings.results))
@@ -117,16 +117,53 @@ class Run:
         self.report.played += 1
 
 
+class Brake:
+    """Stops a run gently: games that are being played are finished and kept, and nothing else is begun."""
+
+    def __init__(self) -> None:
+        self.pulled = False
+        self._waiting: set[trio.CancelScope] = set()
+
+    def pull(self) -> None:
+        """Begin no more games.  In the event loop."""
+        self.pulled = True
+        for scope in self._waiting:
+            scope.cancel()
+
+    async def play(self, engine: Engine, job: Job, begins: Callable[[], None]) -> GameRecord | None:
+        """Play one game, see ``Engine.play``; None if the brake was pulled before it began."""
+        with trio.CancelScope() as scope:
+
+            def begun() -> None:
+                self._waiting.discard(scope)
+                begins()
+
+            if self.pulled:
+                scope.cancel()
+            self._waiting.add(scope)
+            try:
+                return await engine.play(job, begun)
+            finally:
+                self._waiting.discard(scope)
+        return None
+
+
 async def play_all(
-    run: Run, engine: Engine, directory: Path, observe: Observer | None = None, sandbox: Sandbox = OPEN
+    run: Run,
+    engine: Engine,
+    directory: Path,
+    observe: Observer | None = None,
+    sandbox: Sandbox = OPEN,
+    brake: Brake | None = None,
 ) -> None:
-    """Play everything that has no result yet.
+    """Play everything that has no result yet, or until the brake is pulled.
 
     Raises StoreError if a result cannot be kept, GameFilesError if a game's files cannot be written.
 
     The run's report is kept up to date.  When cancelled, games under way are given up; those that were kept
     stay, and the next run goes on there.
     """
+    brake = brake or Brake()
     await trio.to_thread.run_sync(_restore_files, run, directory)
     observer = observe or _Nobody()
     keeper = _Keeper(run, directory, observer)
@@ -137,7 +174,7 @@ async def play_all(
 
     async def play_one(pairing: Pairing) -> None:
         nonlocal progress, under_way
-        record = await _play(run, engine, pairing, sandbox, observer)
+        record = await _play(run, engine, pairing, sandbox, observer, brake)
         if record is not None:
             await keeper.keep(pairing, record)
         under_way -= 1
@@ -147,7 +184,9 @@ async def play_all(
     async with trio.open_nursery() as nursery:
         over = False
         while not over:
-            if not waiting:  # a schedule may be long: it is asked only when all that it said has been started
+            if brake.pulled:
+                waiting.clear()
+            elif not waiting:  # a schedule may be long: it is asked when all that it said was started
                 waiting.extend(pairing for pairing in run.due() if pairing.key not in started)
                 if waiting or not under_way:  # only then can the schedule have thought of something new
                     run.foresee()
@@ -172,6 +211,8 @@ def _restore_files(run: Run, directory: Path) -> None:
         there = set(os.listdir(directory / GAMES))  # noqa: PTH208 - the names alone, of 100,000 at times
     except FileNotFoundError:
         there = set()
+    except OSError as error:
+        raise GameFilesError(f"{directory / GAMES} cannot be read: {error.strerror}") from error
     for game in run.rulings.games:
         if game.key not in there:
             trio.from_thread.check_cancelled()
@@ -179,14 +220,14 @@ def _restore_files(run: Run, directory: Path) -> None:
 
 
 async def _play(
-    run: Run, engine: Engine, pairing: Pairing, sandbox: Sandbox, observer: Observer
+    run: Run, engine: Engine, pairing: Pairing, sandbox: Sandbox, observer: Observer, brake: Brake
 ) -> GameRecord | None:
-    """Play a pairing, again if our side fails; None if it failed every time."""
+    """Play a pairing, again if our side fails; None if it failed every time, or the brake was pulled."""
     job = run.job(pairing, sandbox)
     failures = []
     for _ in range(MAX_ATTEMPTS):
         try:
-            return await engine.play(job, partial(observer.started, pairing, job.key))
+            return await brake.play(engine, job, partial(observer.started, pairing, job.key))
         except (RefereeError, EngineError) as error:
             failures.append(str(error))
             await trio.lowlevel.checkpoint()  # a cancelled tournament tries nothing again

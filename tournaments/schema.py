@@ -1,9 +1,12 @@
 """The tables of the store, as SQLAlchemy sees them.  Migrations make them; a test compares the two."""
 
-from sqlalchemy import Column, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, String, Table, Text
 
 REVISION = "0003"
 """The newest of migrations/versions, which makes these tables."""
+
+_MICROSECONDS = BigInteger().with_variant(Integer(), "sqlite")
+"""Of a whole game: 32 bits, which is what PostgreSQL calls an integer, end after 36 minutes."""
 
 metadata = MetaData(
     naming_convention={
@@ -16,7 +19,7 @@ metadata = MetaData(
 tournament = Table(
     "tournament",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, nullable=False),
     Column("config", Text, nullable=False, comment="what is to be played, as JSON"),
     Column("identity", Text, nullable=False, comment="what makes results comparable, as JSON"),
@@ -37,10 +40,10 @@ game = Table(
     Column("second_score", Integer),
     Column("first_moves", Integer, nullable=False),
     Column("second_moves", Integer, nullable=False),
-    Column("first_wall_us", Integer, nullable=False),
-    Column("second_wall_us", Integer, nullable=False),
-    Column("first_charged_us", Integer, nullable=False),
-    Column("second_charged_us", Integer, nullable=False),
+    Column("first_wall_us", _MICROSECONDS, nullable=False),
+    Column("second_wall_us", _MICROSECONDS, nullable=False),
+    Column("first_charged_us", _MICROSECONDS, nullable=False),
+    Column("second_charged_us", _MICROSECONDS, nullable=False),
     Column("sandbox", String(32), nullable=False, comment="the tier that ran"),
     Column("pair", Text, nullable=False, comment="what the two games of a pair have in common"),
     Column("opening", Text, nullable=False),
@@ -52,7 +55,7 @@ game = Table(
 journal = Table(
     "journal",
     metadata,
-    Column("number", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
     Column("at", String(32), nullable=False, comment="UTC, ISO 8601"),
     Column("action", String(16), nullable=False),
     Column("subject", Text, nullable=False, comment="key of a game, or name of a bot"),

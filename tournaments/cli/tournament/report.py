@@ -52,7 +52,7 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     with open_results(directory) as (store, summary), _ending_cleanly(), threadpool_limits(1):
         try:
             names = _pseudonyms(summary, key or directory / KEY_FILE, place) if anonymous else None
-            built = build_site(store.path, summary, place, names, _progress)
+            built = build_site(store.place, summary, place, names, _progress)
         except (PlaceError, PseudonymError) as error:
             raise Usage(str(error)) from error
         except ReportError as error:

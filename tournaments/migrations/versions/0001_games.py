@@ -8,11 +8,13 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+MICROSECONDS = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
 
 def upgrade() -> None:
     op.create_table(
         "tournament",
-        sa.Column("id", sa.Integer, nullable=False),
+        sa.Column("id", sa.Integer, autoincrement=False, nullable=False),
         sa.Column("name", sa.Text, nullable=False),
         sa.Column("config", sa.Text, nullable=False, comment="what is to be played, as JSON"),
         sa.Column("identity", sa.Text, nullable=False, comment="what makes results comparable, as JSON"),
@@ -34,8 +36,8 @@ def upgrade() -> None:
         sa.Column("second_score", sa.Integer),
         sa.Column("first_moves", sa.Integer, nullable=False),
         sa.Column("second_moves", sa.Integer, nullable=False),
-        sa.Column("first_wall_us", sa.Integer, nullable=False),
-        sa.Column("second_wall_us", sa.Integer, nullable=False),
+        sa.Column("first_wall_us", MICROSECONDS, nullable=False),
+        sa.Column("second_wall_us", MICROSECONDS, nullable=False),
         sa.Column("record", sa.LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
         sa.PrimaryKeyConstraint("key", name="pk_game"),
     )

@@ -8,11 +8,13 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+MICROSECONDS = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
 
 def upgrade() -> None:
     columns = (
-        sa.Column("first_charged_us", sa.Integer),
-        sa.Column("second_charged_us", sa.Integer),
+        sa.Column("first_charged_us", MICROSECONDS),
+        sa.Column("second_charged_us", MICROSECONDS),
         sa.Column("sandbox", sa.String(32), comment="the tier that ran"),
     )
     for column in columns:

@@ -20,7 +20,7 @@ COLUMNS = ("pair", "opening", "fingerprint", "swapped")
 def upgrade() -> None:
     op.create_table(
         "journal",
-        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("number", sa.Integer, autoincrement=False, nullable=False),
         sa.Column("at", sa.String(32), nullable=False, comment="UTC, ISO 8601"),
         sa.Column("action", sa.String(16), nullable=False),
         sa.Column("subject", sa.Text, nullable=False, comment="key of a game, or name of a bot"),
@@ -29,23 +29,36 @@ def upgrade() -> None:
         sa.Column("data", sa.Text, nullable=False, comment="what else belongs to it, as JSON"),
         sa.PrimaryKeyConstraint("number", name="pk_journal"),
     )
-    if op.get_bind().dialect.name == "sqlite":
-        replaces = "INSERT ON journal WHEN EXISTS (SELECT 1 FROM journal WHERE number = NEW.number)"
-        acts = {"update": "UPDATE ON journal", "delete": "DELETE ON journal", "replace": replaces}
-        for name, act in acts.items():
-            op.execute(
-                f"CREATE TRIGGER journal_no_{name} BEFORE {act} "
-                "BEGIN SELECT RAISE(ABORT, 'the journal is only ever added to'); END"
-            )
-    for name in ("pair", "opening"):
-        op.add_column("game", sa.Column(name, sa.Text))
-    op.add_column("game", sa.Column("fingerprint", sa.String(16)))
+    _guard_journal()
+    op.add_column("game", sa.Column("pair", sa.Text, comment="what the two games of a pair have in common"))
+    op.add_column("game", sa.Column("opening", sa.Text))
+    op.add_column("game", sa.Column("fingerprint", sa.String(16), comment="equal for identical games"))
     op.add_column("game", sa.Column("swapped", sa.Integer, comment="0 first, 1 second, NULL nobody"))
     _fill()
     with op.batch_alter_table("game") as game:
         for name in ("pair", "opening"):
             game.alter_column(name, existing_type=sa.Text, nullable=False)
         game.alter_column("fingerprint", existing_type=sa.String(16), nullable=False)
+
+
+def _guard_journal() -> None:
+    """Let the database itself refuse to change what was ruled."""
+    words = "the journal is only ever added to"
+    if op.get_bind().dialect.name == "postgresql":
+        # A REPLACE, which SQLite needs a third trigger for, is an UPDATE here.
+        op.execute(
+            "CREATE FUNCTION journal_is_kept() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = '{words}'; END $$"
+        )
+        op.execute(
+            "CREATE TRIGGER journal_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON journal "
+            "FOR EACH STATEMENT EXECUTE FUNCTION journal_is_kept()"
+        )
+        return
+    replaces = "INSERT ON journal WHEN EXISTS (SELECT 1 FROM journal WHERE number = NEW.number)"
+    acts = {"update": "UPDATE ON journal", "delete": "DELETE ON journal", "replace": replaces}
+    for name, act in acts.items():
+        op.execute(f"CREATE TRIGGER journal_no_{name} BEFORE {act} BEGIN SELECT RAISE(ABORT, '{words}'); END")
 
 
 def _fill() -> None:
@@ -85,3 +98,5 @@ def downgrade() -> None:
         for name in COLUMNS:
             game.drop_column(name)
     op.drop_table("journal")
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute("DROP FUNCTION journal_is_kept()")

@@ -1,0 +1,36 @@
+"""Places of the database in tests: handed to other processes, and brought to any revision."""
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection
+
+from tournaments.database.connections import Connections
+from tournaments.database.place import Kind, Place
+from tournaments.store import MIGRATIONS
+
+
+def to_argument(place: Place) -> str:
+    """A place as an argument of another process, which finds it with ``from_argument``."""
+    return pickle.dumps(place).hex()
+
+
+def from_argument(text: str) -> Any:
+    """The Place."""
+    return pickle.loads(bytes.fromhex(text))
+
+
+@contextmanager
+def store_of_revision(place: Place, revision: str) -> Iterator[Connection]:
+    """A transaction in a results store that was made, upgraded or put back to a revision."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS.scripts))
+    with Connections(place) as connections, connections.writing("", Kind.MIGRATE) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+        command.downgrade(config, revision)
+        yield connection

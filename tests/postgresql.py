@@ -1,0 +1,193 @@
+"""A real PostgreSQL server for the tests, of their own: reached by a socket, gone when they are.
+
+Each process that runs tests starts one when it first needs it.  Nothing stays on disk.
+"""
+
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import NoReturn
+
+import psycopg
+import pytest
+from sqlalchemy import URL
+
+from tournaments.database.location import Database
+from tournaments.database.postgresql import PostgreSQLSchema, parse_url
+
+USER = "kalarena"
+"""The server's administrator, who needs a password."""
+
+SERVERS_ACCOUNT = "postgres"
+"""Debian's package makes this account.  It runs the server if we are root, which PostgreSQL refuses to be."""
+
+START_LIMIT_S = 60
+
+SETTINGS = """
+# Nobody wants to keep the data after a crash of the machine.
+fsync = off
+full_page_writes = off
+autovacuum = off
+shared_buffers = 16MB
+max_connections = 60
+listen_addresses = ''
+log_min_messages = fatal
+"""
+
+# Reads what it is to do: its input ends when the tests do, however they end.  The server stays its child.
+WATCHED = """
+programs=$1 folder=$2
+trap '' HUP INT TERM
+trap 'cd /; rm -rf "$folder"' EXIT
+cd "$folder"
+"$programs/initdb" --no-sync --no-locale --encoding=UTF8 --auth=scram-sha-256 --username="$3" \
+  --pwfile=password --pgdata=data >initdb.log 2>&1 || { cat initdb.log; exit 1; }
+rm password
+echo "unix_socket_directories = '$folder' $4" >>data/postgresql.conf
+start() {
+  "$programs/postgres" -D "$folder/data" </dev/null >>server.log 2>&1 &
+  server=$!
+  until "$programs/pg_isready" --quiet --host="$folder"; do
+    kill -0 "$server" 2>/dev/null || { cat server.log; exit 1; }
+    sleep 0.02
+  done
+  echo started
+}
+stop() {
+  kill -QUIT "$server" 2>/dev/null
+  wait "$server"
+}
+start
+while read -r wish; do
+  "$wish"
+  [ "$wish" = start ] || echo done
+done
+stop
+"""
+
+
+class PostgreSQLServer:
+    """A running server.  ``url`` leads to its first database."""
+
+    def __init__(self, folder: Path, url: URL, watcher: "subprocess.Popen[str]") -> None:
+        self.folder = folder
+        self.url = url
+        self._watcher = watcher
+        self._numbers = count(1)
+
+    @contextmanager
+    def schema(self) -> Iterator[PostgreSQLSchema]:
+        """A name that no schema has yet; whatever is made of it is dropped."""
+        place = PostgreSQLSchema(self.url, f"place-{next(self._numbers)}")
+        try:
+            yield place
+        finally:
+            self.run(f'DROP SCHEMA IF EXISTS "{place.schema}" CASCADE')
+
+    @contextmanager
+    def database(self) -> Iterator[Database]:
+        """A fresh database."""
+        name = f"database_{next(self._numbers)}"
+        self.run(f"CREATE DATABASE {name}")
+        try:
+            yield Database(self.url.set(database=name))
+        finally:
+            self.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def connect(self) -> "psycopg.Connection[tuple[object, ...]]":
+        """A connection of the administrator's, each statement a transaction of its own."""
+        return psycopg.connect(
+            user=USER,
+            password=self.url.password,
+            host=str(self.folder),
+            dbname=self.url.database,
+            autocommit=True,
+        )
+
+    def run(self, statement: str) -> None:
+        """Execute one statement."""
+        with self.connect() as connection:
+            connection.execute(statement.encode())
+
+    def stop(self) -> None:
+        """End the server and all connections at once, as a crash does."""
+        self._tell("stop")
+
+    def start(self) -> None:
+        """Start it again."""
+        self._tell("start")
+
+    def _tell(self, wish: str) -> None:
+        assert self._watcher.stdin is not None
+        assert self._watcher.stdout is not None
+        self._watcher.stdin.write(f"{wish}\n")
+        self._watcher.stdin.flush()
+        assert self._watcher.stdout.readline() in ("started\n", "done\n")
+
+
+@contextmanager
+def running_server() -> Iterator[PostgreSQLServer]:
+    """Start a server.  Skips the test if there is no PostgreSQL; fails it where there must be one."""
+    programs, prefix = _programs(), _as_servers_account()
+    if programs is None or prefix is None:
+        _without("PostgreSQL is not installed" if programs is None else "no account to run PostgreSQL as")
+    folder = Path(tempfile.mkdtemp(prefix="kalarena-postgresql-"))
+    password = secrets.token_urlsafe()
+    (folder / "password").write_text(password)
+    if prefix:
+        for path in (folder, folder / "password"):
+            shutil.chown(path, SERVERS_ACCOUNT)
+    watcher = subprocess.Popen(
+        [*prefix, "sh", "-c", WATCHED, "sh", str(programs), str(folder), USER, SETTINGS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # An interrupt is for the tests, which then end it.  In a session of its own it would be taken for
+        # what a bot has left behind, and swept (referee/orphans.py).
+        process_group=0,
+    )
+    assert watcher.stdout is not None
+    try:
+        said = watcher.stdout.readline()
+        if said != "started\n":
+            pytest.fail(f"PostgreSQL did not start: {said}{watcher.stdout.read()}")
+        url = parse_url(f"postgresql://{USER}:{password}@/postgres?host={folder}")
+        yield PostgreSQLServer(folder, url, watcher)
+    finally:
+        watcher.communicate(timeout=START_LIMIT_S)
+
+
+def _programs() -> Path | None:
+    """The folder of the newest version, where Debian has it, or of the one on the path."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    if on_path is not None:
+        found.append(Path(on_path).resolve())
+    return found[-1].parent if found else None
+
+
+def _as_servers_account() -> list[str] | None:
+    """What to write before a command that root may not run; None if there is no such way."""
+    if os.geteuid() != 0:
+        return []
+    try:
+        pwd.getpwnam(SERVERS_ACCOUNT)
+    except KeyError:
+        return None
+    if shutil.which("setpriv") is None:
+        return None
+    account = (f"--reuid={SERVERS_ACCOUNT}", f"--regid={SERVERS_ACCOUNT}")
+    return ["setpriv", *account, "--init-groups", "--"]
+
+
+def _without(reason: str) -> NoReturn:
+    if os.environ.get("CI") or os.environ.get("KALARENA_REQUIRE_POSTGRESQL") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)

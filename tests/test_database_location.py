@@ -1,0 +1,104 @@
+"""Where a server's tables are, from what its configuration says; addresses that are none."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tournaments.database.connections import Connections
+from tournaments.database.errors import StoreError
+from tournaments.database.location import Database
+from tournaments.database.postgresql import PostgreSQLSchema, parse_url
+from tournaments.database.sqlite import SQLiteFile
+
+
+def test_files_of_a_folder(tmp_path: Path) -> None:
+    for location in (tmp_path / "data", str(tmp_path / "data")):
+        database = Database.at(location)
+        assert database.course() == SQLiteFile(tmp_path / "data/course.db")
+        assert database.competition("cup-1") == SQLiteFile(tmp_path / "data/competitions/cup-1/results.db")
+    assert (tmp_path / "data/competitions/cup-1").is_dir()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"file/competitions/cup cannot be made: Not a directory") as raised:
+        Database.at(tmp_path / "file").competition("cup")
+    assert raised.value.is_ours
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_schemas_of_a_database(scheme: str) -> None:
+    database = Database.at(f"{scheme}://somebody:s3cret@db.example:5433/kalarena?sslmode=require")
+    course, cup = database.course(), database.competition("cup-1")
+    assert str(course) == "schema course of postgresql://somebody@db.example:5433/kalarena"
+    assert str(cup) == "schema competition-cup-1 of postgresql://somebody@db.example:5433/kalarena"
+    assert "s3cret" not in repr((database, course, cup))
+    assert isinstance(cup, PostgreSQLSchema)
+    assert cup.url.query == {"sslmode": "require"}
+
+
+@pytest.mark.parametrize("slug", ["", "Cup", "../cup", "a/b", 'a"b', "a b", "x" * 41, "größe", "a\n"])
+def test_names_that_no_competition_has(tmp_path: Path, slug: str) -> None:
+    for location in (tmp_path, "postgresql://localhost/kalarena"):
+        with pytest.raises(ValueError, match="no competition's name"):
+            Database.at(location).competition(slug)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("schema", ["", "pg_course", 'x"; DROP SCHEMA public; --', "a b", "x" * 64, "1"])
+def test_names_that_no_schema_has(schema: str) -> None:
+    with pytest.raises(ValueError, match="no name of a schema"):
+        PostgreSQLSchema(parse_url("postgresql://localhost/kalarena"), schema)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("postgresql:", "postgresql:kalarena", "postgresql://", "postgresql:/localhost/kalarena"),
+        *("postgresql://s3cret@localhost", "postgresql://me:s3cret@localhost/", "postgresql+asyncpg://h/d"),
+        *("mysql://me:s3cret@localhost/kalarena", "sqlite:///s3cret.db", "://me:s3cret@h/d"),
+        *(
+            "postgresql://me:s3cret@localhost:port/kalarena",
+            "postgresql://me:s3cret@localhost:99999/kalarena",
+        ),
+        *("postgresql://me:p@s3cret@localhost/kalarena", "postgresql://me:p@s3cret:1@localhost/kalarena"),
+    ],
+)
+def test_addresses_that_are_none(address: str) -> None:
+    """It is said how to write one; what was written may hold a password, and is not repeated."""
+    with pytest.raises(StoreError, match=r"the database's address .*: write postgresql://USER:") as raised:
+        Database.at(address)
+    assert "s3cret" not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert not raised.value.is_ours
+
+
+def told(address: str) -> str:
+    """What people read if a configuration says this."""
+    try:
+        place = Database.at(address).course()
+    except StoreError as error:
+        return str(error)
+    return f"{place} {place!r}"
+
+
+@given(st.text(":/?#&=%[]ab1 \\'\"", max_size=9), st.text(":/@?#&=%[]ab1 \\'\"", max_size=20))
+def test_no_address_is_a_traceback_or_repeats_a_password(before: str, after: str) -> None:
+    assert "s3cret" not in told(f"postgresql://me:{before}s3cret{after}")
+
+
+@given(st.text(":/@?ab1", max_size=9), st.text(":/?ab1", max_size=9))
+def test_a_password_that_was_not_encoded_is_not_taken_for_a_host(one: str, two: str) -> None:
+    assert "s3cret" not in told(f"postgresql://me:{one}@{two}s3cret@localhost/kalarena")
+
+
+def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    place = Database.at("postgresql://me:s3cret@localhost/kalarena").course()
+    words = r"schema course .* needs the driver psycopg, .*: pip install 'kalarena\[postgresql\]'"
+    with pytest.raises(StoreError, match=words) as raised:
+        Connections(place)
+    assert "s3cret" not in str(raised.value)

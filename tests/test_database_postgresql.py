@@ -1,0 +1,290 @@
+"""What a real PostgreSQL server does to us: it goes away, refuses, waits, and has no room."""
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import URL
+
+from tests.builders import make_record
+from tests.postgresql import PostgreSQLServer
+from tournaments.database import postgresql as module
+from tournaments.database.connections import Connections
+from tournaments.database.errors import StoreError
+from tournaments.database.postgresql import PostgreSQLSchema
+from tournaments.store import Store
+
+
+@pytest.fixture
+def schema(postgresql: PostgreSQLServer) -> Iterator[PostgreSQLSchema]:
+    with postgresql.schema() as place:
+        yield place
+
+
+def elsewhere(place: PostgreSQLSchema, **changes: Any) -> PostgreSQLSchema:
+    """The same schema, reached in another way."""
+    return PostgreSQLSchema(place.url.set(**changes), place.schema)
+
+
+# The server goes away
+
+
+def test_a_server_that_was_started_again_is_used_again(
+    postgresql: PostgreSQLServer, schema: PostgreSQLSchema
+) -> None:
+    with Store(schema) as store:
+        assert store.add(make_record("before"), 1)
+        postgresql.stop()
+        try:
+            for _ in range(2):
+                with pytest.raises(
+                    StoreError, match="game while could not be kept: no connection: is the"
+                ) as raised:
+                    store.add(make_record("while"), 1)
+                assert raised.value.is_ours
+                assert "\n" not in str(raised.value)
+            with pytest.raises(StoreError, match="no connection"):
+                Store(schema)
+        finally:
+            postgresql.start()
+        assert store.add(make_record("after"), 1)
+        assert store.played() == {"before", "after"}
+
+
+def test_a_server_that_is_started_again_within_a_transaction(
+    postgresql: PostgreSQLServer, schema: PostgreSQLSchema
+) -> None:
+    """What was committed is there, what was not is not, and the same store goes on."""
+    with Store(schema) as store:
+        store.add(make_record("kept"), 1)
+        with Connections(schema) as connections:
+
+            def delete() -> None:
+                with connections.writing() as connection:
+                    connection.exec_driver_sql("DELETE FROM game")
+                    postgresql.stop()
+                    postgresql.start()
+                    connection.exec_driver_sql("DELETE FROM tournament")
+
+            with pytest.raises(StoreError, match="the connection was lost: if something was") as raised:
+                delete()
+            assert raised.value.is_ours
+            with connections.reading() as connection:
+                assert connection.exec_driver_sql("SELECT count(*) FROM game").scalar() == 1
+        assert store.played() == {"kept"}
+
+
+def test_connections_that_were_ended_while_nobody_used_them(
+    postgresql: PostgreSQLServer, schema: PostgreSQLSchema
+) -> None:
+    """As a firewall does at night, or an administrator."""
+    with Store(schema) as store, postgresql.connect() as administrator:
+        for number in range(3):
+            assert store.add(make_record(f"k{number}"), 1)
+            ended = administrator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+                (f"kalarena {schema.schema}",),
+            ).fetchall()
+            assert ended
+
+
+# It does not let us in
+
+
+def test_a_wrong_password(schema: PostgreSQLSchema) -> None:
+    with pytest.raises(
+        StoreError, match=r"no connection: .* user and password right.* authentication"
+    ) as raised:
+        Store(elsewhere(schema, password="wr0ng-s3cret"))
+    assert "wr0ng-s3cret" not in str(raised.value)
+    assert raised.value.is_ours
+
+
+def test_a_database_that_is_not_there(schema: PostgreSQLSchema) -> None:
+    with pytest.raises(StoreError, match='"nowhere" does not exist'):
+        Store(elsewhere(schema, database="nowhere"))
+
+
+@pytest.fixture
+def student(postgresql: PostgreSQLServer, schema: PostgreSQLSchema) -> Iterator[PostgreSQLSchema]:
+    """The schema for a user who may do nothing yet."""
+    postgresql.run("CREATE ROLE student LOGIN PASSWORD 'p%40ss wörd'")
+    try:
+        yield elsewhere(schema, username="student", password="p%40ss wörd")
+    finally:
+        postgresql.run("DROP OWNED BY student")
+        postgresql.run("DROP ROLE student")
+
+
+def test_a_user_without_rights(
+    postgresql: PostgreSQLServer, schema: PostgreSQLSchema, student: PostgreSQLSchema
+) -> None:
+    words = r"it could not be brought up to date: the user may not do that .*denied for database"
+    with pytest.raises(StoreError, match=words) as raised:
+        Store(student)
+    assert raised.value.is_ours
+    with Store(schema) as store:
+        store.add(make_record(), 1)
+    with pytest.raises(StoreError, match="the user may not use this schema: grant it USAGE"):
+        Store(student)
+    postgresql.run(f'GRANT USAGE ON SCHEMA "{schema.schema}" TO student')
+    postgresql.run(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema.schema}" TO student')
+    with Store(student) as store:
+        assert store.played() == {"r001-1v2"}
+        with pytest.raises(StoreError, match=r"game k could not be kept: the user may not .* table game"):
+            store.add(make_record("k"), 1)
+
+
+def test_a_schema_that_somebody_else_made_for_us(
+    postgresql: PostgreSQLServer, student: PostgreSQLSchema
+) -> None:
+    """A user who may make no schemas needs none but this."""
+    postgresql.run(f'CREATE SCHEMA "{student.schema}" AUTHORIZATION student')
+    with Store(student) as store:
+        assert store.add(make_record(), 1)
+
+
+def test_more_connections_than_the_server_has(
+    postgresql: PostgreSQLServer, student: PostgreSQLSchema
+) -> None:
+    postgresql.run("ALTER ROLE student CONNECTION LIMIT 1")
+    postgresql.run(f'CREATE SCHEMA "{student.schema}" AUTHORIZATION student')
+    with Store(student) as store:
+        with pytest.raises(StoreError, match=r"no connection: .*too many connections") as raised:
+            Store(student)
+        assert raised.value.is_ours
+        assert store.add(make_record(), 1)
+
+
+def test_more_readers_than_there_are_connections(
+    schema: PostgreSQLSchema, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "POOL_OVERFLOW", 0)
+    monkeypatch.setattr(module, "POOL_TIMEOUT_S", 0.05)
+    with Connections(schema) as connections, connections.reading(), connections.reading():
+        words = "it was not read: too much is asked of the database at once"
+        with pytest.raises(StoreError, match=words) as raised, connections.explained("it was not read: "):
+            connections._engine.connect()
+        assert raised.value.is_ours
+
+
+def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = URL.create(
+            "postgresql+psycopg", "me", "s3cret", "127.0.0.1", silent.getsockname()[1], "kalarena"
+        )
+        with pytest.raises(StoreError, match=r"no connection: .*timeout") as raised:
+            Store(PostgreSQLSchema(url, "course"))
+    assert raised.value.is_ours
+    assert "s3cret" not in str(raised.value)
+
+
+# It lets us in, and then
+
+
+def test_a_statement_that_takes_too_long(schema: PostgreSQLSchema, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STATEMENT_TIMEOUT_MS", 100)
+    with Connections(schema) as connections:
+        with (
+            pytest.raises(StoreError, match="it took longer than") as raised,
+            connections.reading() as reader,
+        ):
+            reader.exec_driver_sql("SELECT pg_sleep(60)")
+        assert raised.value.is_ours
+        with connections.reading() as reader:
+            assert reader.exec_driver_sql("SELECT 1").scalar() == 1
+
+
+def test_a_transaction_in_which_nothing_happens_is_ended(
+    schema: PostgreSQLSchema, postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer does not wait for it for ever."""
+    monkeypatch.setattr(module, "IDLE_TIMEOUT_MS", 100)
+
+    def forget() -> None:
+        with Connections(schema) as forgetful, forgetful.writing() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            with Connections(schema) as other, other.writing() as waited:
+                waited.exec_driver_sql("SELECT 1")
+            connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(StoreError, match="the connection was lost"):
+        forget()
+
+
+STATES = {
+    "53100": "the server's disk is full: make room",
+    "53200": "the server lacks something",
+    "58030": "the server cannot use its disk",
+    "40P01": "another process was in the way: try again",
+    "XX000": "the server failed: its log says more",
+    "XX001": "the database is damaged",
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_the_server_has_trouble_with(schema: PostgreSQLSchema, state: str) -> None:
+    """It is raised where it would be, and nothing is kept."""
+    with Store(schema) as store:
+        with Connections(schema) as connections, connections.writing() as connection:
+            connection.exec_driver_sql(
+                "CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS "
+                f"$$ BEGIN RAISE 'something is wrong' USING ERRCODE = '{state}'; END $$"
+            )
+            connection.exec_driver_sql(
+                "CREATE TRIGGER trouble AFTER INSERT ON game FOR EACH ROW EXECUTE FUNCTION trouble()"
+            )
+        with pytest.raises(StoreError) as raised:
+            store.add(make_record("k"), 1)
+        assert raised.value.is_ours
+        assert str(raised.value).startswith(f"{schema}: game k could not be kept: {STATES[state]}")
+        assert str(raised.value).endswith("(something is wrong)")
+        assert store.played() == set()
+
+
+def test_a_table_that_is_gone(schema: PostgreSQLSchema) -> None:
+    with Store(schema) as store:
+        with Connections(schema) as connections, connections.writing() as connection:
+            connection.exec_driver_sql("DROP TABLE game")
+        with pytest.raises(StoreError, match="a table is missing: this schema is damaged") as raised:
+            store.played()
+    assert raised.value.is_ours
+
+
+def test_tables_of_others_are_neither_seen_nor_touched(
+    postgresql: PostgreSQLServer, schema: PostgreSQLSchema
+) -> None:
+    postgresql.run("CREATE TABLE public.game (key text)")
+    try:
+        with Store(schema) as store, postgresql.schema() as another, Store(another) as second:
+            assert store.add(make_record("one"), 1)
+            assert second.add(make_record("two"), 1)
+            assert (store.played(), second.played()) == ({"one"}, {"two"})
+        with postgresql.connect() as connection:
+            assert connection.execute("SELECT * FROM public.game").fetchall() == []
+    finally:
+        postgresql.run("DROP TABLE public.game")
+
+
+def test_settings_of_the_administrators_do_not_change_what_is_read(
+    postgresql: PostgreSQLServer, schema: PostgreSQLSchema
+) -> None:
+    """A writer sees what others wrote while it waited, whatever isolation is the default here."""
+    postgresql.run("ALTER ROLE kalarena SET default_transaction_isolation = 'repeatable read'")
+    try:
+        with Connections(schema) as connections, connections.writing() as connection:
+            found = connection.exec_driver_sql("SHOW transaction_isolation").scalar()
+        assert found == "read committed"
+    finally:
+        postgresql.run("ALTER ROLE kalarena RESET default_transaction_isolation")
+
+
+def test_options_of_the_address_are_kept_beside_ours(schema: PostgreSQLSchema) -> None:
+    query = {**schema.url.query, "application_name": "term 1", "options": "-c work_mem=1MB"}
+    place = PostgreSQLSchema(schema.url.set(query=query), schema.schema)
+    names = ("application_name", "work_mem", "search_path", "statement_timeout")
+    with Connections(place) as connections, connections.reading() as connection:
+        shown = [connection.exec_driver_sql(f"SHOW {name}").scalar() for name in names]
+    assert shown == ["term 1", "1MB", f'"{schema.schema}"', "30s"]

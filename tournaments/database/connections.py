@@ -1,0 +1,73 @@
+"""Transactions at one place, whatever database that is, and its errors as sentences."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
+
+from tournaments.database.errors import StoreError
+from tournaments.database.place import Kind, Place
+
+
+class Connections:
+    """Makes transactions, from any thread.  Use as a context manager; raises StoreError."""
+
+    def __init__(self, place: Place, *, read_only: bool = False) -> None:
+        """``read_only`` changes nothing.  Nothing is looked at before the first transaction."""
+        self.place = place
+        self.read_only = read_only
+        self._open = ExitStack()
+        self._engine = self._open.enter_context(place.engine(read_only=read_only))
+
+    def __enter__(self) -> "Connections":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections."""
+        self._open.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one moment and does not wait for a writer."""
+        engine = self._engine.execution_options(**self.place.options(Kind.READ))
+        with self.explained(), engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, what: str = "", kind: Kind = Kind.WRITE) -> Iterator[Connection]:
+        """A transaction that keeps all or nothing; ``what`` is said first if it fails.
+
+        There is one at a time at a place, so that nothing which it has read changes before its end.
+        """
+        engine = self._engine.execution_options(**self.place.options(kind))
+        with self.explained(what), engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def explained(self, what: str = "") -> Iterator[None]:
+        """Turn what the database says, or what is wrong with what it gave us, into a StoreError."""
+        try:
+            yield
+        except DBAPIError as error:
+            sentence, is_ours = self.place.explain(error, writes=not self.read_only)
+            raise StoreError(f"{self.place}: {what}{sentence}", is_ours=is_ours) from error
+        except NoConnectionError as error:
+            text = "too much is asked of the database at once: try again"
+            raise StoreError(f"{self.place}: {what}{text}", is_ours=True) from error
+        except OSError as error:  # of copying it
+            raise StoreError(f"{self.place} cannot be read: {error.strerror}", is_ours=True) from error
+        except UnicodeEncodeError as error:
+            text = "it holds half a character, which cannot be kept"
+            raise StoreError(f"{self.place}: {what}{text}") from error
+        except (ValueError, TypeError) as error:  # JSON or text of ours that is none any more
+            raise StoreError(
+                f"{self.place}: this {self.place.noun} is damaged ({error})", is_ours=True
+            ) from error

@@ -1,0 +1,65 @@
+"""Tables are brought up to date by Alembic, all steps and their record in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import inspect
+
+from tournaments.database.connections import Connections
+from tournaments.database.errors import StoreError
+from tournaments.database.place import Kind
+
+_VERSION_TABLE = "alembic_version"
+"""Alembic's own name for where it notes the revision."""
+
+
+@dataclass(frozen=True)
+class Migrations:
+    """The steps that lead to one set of tables."""
+
+    scripts: Path
+    """Alembic's folder, with ``env.py`` and ``versions``."""
+    newest: str
+    """The revision that the tables of this version of kalarena have."""
+    what: str
+    """What these tables are to people: a results store."""
+    missing: str
+    """What to do if there is none and none may be made."""
+
+    def apply(self, connections: Connections) -> None:
+        """Make the tables if there are none, bring them up to date if they are old.
+
+        Raises StoreError, also if they are newer than this program, or not ours; if opened read-only, for
+        any but the newest.
+        """
+        with connections.reading() as connection:
+            tables = inspect(connection).get_table_names()
+            found = None
+            if _VERSION_TABLE in tables:
+                found = connection.exec_driver_sql(f"SELECT version_num FROM {_VERSION_TABLE}").scalar()
+        if found != self.newest:
+            self._migrate(connections, found, tables)
+
+    def _migrate(self, connections: Connections, found: str | None, tables: Sequence[str]) -> None:
+        # Imported here because that takes 0.2 s, and tables are rarely new or old.
+        from alembic import command
+        from alembic.config import Config
+        from alembic.script import ScriptDirectory
+
+        config = Config()
+        config.set_main_option("script_location", str(self.scripts).replace("%", "%%"))
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        place = connections.place
+        if found is not None and found not in known:
+            raise StoreError(
+                f"{place} was written by a newer version of kalarena (its schema is {found}, the newest "
+                f"known here is {self.newest}): upgrade kalarena to use it"
+            )
+        if found is None and tables:
+            raise StoreError(f"{place}: this {place.noun} is no {self.what}, but another program's")
+        if connections.read_only:
+            raise StoreError(f"{place} holds nothing yet, or is of an older version: {self.missing}")
+        with connections.writing("it could not be brought up to date: ", Kind.MIGRATE) as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")

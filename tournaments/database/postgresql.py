@@ -1,0 +1,189 @@
+"""Tables in a schema of a PostgreSQL database."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, ClassVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from tournaments.database.errors import Explanation, StoreError
+from tournaments.database.place import BUSY_TIMEOUT_MS, KIND, Kind, Place
+
+SCHEMA = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+"""Names of schemas.  PostgreSQL cuts longer ones off, and ``pg_`` is its own."""
+
+CONNECT_TIMEOUT_S = 5
+"""How long a server may take to answer a new connection."""
+
+STATEMENT_TIMEOUT_MS = 30_000
+"""Our statements take milliseconds: what takes longer is better given up than waited for by a page."""
+
+IDLE_TIMEOUT_MS = 60_000
+"""A transaction in which nothing happens for so long has been forgotten, and others wait for it."""
+
+NETWORK_TIMEOUT_S = 30
+"""A server that has not answered the network for so long is gone."""
+
+POOL = 2
+"""Connections that are kept at one place: a server allows 100 by default, and there are many places."""
+
+POOL_OVERFLOW = 8
+"""More that are made while they are needed."""
+
+POOL_TIMEOUT_S = 10
+"""How long to wait for one of those."""
+
+_HOW = (
+    "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
+    "and in the password %40 for @, %2F for /, %3A for : and %25 for %"
+)
+
+
+def parse_url(text: str) -> URL:
+    """The address of a database, for psycopg.  Raises StoreError, which does not repeat the address."""
+    try:
+        url = make_url(text)
+        is_one = url.drivername in ("postgresql", "postgres") and 0 < (url.port or 1) < 1 << 16
+    except (ArgumentError, ValueError):
+        is_one = False
+    # The rest of a password with an @ in it would be taken for a host, whose name is no secret.
+    if not is_one or text.count("@") > 1:
+        raise StoreError(f"the database's address cannot be read: {_HOW}")
+    if not url.database:
+        raise StoreError(f"the database's address names no database: {_HOW}")
+    return url.set(drivername="postgresql+psycopg")
+
+
+@dataclass(frozen=True)
+class PostgreSQLSchema(Place):
+    """A schema, which is made by the first migration."""
+
+    url: URL
+    schema: str
+    noun: ClassVar[str] = "schema"
+
+    def __post_init__(self) -> None:
+        if not SCHEMA.fullmatch(self.schema) or self.schema.startswith("pg_"):
+            raise ValueError(f"no name of a schema: {self.schema!r}")
+
+    def __str__(self) -> str:
+        user = f"{self.url.username}@" if self.url.username else ""
+        port = f":{self.url.port}" if self.url.port else ""
+        return f"schema {self.schema} of postgresql://{user}{self.url.host or ''}{port}/{self.url.database}"
+
+    @contextmanager
+    def engine(self, *, read_only: bool) -> Iterator[Engine]:
+        """A lost connection is noticed, and made anew, when it is next used."""
+        try:
+            engine = create_engine(
+                self.url,
+                connect_args=self._connect_arguments(read_only),
+                pool_size=POOL,
+                max_overflow=POOL_OVERFLOW,
+                pool_timeout=POOL_TIMEOUT_S,
+                pool_pre_ping=True,
+                pool_use_lifo=True,
+                hide_parameters=True,  # what is kept may be secret, and tracebacks are logged
+            )
+        except ImportError as error:
+            raise StoreError(
+                f"{self} needs the driver psycopg, which is not installed: pip install 'kalarena[postgresql]'"
+            ) from error
+        event.listen(engine, "begin", self._begin)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+    def _connect_arguments(self, read_only: bool) -> dict[str, Any]:
+        settings = {
+            "search_path": f'"{self.schema}"',  # and not "public", where anybody's tables are
+            "statement_timeout": STATEMENT_TIMEOUT_MS,
+            "lock_timeout": BUSY_TIMEOUT_MS,
+            "idle_in_transaction_session_timeout": IDLE_TIMEOUT_MS,
+            "synchronous_commit": "on",  # what is committed survives a crash of the server
+            "default_transaction_read_only": "on" if read_only else "off",
+        }
+        ours = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        defaults = {
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            "application_name": f"kalarena {self.schema}",
+            "keepalives_idle": NETWORK_TIMEOUT_S // 2,
+            "keepalives_interval": NETWORK_TIMEOUT_S // 6,
+            "keepalives_count": 3,
+            "tcp_user_timeout": NETWORK_TIMEOUT_S * 1000,
+        }
+        theirs = self.url.query
+        options = {"options": f"{theirs.get('options', '')} {ours}".strip()}
+        return {name: value for name, value in defaults.items() if name not in theirs} | options
+
+    def options(self, kind: Kind) -> dict[str, Any]:
+        """A reader sees one moment, as with SQLite; a writer what was there when it got the lock."""
+        return {KIND: kind, "isolation_level": "REPEATABLE READ" if kind is Kind.READ else "READ COMMITTED"}
+
+    def _begin(self, connection: Connection) -> None:
+        kind = connection.get_execution_options()[KIND]
+        if kind is Kind.READ:
+            return
+        # One writer at a time, as with SQLite: else one overwrites what another made of the same row.
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_lock_number(self.schema),))
+        if kind is Kind.MIGRATE:
+            # All games may have to be written anew, which takes its time.
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+            find = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+            if connection.exec_driver_sql(find, (self.schema,)).first() is None:
+                connection.exec_driver_sql(f'CREATE SCHEMA "{self.schema}"')
+
+    def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
+        """By the SQLSTATE, which the server cannot give while there is no connection."""
+        text = " ".join(str(_primary_message(error)).split())
+        if self.url.password:
+            text = text.replace(str(self.url.password), "***")
+        state = getattr(error.orig, "sqlstate", None) or ""
+        if error.connection_invalidated:
+            return Explanation(f"{_LOST} ({text})", True)
+        if not state and isinstance(error, OperationalError):
+            return Explanation(f"{_NO_CONNECTION} ({text})", True)
+        sentence = _SENTENCES.get(state) or _SENTENCES.get(state[:2])
+        is_ours = state[:2] not in _CALLERS_OWN
+        return Explanation(f"{sentence} ({text})" if sentence else text, is_ours)
+
+
+def _primary_message(error: DBAPIError) -> object:
+    """What the server says, without where that was in a statement or function; else what the driver says."""
+    return getattr(getattr(error.orig, "diag", None), "message_primary", None) or error.orig
+
+
+def _lock_number(schema: str) -> int:
+    """Of the advisory lock that writers hold: 64 bits, signed."""
+    return int.from_bytes(blake2b(f"kalarena {schema}".encode(), digest_size=8).digest(), "big", signed=True)
+
+
+_LOST = "the connection was lost: if something was being written, see whether it was kept"
+
+_NO_CONNECTION = "no connection: is the server running, and are address, user and password right?"
+
+_CALLERS_OWN = ("", "22", "23")
+"""Classes of what is wrong with what was to be kept: the driver's own complaints, data, constraints."""
+
+_SENTENCES = {
+    "25006": "nothing can be written here: the server, or what was opened, is read-only",
+    "3F000": "the user may not use this schema: grant it USAGE",
+    "40": "another process was in the way: try again",
+    "42501": "the user may not do that here: give it the rights",
+    "42P01": "a table is missing: this schema is damaged",
+    "42703": "a column is missing: this schema is damaged",
+    "53": "the server lacks something that it needs: try again later",
+    "53100": "the server's disk is full: make room and try again",
+    "53300": "the server has no connection left: raise its max_connections, or try again later",
+    "55P03": f"another process has been writing for {BUSY_TIMEOUT_MS // 1000} s: wait for it",
+    "57014": f"it took longer than {STATEMENT_TIMEOUT_MS // 1000} s: is the server overloaded?",
+    "58": "the server cannot use its disk",
+    "XX": "the server failed: its log says more",
+    **dict.fromkeys(("XX001", "XX002"), "the database is damaged"),
+}
+"""What a SQLSTATE, or its class, means.  https://www.postgresql.org/docs/current/errcodes-appendix.html"""
