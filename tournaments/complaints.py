@@ -14,7 +14,9 @@ def render(item: Any, known_keys: Callable[[tuple[Any, ...]], list[str]]) -> str
         where += f"[{part + 1}]" if isinstance(part, int) else ("." if where else "") + str(part)
     context = item.get("ctx", {})
     given = _shown(item["input"])
-    noun = location[-1] if location and location[-1] in ("bots", "authors", "games") else "words"
+    noun = (
+        location[-1] if location and location[-1] in ("bots", "authors", "games", "references") else "words"
+    )
     match item["type"]:
         case "extra_forbidden":
             known = known_keys(location)
@@ -30,6 +32,12 @@ def render(item: Any, known_keys: Callable[[tuple[Any, ...]], list[str]]) -> str
             return f"{where}: at most {context['max_length']} {noun}, not {context['actual_length']}"
         case "string_too_short" | "string_too_long":
             return f"{where}: must be a text of 1 to 200 characters"
+        case "int_parsing" | "int_from_float" | "int_parsing_size":
+            return f"{where}: must be a whole number, not {given}"
+        case "float_parsing":
+            return f"{where}: must be a number, not {given}"
+        case "bool_parsing":
+            return f"{where}: must be true or false, not {given}"
         case "model_type" | "dict_type":
             return f"{where}: must be a table of keys, not {given}"
     message = item["msg"].removeprefix("Input should be ").removeprefix("a valid ")

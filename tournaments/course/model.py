@@ -23,6 +23,11 @@ class Role(StrEnum):
         """Whether this is a lecturer, or more."""
         return self is not Role.STUDENT
 
+    @property
+    def one(self) -> str:
+        """Somebody of this role, in a sentence."""
+        return f"{'an' if self is Role.ADMIN else 'a'} {self.value}"
+
 
 @dataclass(frozen=True, slots=True)
 class Account:

@@ -118,6 +118,28 @@ def load_marks(path: Path) -> tuple[MarksFile, People | None]:
     return file, people
 
 
+def read_marks(text: str) -> tuple[MarksFile, People | None]:
+    """Rules from a text that has no file of students beside it; the students of its own table, if it has one.
+
+    Raises MarksError with everything that is wrong with it, a line each.
+    """
+    try:
+        data = tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise MarksError(f"this is not TOML: {error}") from error
+    problems = []
+    if "students_file" in data:
+        problems.append("students_file: there is no such file here: leave it out")
+        del data["students_file"]
+    try:
+        file = MarksFile.model_validate(data)
+    except ValidationError as error:
+        raise MarksError("\n".join([*problems, *_complaints(error)])) from error
+    if problems:
+        raise MarksError("\n".join(problems))
+    return file, None if file.students is None else people_of(file.students)
+
+
 def students_path(path: Path, name: object) -> Path | None:
     """The file of students that the rules in a file at ``path`` call by this name, if they name one."""
     return path.parent / name if isinstance(name, str) else None

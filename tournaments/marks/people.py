@@ -1,23 +1,16 @@
 """Whose bots are marked: students and groups, from a table of the rules file or a file of their own."""
 
-import csv
-import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from referee.sentences import visible
+from tournaments.spreadsheet import SpreadsheetError, spreadsheet_rows
 
 BOT, STUDENT, ID = "bot", "student", "id"
 """Columns of a file of students; any others are carried through."""
-DELIMITERS = ",;\t"
-"""What spreadsheets put between columns, by country and by how the file was saved."""
-SEPARATOR_LINE = re.compile(r"""("?)sep=([^\w\s"]|\t)\1[ ]*(?:\r\n|\r|\n|\Z)""", re.IGNORECASE)
-"""A first line that tells Excel what is between columns (and that Excel does not show)."""
 BETWEEN_MEMBERS = "; "
 """What is between the members of a group in one cell."""
-LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class PeopleError(ValueError):
@@ -72,54 +65,13 @@ def read_people(path: Path) -> People:
             error.strerror if isinstance(error, OSError) else "it is not UTF-8 text (save it as CSV UTF-8)"
         )
         raise PeopleError(f"cannot be read: {reason}") from error
-    rows = [(number, row) for number, row in _rows(text) if any(row)]
+    try:
+        rows = spreadsheet_rows(text)
+    except SpreadsheetError as error:
+        raise PeopleError(str(error)) from error
     if not rows:
         raise PeopleError(f"is empty: it needs a first line {BOT},{STUDENT}")
     return _people(*rows[0], rows[1:])
-
-
-def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Every row with the line that it begins in."""
-    told = SEPARATOR_LINE.match(text)
-    skipped = 0 if told is None else 1
-    if told is None:
-        first = text.partition("\n")[0]
-        delimiter = max(DELIMITERS, key=first.count)
-    else:
-        delimiter = told[2]
-        text = text[told.end() :]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    begins = 1
-    try:
-        for row in reader:
-            yield skipped + begins, [cell.strip() for cell in row]
-            begins = reader.line_num + 1
-    except csv.Error as error:
-        opened = _open_quote(text, delimiter)
-        if opened is None:
-            raise PeopleError(f"line {skipped + begins}: this is not CSV: {error}") from error
-        raise PeopleError(
-            f"line {skipped + opened}: the cell that begins with a quote here does not end with one: "
-            "add the quote, or remove this one"
-        ) from error
-
-
-def _open_quote(text: str, delimiter: str) -> int | None:
-    """The line of the first cell that begins with a quote and does not end with one; None without any.
-
-    The reader itself knows only where it gave up, which is often the end of the file.
-    """
-    stop = re.escape(delimiter)
-    cell = re.compile(
-        rf'''(?:"(?:[^"]|"")*+"(?=[{stop}\r\n]|\Z)|[^"{stop}\r\n][^{stop}\r\n]*+|)(?:{stop}|\r\n|\r|\n|\Z)'''
-    )
-    at = 0
-    while at < len(text):
-        found = cell.match(text, at)
-        if found is None:
-            return len(LINE_END.findall(text, 0, at)) + 1
-        at = found.end()
-    return None
 
 
 def _people(head_line: int, head: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> People:

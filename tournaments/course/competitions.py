@@ -1,0 +1,161 @@
+"""The practice ladder and the tournaments of a course; the games of each are in a store of its own."""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, insert, select, update
+
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor
+from tournaments.course.schema import competition, competitor
+from tournaments.course.texts import name_key, person_name, shown, storable
+from tournaments.course.transactions import Transactions
+
+SLUG = re.compile("[a-z0-9-]{1,40}")
+
+_MAY_BECOME: dict[CompetitionState, tuple[CompetitionState, ...]] = {
+    CompetitionState.CREATED: (CompetitionState.RUNNING, CompetitionState.FAILED),
+    CompetitionState.RUNNING: (CompetitionState.PAUSED, CompetitionState.FINISHED, CompetitionState.FAILED),
+    # The last game may end while it is being paused.
+    CompetitionState.PAUSED: (CompetitionState.RUNNING, CompetitionState.FINISHED, CompetitionState.FAILED),
+    # A ruling may ask for more games.
+    CompetitionState.FINISHED: (CompetitionState.RUNNING, CompetitionState.FAILED),
+    CompetitionState.FAILED: (CompetitionState.RUNNING, CompetitionState.PAUSED),
+}
+"""Besides what it is, which only changes the message."""
+
+
+class Competitions:
+    """The competitions and who plays in them."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def add(
+        self,
+        slug: str,
+        title: str,
+        kind: CompetitionKind,
+        spec: Mapping[str, Any],
+        created_by: int | None,
+        now: datetime,
+    ) -> Competition:
+        """Note a competition that is to be.  Raises CourseError if its slug is taken, or cannot be one."""
+        title = person_name(title, "title")
+        if not SLUG.fullmatch(slug):
+            raise CourseError(f"{shown(slug)} cannot be in an address: use 1 to 40 of a-z, 0-9 and -")
+        with self._transactions.writing() as connection:
+            if (
+                connection.execute(select(competition.c.id).where(competition.c.slug == slug)).first()
+                is not None
+            ):
+                raise CourseError(f"there is a competition {slug!r} already: choose another name")
+            statement = insert(competition).values(
+                slug=slug,
+                title=title,
+                kind=kind.value,
+                state=CompetitionState.CREATED.value,
+                spec=json.dumps(spec),
+                message="",
+                created_at=now,
+                created_by=created_by,
+            )
+            return _competition_of(connection.execute(statement.returning(competition)).one())
+
+    def get(self, competition_id: int) -> Competition | None:
+        """The competition with an ``id``."""
+        return self._one(competition.c.id == competition_id)
+
+    def by_slug(self, slug: str) -> Competition | None:
+        """The competition with a name in addresses."""
+        return self._one(competition.c.slug == slug) if SLUG.fullmatch(slug) else None
+
+    def all(self) -> list[Competition]:
+        """All competitions, newest first."""
+        with self._transactions.reading() as connection:
+            rows = connection.execute(select(competition).order_by(competition.c.id.desc()))
+            return [_competition_of(row) for row in rows]
+
+    def set_state(
+        self, competition_id: int, state: CompetitionState, message: str, now: datetime
+    ) -> Competition:
+        """Note where it is, and what there is to say of it.
+
+        Raises CourseError if it cannot come to that from where it is.
+        """
+        with self._transactions.writing() as connection:
+            found = self._existing(competition_id)
+            if state is not found.state and state not in _MAY_BECOME[found.state]:
+                raise CourseError(f"{found.title!r} is {found.state.value}: it cannot be {state.value} next")
+            values: dict[str, Any] = {"state": state.value, "message": storable(message)}
+            if state is CompetitionState.RUNNING:
+                values |= {"started_at": found.started_at or now, "finished_at": None}
+            elif state is CompetitionState.FINISHED:
+                values["finished_at"] = found.finished_at or now
+            return _change(connection, competition_id, **values)
+
+    def set_spec(self, competition_id: int, spec: Mapping[str, Any]) -> Competition:
+        """Change what is to be played.  Raises CourseError if there is no such competition."""
+        with self._transactions.writing() as connection:
+            self._existing(competition_id)
+            return _change(connection, competition_id, spec=json.dumps(spec))
+
+    def enter(
+        self, competition_id: int, name: str, version_id: int | None, reference: str | None
+    ) -> Competitor:
+        """Let a version, or a reference player, play under a name; it keeps the name for ever.
+
+        Raises CourseError if the name, or one too like it, is somebody else's here.
+        """
+        if (version_id is None) is (reference is None):
+            raise CourseError(f"{shown(name)} needs either a version or a reference player")
+        entering = Competitor(competition_id, name, version_id, reference)
+        with self._transactions.writing() as connection:
+            self._existing(competition_id)
+            same = (competitor.c.competition_id == competition_id) & (competitor.c.key == name_key(name))
+            row = connection.execute(select(competitor).where(same)).one_or_none()
+            if row is None:
+                values = {"name": name, "version_id": version_id, "reference": reference}
+                key = name_key(name)
+                connection.execute(
+                    insert(competitor).values(competition_id=competition_id, key=key, **values)
+                )
+            elif _competitor_of(row) != entering:
+                raise CourseError(f"in this competition the name {shown(row.name)} is somebody else's")
+        return entering
+
+    def competitors(self, competition_id: int) -> list[Competitor]:
+        """All who play, or played, by name."""
+        query = select(competitor).where(competitor.c.competition_id == competition_id)
+        with self._transactions.reading() as connection:
+            found = [_competitor_of(row) for row in connection.execute(query)]
+        return sorted(found, key=lambda one: one.name)
+
+    def _one(self, condition: ColumnElement[bool]) -> Competition | None:
+        with self._transactions.reading() as connection:
+            row = connection.execute(select(competition).where(condition)).one_or_none()
+            return None if row is None else _competition_of(row)
+
+    def _existing(self, competition_id: int) -> Competition:
+        found = self.get(competition_id)
+        if found is None:
+            raise CourseError(f"there is no competition {competition_id}")
+        return found
+
+
+def _change(connection: Connection, competition_id: int, **values: Any) -> Competition:
+    statement = update(competition).where(competition.c.id == competition_id).values(**values)
+    return _competition_of(connection.execute(statement.returning(competition)).one())
+
+
+def _competition_of(row: Any) -> Competition:
+    values = {**row._mapping, "spec": json.loads(row.spec)}
+    values |= {"kind": CompetitionKind(row.kind), "state": CompetitionState(row.state)}
+    return Competition(**values)
+
+
+def _competitor_of(row: Any) -> Competitor:
+    return Competitor(row.competition_id, row.name, row.version_id, row.reference)

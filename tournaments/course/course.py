@@ -1,0 +1,77 @@
+"""A course: who takes part, what they submitted, what is played, and who did what."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from tournaments.course.accounts import Accounts
+from tournaments.course.competitions import Competitions
+from tournaments.course.journal import Journal
+from tournaments.course.links import Links
+from tournaments.course.passwords import Passwords
+from tournaments.course.schema import REVISION
+from tournaments.course.sessions import Sessions
+from tournaments.course.settings_table import SettingsTable
+from tournaments.course.teams import Teams
+from tournaments.course.tokens import Tokens
+from tournaments.course.transactions import Transactions
+from tournaments.course.versions import Versions
+from tournaments.database.connections import Connections
+from tournaments.database.migrations import Migrations
+from tournaments.database.place import Place
+
+MIGRATIONS = Migrations(
+    scripts=Path(__file__).parent / "migrations",
+    newest=REVISION,
+    what="course",
+    missing="start the server first",
+)
+
+
+class Course:
+    """The course's database.  Use as a context manager, from any thread.
+
+    Everything in it raises CourseError for what cannot be done, and StoreError for trouble of the database.
+    """
+
+    def __init__(self, place: Place, passwords: Passwords | None = None) -> None:
+        """Open the course at a place; make it if there is none, bring it up to date if it is old."""
+        passwords = passwords or Passwords()
+        self._connections = Connections(place)
+        try:
+            MIGRATIONS.apply(self._connections)
+        except BaseException:
+            self._connections.close()
+            raise
+        self._transactions = Transactions(self._connections)
+        self.accounts = Accounts(self._transactions, passwords)
+        self.teams = Teams(self._transactions)
+        self.sessions = Sessions(self._transactions)
+        self.links = Links(self._transactions, passwords)
+        self.tokens = Tokens(self._transactions)
+        self.versions = Versions(self._transactions)
+        self.competitions = Competitions(self._transactions)
+        self.settings = SettingsTable(self._transactions)
+        self.journal = Journal(self._transactions)
+
+    def __enter__(self) -> "Course":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections."""
+        self._connections.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Keep everything that this thread changes until the end, or nothing of it.
+
+        Nobody else writes meanwhile: no password is hashed in here, and nothing waited for.
+        """
+        with self._transactions.writing():
+            yield

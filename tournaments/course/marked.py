@@ -1,0 +1,61 @@
+"""Whose bots a tournament's are: the roster as a mark sheet wants it.  Pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from tournaments.course.model import Account, Competitor, Role
+from tournaments.marks.people import People, Student
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Bots and students of one tournament."""
+
+    people: People
+    references: tuple[str, ...]
+    """Bots that get no mark: reference players, and versions of a team that plays with a newer one."""
+    remarks: tuple[str, ...]
+    """What is not wrong, but may not be meant."""
+
+
+def marked_people(
+    competitors: Sequence[Competitor],
+    teams: Mapping[int, int],
+    accounts: Sequence[Account],
+    withdrawn: Collection[str] = (),
+) -> Marked:
+    """The students of the bots that play in a tournament.
+
+    ``teams`` tells the team of each version (by their ids).  A team is marked by its newest bot that has not
+    withdrawn; only if all have, by the newest.  Accounts that are disabled, and those of lecturers, get no
+    mark.  Students whose team has no bot in the tournament are there without one.
+    """
+    of_team: dict[int, list[Competitor]] = {}
+    references = []
+    for competitor in competitors:
+        if competitor.version_id is None:
+            references.append(competitor.name)
+        else:
+            of_team.setdefault(teams[competitor.version_id], []).append(competitor)
+    students = [account for account in accounts if account.role is Role.STUDENT]
+    active = sorted((account for account in students if not account.disabled), key=lambda one: one.login)
+    groups: dict[str, list[Student]] = {}
+    remarks = []
+    for team_id, bots in of_team.items():
+        newest = max(bots, key=lambda bot: (bot.name not in withdrawn, bot.version_id))
+        members = [_student(account) for account in active if account.team_id == team_id]
+        if members:
+            groups[newest.name] = members
+        for bot in bots:
+            if bot is not newest and bot.name not in withdrawn:
+                references.append(bot.name)
+                remarks.append(f"{bot.name!r} gets no mark: {newest.name!r} of the same team does")
+    no_bot = [_student(account) for account in active if account.team_id not in of_team]
+    gone = [account.login for account in students if account.disabled]
+    if gone:
+        remarks.append(f"disabled accounts get no row: {', '.join(sorted(gone))}")
+    return Marked(People(groups, with_ids=True, no_bot=no_bot), tuple(references), tuple(remarks))
+
+
+def _student(account: Account) -> Student:
+    return Student(account.name, account.login)

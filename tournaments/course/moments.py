@@ -1,0 +1,19 @@
+"""Moments as the database keeps them: texts in UTC, whose order is that of time.  Pure."""
+
+from datetime import UTC, datetime
+
+FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+LENGTH = len("2026-01-31T12:00:00.000000Z")
+
+
+def to_text(moment: datetime) -> str:
+    """An aware moment of any zone as a text.  Raises ValueError for one that does not say its zone."""
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment} does not say its time zone")
+    text = moment.astimezone(UTC).strftime(FORMAT)
+    return text.rjust(LENGTH, "0")  # years before 1000 come without leading zeros
+
+
+def from_text(text: str) -> datetime:
+    """The moment of such a text, in UTC.  Raises ValueError."""
+    return datetime.strptime(text, FORMAT).replace(tzinfo=UTC)

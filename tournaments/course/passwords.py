@@ -1,0 +1,65 @@
+"""Passwords, hashed with Argon2id."""
+
+import unicodedata
+from threading import BoundedSemaphore
+
+import argon2
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from tournaments.course.errors import CourseError
+
+SHORTEST, LONGEST = 10, 200
+"""Characters."""
+PARAMETERS = argon2.profiles.RFC_9106_LOW_MEMORY
+"""RFC 9106, section 4, the second recommended option: 3 passes over 64 MiB in 4 lanes."""
+AT_A_TIME = 2
+"""Hashes that are made at the same moment, each in 64 MiB: whoever signs in next waits his turn, instead of
+all of a course taking 13 GB at the beginning of a lesson."""
+
+
+class Passwords:
+    """Makes and checks hashes; threads may share it.  Tests take cheaper parameters."""
+
+    def __init__(self, parameters: argon2.Parameters = PARAMETERS) -> None:
+        self._hasher = argon2.PasswordHasher.from_parameters(parameters)
+        self._turns = BoundedSemaphore(AT_A_TIME)
+
+    def hash(self, password: str) -> str:
+        """The text that is kept of a password.  Raises CourseError if it is too short or too long."""
+        text = _normal(password)
+        if len(text) < SHORTEST:
+            raise CourseError(f"a password needs at least {SHORTEST} characters")
+        if len(text) > LONGEST:
+            raise CourseError(f"a password has at most {LONGEST} characters")
+        return self._hash(text)
+
+    def check(self, kept: str | None, password: str) -> bool:
+        """Whether a password is the one of ``kept``; without one, takes as long as if there were one."""
+        text = _normal(password)
+        if len(text) > LONGEST:
+            return False  # whoever it is that signs in
+        if kept is None:
+            self._hash(text)
+            return False
+        try:
+            with self._turns:
+                return self._hasher.verify(kept, _bytes(text))
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def is_old(self, kept: str) -> bool:
+        """Whether a hash was made with other parameters."""
+        return self._hasher.check_needs_rehash(kept)
+
+    def _hash(self, text: str) -> str:
+        with self._turns:
+            return self._hasher.hash(_bytes(text))
+
+
+def _normal(password: str) -> str:
+    """NFC, as RFC 8265 (OpaqueString) wants: systems send the same letter in several forms."""
+    return unicodedata.normalize("NFC", password)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,222 @@
+"""The tables of the course's database, as SQLAlchemy sees them.  Migrations make them; a test compares.
+
+Moments are texts (moments.py), what may grow is JSON in a text, and a number called ``id`` is never given
+twice: SQLite would do so, once the newest row is gone, but for ``sqlite_autoincrement``.  Nothing that people
+did is ever deleted; sessions and links are, when they are over.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+from tournaments.course.moments import LENGTH, from_text, to_text
+
+REVISION = "0001"
+"""The newest of migrations/versions, which makes these tables."""
+
+DIGEST_LENGTH = 64
+"""SHA-256 in hexadecimal."""
+
+LARGEST_NUMBER = 2**31 - 1
+"""Of PostgreSQL's INTEGER."""
+
+
+class Moment(TypeDecorator[datetime]):
+    """A column of moments."""
+
+    impl = String(LENGTH)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+        """To the database."""
+        return None if value is None else to_text(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
+        """From the database."""
+        return None if value is None else from_text(value)
+
+
+class Number(TypeDecorator[int]):
+    """A column of numbers that rows are given.
+
+    Any number can be asked for, as in the address of a page: one that the database could not hold is that of
+    no row.
+    """
+
+    impl = Integer
+    cache_ok = True
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:
+        """To the database."""
+        return None if value is None else max(-1, min(value, LARGEST_NUMBER))
+
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+
+def _id() -> Column[int]:
+    return Column("id", Number, primary_key=True)
+
+
+team = Table(
+    "team",
+    metadata,
+    _id(),
+    Column("name", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+team_name = Table(
+    "team_name",
+    metadata,
+    Column("name", Text, primary_key=True, comment="texts.same_name: equal for names that are the same"),
+    Column("key", Text, nullable=False, index=True, comment="texts.name_key: one team's alone"),
+    Column("team_id", ForeignKey("team.id"), nullable=False),
+    comment="all names that teams have or had: a former one is in games, and nobody else's",
+)
+
+account = Table(
+    "account",
+    metadata,
+    _id(),
+    Column("login", Text, nullable=False, unique=True, comment="NFKC, casefolded"),
+    Column("name", Text, nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("team_id", ForeignKey("team.id"), index=True),
+    Column("password", Text, comment="Argon2id; NULL until an invitation is accepted"),
+    Column("disabled", Boolean, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+session = Table(
+    "session",
+    metadata,
+    Column("digest", String(DIGEST_LENGTH), primary_key=True, comment="SHA-256 of the secret"),
+    Column("account_id", ForeignKey("account.id"), nullable=False, index=True),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+)
+
+link = Table(
+    "link",
+    metadata,
+    Column("digest", String(DIGEST_LENGTH), primary_key=True, comment="SHA-256 of the secret"),
+    Column("account_id", ForeignKey("account.id"), nullable=False, unique=True),
+    Column("purpose", String(16), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+)
+
+token = Table(
+    "token",
+    metadata,
+    _id(),
+    Column("digest", String(DIGEST_LENGTH), nullable=False, unique=True, comment="SHA-256 of the secret"),
+    Column("account_id", ForeignKey("account.id"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Column("used_at", Moment),
+    Column("revoked", Boolean, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+version = Table(
+    "version",
+    metadata,
+    _id(),
+    Column("team_id", ForeignKey("team.id"), nullable=False),
+    Column("number", Integer, nullable=False, comment="counted from 1 in each team"),
+    Column("content", String(DIGEST_LENGTH), nullable=False, comment="digest in the content store"),
+    Column("files", Integer, nullable=False),
+    Column("size", BigInteger, nullable=False, comment="bytes of all files"),
+    Column("submitted_at", Moment, nullable=False),
+    Column("submitted_by", ForeignKey("account.id"), nullable=False),
+    Column("origin", String(16), nullable=False),
+    Column("state", String(16), nullable=False, index=True),
+    Column("attempts", Integer, nullable=False),
+    Column("decided_at", Moment),
+    Column("digest", Text, comment="of the bot that plays, after the build"),
+    Column("failures", Integer, nullable=False),
+    Column("withdrawn", Boolean, nullable=False),
+    UniqueConstraint("team_id", "number"),
+    sqlite_autoincrement=True,
+)
+
+checked = Table(
+    "checked",
+    metadata,
+    Column("version_id", ForeignKey("version.id"), primary_key=True),
+    Column("report", Text, comment="JSON; NULL if there was no check"),
+    Column("log", Text, nullable=False),
+)
+
+competition = Table(
+    "competition",
+    metadata,
+    _id(),
+    Column("slug", String(40), nullable=False, unique=True),
+    Column("title", Text, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("spec", Text, nullable=False, comment="JSON"),
+    Column("message", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("created_by", ForeignKey("account.id")),
+    Column("started_at", Moment),
+    Column("finished_at", Moment),
+    sqlite_autoincrement=True,
+)
+
+competitor = Table(
+    "competitor",
+    metadata,
+    Column("competition_id", ForeignKey("competition.id"), primary_key=True),
+    Column("key", Text, primary_key=True, comment="texts.name_key of the name"),
+    Column("name", Text, nullable=False),
+    Column("version_id", ForeignKey("version.id")),
+    Column("reference", Text),
+)
+
+setting = Table(
+    "setting",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False, comment="always 1"),
+    Column("content", Text, nullable=False, comment="JSON of settings.Settings"),
+)
+
+journal = Table(
+    "journal",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("at", Moment, nullable=False),
+    Column("account_id", ForeignKey("account.id")),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("detail", Text, nullable=False, comment="JSON"),
+    comment="who did what; only ever added to",
+    sqlite_autoincrement=True,
+)

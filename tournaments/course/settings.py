@@ -1,0 +1,246 @@
+"""The lecturer's settings of a course, and clear sentences for what they may not be.  Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from referee.clock import DEFAULT_MOVE_S, TimeControl
+from referee.games.catalog import DEFAULT_GAME, parse_game
+from referee.games.spec import did_you_mean
+from referee.limits import LEAST, Limits
+from referee.probe import MODES, REQUIRED
+from sample_bots.catalog import SAMPLE_BOTS, sample_bot_command
+from sample_bots.options import BadOptionError
+from tournaments.checking.settings import DEFAULT_TOTAL_S
+from tournaments.complaints import render
+from tournaments.course.errors import CourseError
+from tournaments.course.texts import person_name, shown
+
+CLOCK_TIME = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
+MOST_REFERENCES = 20
+"""Each plays with every version on the practice ladder."""
+LONGEST_S = 86_400.0
+"""Of a game or a check, in seconds: a day."""
+LARGEST_UPLOAD_MB = 1024.0
+"""Uploads are read into memory."""
+MOST_UPLOADS = 100_000
+
+YEARS = range(2000, 2201)
+"""Of moments: others are slips of the keyboard."""
+
+_LIMITS = Limits()
+
+
+class SettingsError(CourseError):
+    """Settings that cannot be; the message has one line for each thing that is wrong."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__("\n".join(problems.values()))
+        self.problems = problems
+        """By the setting's name; "" is that of several together."""
+
+
+def _nothing(value: Any) -> Any:
+    """A form sends an empty text for what was left out."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def _words(value: Any) -> Any:
+    return [word for word in re.split(r"[\s,]+", value) if word] if isinstance(value, str) else value
+
+
+def _moment(value: Any) -> Any:
+    """Texts as in ISO 8601 and no others: pydantic would take numbers, too."""
+    value = _nothing(value)
+    if not isinstance(value, str):
+        return value
+    try:
+        return datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError(f"must be a day and a time, as 2026-01-31T18:00, not {shown(value)}") from None
+
+
+Left = BeforeValidator(_nothing)
+"""What may be left out."""
+
+
+class Settings(BaseModel):
+    """All settings.  Numbers and moments may be texts, as forms send them: see ``settings_of``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = "Kalarena"
+    game: str = DEFAULT_GAME
+    """Spec text of what is played on the practice ladder and in checks."""
+
+    move_s: Annotated[float | None, Left] = Field(DEFAULT_MOVE_S, gt=0, le=LONGEST_S, allow_inf_nan=False)
+    total_s: Annotated[float | None, Left] = Field(None, gt=0, le=LONGEST_S, allow_inf_nan=False)
+    """Of all of a bot's moves of one game together."""
+    increment_s: float = Field(0.0, ge=0, le=LONGEST_S, allow_inf_nan=False)
+
+    time_zone: str = "UTC"
+    """As in the IANA database, such as ``Europe/Berlin``;
+    moments without a zone are in it, too."""
+
+    uploads_open: bool = True
+    deadline: Annotated[datetime | None, BeforeValidator(_moment)] = None
+    """An upload at this moment still counts, a later one is refused."""
+    frozen_at: Annotated[datetime | None, BeforeValidator(_moment)] = None
+    """Tournaments of frozen versions take those that were submitted until then.  Refuses no upload."""
+    uploads_per_day: Annotated[int | None, Left] = Field(None, ge=1, le=MOST_UPLOADS)
+    """Of a team; days are those of ``time_zone``."""
+    uploads_total: Annotated[int | None, Left] = Field(None, ge=1, le=MOST_UPLOADS)
+    upload_mb: float = Field(20.0, gt=0, le=LARGEST_UPLOAD_MB, allow_inf_nan=False)
+    """MiB of what is sent."""
+
+    standings_for: Literal["nobody", "anonymous", "named"] = "nobody"
+    """What visitors, who are not signed in, see."""
+    students_see_names: bool = True
+
+    practice_on: bool = True
+    practice_places: Annotated[int | None, Left] = Field(None, ge=1, le=256)
+    """Games at a time; None: as many as the server has places."""
+    quiet_from: Annotated[str | None, Left] = None
+    """``HH:MM`` in ``time_zone``: from then until ``quiet_to`` there is no practice."""
+    quiet_to: Annotated[str | None, Left] = None
+    references: Annotated[list[str], BeforeValidator(_words)] = Field(
+        default=["ladder:1", "ladder:3", "ladder:5", "ladder:7"], max_length=MOST_REFERENCES
+    )
+    """The practice ladder's reference players."""
+
+    sandbox_mode: str = REQUIRED
+    memory_mb: int = Field(_LIMITS.memory_mb, ge=LEAST["memory_mb"], le=1 << 20)
+    processes: int = Field(_LIMITS.processes, ge=LEAST["processes"], le=1 << 16)
+    check_total_s: float = Field(DEFAULT_TOTAL_S, gt=0, le=LONGEST_S, allow_inf_nan=False)
+
+    def control(self) -> TimeControl:
+        """The time control of the practice ladder and of checks."""
+        return TimeControl(move_s=self.move_s, game_s=self.total_s, increment_s=self.increment_s)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone of days and quiet hours."""
+        return ZoneInfo(self.time_zone)
+
+    @field_validator("title")
+    @classmethod
+    def _can_be_shown(cls, title: str) -> str:
+        try:
+            return person_name(title, "course's title")
+        except CourseError as error:
+            raise ValueError(str(error)) from None
+
+    @field_validator("game")
+    @classmethod
+    def _is_a_game(cls, game: str) -> str:
+        return parse_game(game).name  # raises SpecError, a ValueError
+
+    @field_validator("sandbox_mode")
+    @classmethod
+    def _is_a_mode(cls, mode: str) -> str:
+        if mode not in MODES:
+            raise ValueError(f"must be one of {', '.join(MODES)}, not {shown(mode)}")
+        return mode
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_a_zone(cls, name: str) -> str:
+        if not is_zone(name):
+            raise ValueError(f"there is no time zone {shown(name)}; write it as in Europe/Berlin")
+        return name
+
+    @field_validator("deadline", "frozen_at")
+    @classmethod
+    def _in_utc(cls, moment: datetime | None, info: ValidationInfo) -> datetime | None:
+        if moment is None:
+            return None
+        if moment.year not in YEARS:
+            raise ValueError(f"must be in the years from {YEARS[0]} to {YEARS[-1]}, not in {moment.year}")
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=ZoneInfo(info.data.get("time_zone", "UTC")))
+        return moment.astimezone(UTC)
+
+    @field_validator("quiet_from", "quiet_to")
+    @classmethod
+    def _is_a_time(cls, text: str | None) -> str | None:
+        if text is not None and not CLOCK_TIME.fullmatch(text):
+            raise ValueError(f"must be a time from 00:00 to 23:59, not {shown(text)}")
+        return text
+
+    @field_validator("references")
+    @classmethod
+    def _are_players(cls, texts: list[str]) -> list[str]:
+        for text in texts:
+            check_reference(text)
+        twice = [text for text in dict.fromkeys(texts) if texts.count(text) > 1]
+        if twice:
+            raise ValueError(f"{shown(twice[0])} is there twice")
+        return texts
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Settings":
+        if (self.quiet_from is None) != (self.quiet_to is None) or (
+            self.quiet_from is not None and self.quiet_from == self.quiet_to
+        ):
+            raise ValueError("quiet_from and quiet_to: give two different times, or neither")
+        self.control()  # raises ValueError
+        return self
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    """Settings from what JSON or a form has of them; those that are not there have their defaults.
+
+    Raises SettingsError with all that is wrong.
+    """
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(dict(_problems(error))) from error
+
+
+def settings_of_form(fields: Mapping[str, str]) -> Settings:
+    """Settings from a form of all of them, where a box that is not ticked sends nothing.
+
+    Raises SettingsError with all that is wrong.
+    """
+    unticked = {name: False for name, field in Settings.model_fields.items() if field.annotation is bool}
+    return settings_of({**unticked, **fields})
+
+
+def is_zone(name: str) -> bool:
+    """Whether this host knows a time zone."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # not there; a path; a directory
+        return False
+    return True
+
+
+def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
+    for item in error.errors():
+        where = str(item["loc"][0]) if item["loc"] else ""
+        yield where, render(item, lambda _: list(Settings.model_fields)).removeprefix(": ")
+
+
+def check_reference(text: str) -> None:
+    """Raise ValueError if a text names none of the players that come with kalarena."""
+    try:
+        if sample_bot_command(text, compiled=False) is None:
+            name = text.partition(":")[0]
+            hint = did_you_mean(name, list(SAMPLE_BOTS)) or f"; there are {', '.join(SAMPLE_BOTS)}"
+            raise ValueError(f"there is no reference player {shown(text)}{hint}")
+    except BadOptionError as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,206 @@
+"""What teams submitted, and what became of it."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
+
+from tournaments.course.deadlines import day_of, may_upload
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Checked, Version, VersionState
+from tournaments.course.schema import checked, team, version
+from tournaments.course.settings import Settings
+from tournaments.course.texts import storable
+from tournaments.course.transactions import Transactions
+
+UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
+
+
+class Versions:
+    """All versions of all teams.  None is ever deleted."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def add(
+        self,
+        team_id: int,
+        content: str,
+        files: int,
+        size: int,
+        submitted_by: int,
+        origin: str,
+        now: datetime,
+        rules: Settings | None = None,
+    ) -> tuple[Version, bool]:
+        """Keep an upload as the team's next version; its check is still to come.
+
+        If the team's newest version has the same content it is that one, and False.  With ``rules``, raises
+        CourseError where these do not let the team upload at this moment: counted here, so that two uploads
+        at once cannot both be the last one.
+        """
+        with self._transactions.writing() as connection:
+            newest = connection.execute(_newest_first(version.c.team_id == team_id).limit(1)).one_or_none()
+            if newest is not None and newest.content == content:
+                return _version_of(newest), False
+            if connection.execute(select(team.c.id).where(team.c.id == team_id)).first() is None:
+                raise CourseError(f"there is no team {team_id}")
+            if rules is not None:
+                before = newest.number if newest is not None else 0
+                why_not = may_upload(rules, now, self.counts(team_id, day_of(rules, now)[0]), before)
+                if why_not is not None:
+                    raise CourseError(why_not)
+            statement = insert(version).values(
+                team_id=team_id,
+                number=1 if newest is None else newest.number + 1,
+                content=content,
+                files=files,
+                size=size,
+                submitted_at=now,
+                submitted_by=submitted_by,
+                origin=origin,
+                state=VersionState.QUEUED.value,
+                attempts=0,
+                failures=0,
+                withdrawn=False,
+            )
+            return _version_of(connection.execute(statement.returning(version)).one()), True
+
+    def get(self, version_id: int) -> Version | None:
+        """The version with an ``id``."""
+        with self._transactions.reading() as connection:
+            return _find(connection, version_id)
+
+    def of_team(self, team_id: int) -> list[Version]:
+        """A team's versions, newest first."""
+        return self._listed(_newest_first(version.c.team_id == team_id))
+
+    def all(self, limit: int, before: int | None = None) -> list[Version]:
+        """Versions of all teams, newest first: at most ``limit``, with ids below ``before``."""
+        query = select(version).order_by(version.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(version.c.id < before)
+        return self._listed(query)
+
+    def unfinished(self) -> list[Version]:
+        """Those that are to be checked, or were being checked when a server ended: oldest first."""
+        states = [state.value for state in UNDECIDED]
+        return self._listed(select(version).where(version.c.state.in_(states)).order_by(version.c.id))
+
+    def begin_check(self, version_id: int) -> Version:
+        """Note that a check begins, of a version that waits for one or whose check was broken off.
+
+        Raises CourseError if it is decided.
+        """
+        with self._transactions.writing() as connection:
+            found = _existing(connection, version_id)
+            if found.state not in UNDECIDED:
+                raise CourseError(f"version {found.number} is {found.state.value} already: requeue it first")
+            values = {"state": VersionState.CHECKING.value, "attempts": found.attempts + 1}
+            return _change(connection, version_id, **values)
+
+    def requeue(self, version_id: int) -> Version:
+        """Let a version wait for a check again.
+
+        One that was decided is as if it had never been checked: it does not play until it qualifies again.
+        """
+        with self._transactions.writing() as connection:
+            found = _existing(connection, version_id)
+            attempts = found.attempts if found.state in UNDECIDED else 0
+            values = {"attempts": attempts, "decided_at": None, "digest": None, "failures": 0}
+            connection.execute(delete(checked).where(checked.c.version_id == version_id))
+            return _change(connection, version_id, state=VersionState.QUEUED.value, **values)
+
+    def decide(
+        self,
+        version_id: int,
+        state: VersionState,
+        result: Checked,
+        digest: str | None,
+        failures: int,
+        now: datetime,
+    ) -> Version:
+        """Keep what a check brought.  Raises CourseError if none is going on.
+
+        ``digest`` is that of the bot that plays, of a version that qualified; else None.
+        """
+        if state in UNDECIDED or (digest is None) is (state is VersionState.QUALIFIED):
+            raise ValueError(f"{state} with the digest {digest} is no decision")
+        report = None if result.report is None else json.dumps(result.report)
+        with self._transactions.writing() as connection:
+            found = _existing(connection, version_id)
+            if found.state is not VersionState.CHECKING:
+                raise CourseError(f"version {found.number} is {found.state.value}, and not being checked")
+            connection.execute(delete(checked).where(checked.c.version_id == version_id))
+            values = {"version_id": version_id, "report": report, "log": storable(result.log)}
+            connection.execute(insert(checked).values(**values))
+            changes = {"decided_at": now, "digest": digest, "failures": failures}
+            return _change(connection, version_id, state=state.value, **changes)
+
+    def checked(self, version_id: int) -> Checked | None:
+        """What the last check that was decided brought; None before that."""
+        with self._transactions.reading() as connection:
+            row = connection.execute(select(checked).where(checked.c.version_id == version_id)).one_or_none()
+            if row is None:
+                return None
+            return Checked(None if row.report is None else json.loads(row.report), row.log)
+
+    def withdraw(self, version_id: int, withdrawn: bool) -> Version:
+        """Take a version out of use, or into use again.  Raises CourseError if there is none."""
+        with self._transactions.writing() as connection:
+            _existing(connection, version_id)
+            return _change(connection, version_id, withdrawn=withdrawn)
+
+    def current(self, at: datetime | None = None) -> dict[int, Version]:
+        """The version that plays for each team: the newest that qualified and was not withdrawn.
+
+        With ``at``, among those that were submitted at or before that moment, whenever they qualified.
+        """
+        plays = (version.c.state == VersionState.QUALIFIED.value) & version.c.withdrawn.is_(False)
+        if at is not None:
+            plays &= version.c.submitted_at <= at
+        newest = (
+            select(version.c.team_id, func.max(version.c.number).label("number"))
+            .where(plays)
+            .group_by(version.c.team_id)
+            .subquery()
+        )
+        same = (version.c.team_id == newest.c.team_id) & (version.c.number == newest.c.number)
+        found = self._listed(select(version).join(newest, same).order_by(version.c.team_id))
+        return {one.team_id: one for one in found}
+
+    def counts(self, team_id: int, since: datetime) -> int:
+        """How many versions a team submitted at a moment or after it."""
+        query = select(func.count()).where(version.c.team_id == team_id, version.c.submitted_at >= since)
+        with self._transactions.reading() as connection:
+            return connection.execute(query).scalar_one()
+
+    def _listed(self, query: Select[Any]) -> list[Version]:
+        with self._transactions.reading() as connection:
+            return [_version_of(row) for row in connection.execute(query)]
+
+
+def _newest_first(condition: ColumnElement[bool]) -> Select[Any]:
+    return select(version).where(condition).order_by(version.c.number.desc())
+
+
+def _find(connection: Connection, version_id: int) -> Version | None:
+    row = connection.execute(select(version).where(version.c.id == version_id)).one_or_none()
+    return None if row is None else _version_of(row)
+
+
+def _existing(connection: Connection, version_id: int) -> Version:
+    found = _find(connection, version_id)
+    if found is None:
+        raise CourseError(f"there is no version with the id {version_id}")
+    return found
+
+
+def _change(connection: Connection, version_id: int, **values: Any) -> Version:
+    statement = update(version).where(version.c.id == version_id).values(**values).returning(version)
+    return _version_of(connection.execute(statement).one())
+
+
+def _version_of(row: Any) -> Version:
+    return Version(**{**row._mapping, "state": VersionState(row.state)})

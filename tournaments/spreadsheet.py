@@ -1,0 +1,68 @@
+"""Tables as spreadsheets save them: CSV, with what they put before and between cells.  Pure."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+DELIMITERS = ",;\t"
+"""What spreadsheets put between columns, by country and by how the file was saved."""
+SEPARATOR_LINE = re.compile(r"""("?)sep=([^\w\s"]|\t)\1[ ]*(?:\r\n|\r|\n|\Z)""", re.IGNORECASE)
+"""A first line that tells Excel what is between columns (and that Excel does not show)."""
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class SpreadsheetError(ValueError):
+    """This is no CSV; the message says in which line."""
+
+
+def spreadsheet_rows(text: str) -> list[tuple[int, list[str]]]:
+    """Every row that is not empty, with the line that it begins in, from 1; cells without spaces around them.
+
+    Columns are separated by what a first line ``sep=`` says, else by that of DELIMITERS which the first line
+    has most of.  Raises SpreadsheetError.
+    """
+    return [(number, row) for number, row in _rows(text) if any(row)]
+
+
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    told = SEPARATOR_LINE.match(text)
+    skipped = 0 if told is None else 1
+    if told is None:
+        first = text.partition("\n")[0]
+        delimiter = max(DELIMITERS, key=first.count)
+    else:
+        delimiter = told[2]
+        text = text[told.end() :]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begins = 1
+    try:
+        for row in reader:
+            yield skipped + begins, [cell.strip() for cell in row]
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        opened = _open_quote(text, delimiter)
+        if opened is None:
+            raise SpreadsheetError(f"line {skipped + begins}: this is not CSV: {error}") from error
+        raise SpreadsheetError(
+            f"line {skipped + opened}: the cell that begins with a quote here does not end with one: "
+            "add the quote, or remove this one"
+        ) from error
+
+
+def _open_quote(text: str, delimiter: str) -> int | None:
+    """The line of the first cell that begins with a quote and does not end with one; None without any.
+
+    The reader itself knows only where it gave up, which is often the end of the file.
+    """
+    stop = re.escape(delimiter)
+    cell = re.compile(
+        rf'''(?:"(?:[^"]|"")*+"(?=[{stop}\r\n]|\Z)|[^"{stop}\r\n][^{stop}\r\n]*+|)(?:{stop}|\r\n|\r|\n|\Z)'''
+    )
+    at = 0
+    while at < len(text):
+        found = cell.match(text, at)
+        if found is None:
+            return len(LINE_END.findall(text, 0, at)) + 1
+        at = found.end()
+    return None
