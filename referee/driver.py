@@ -6,6 +6,7 @@ from typing import Any
 from referee.bot import Bot, now
 from referee.errors import RefereeError
 from referee.events import Event, InputClosed, LineReceived, Send, Taken, TimePassed
+from referee.feed import Feed
 from referee.games.base import Side
 from referee.match import Match
 from referee.results import WireLine
@@ -49,8 +50,9 @@ OUTPUT, ERRORS, EXIT, LEASH = "output", "errors", "exit", "leash"
 class Driver:
     """Runs one match with two started bots, then winds them down.
 
-    A ``leash`` is a descriptor that becomes readable when nobody wants the game any more; that ends it
-    with a RefereeError.
+    A ``leash`` is a descriptor that becomes readable when nobody wants the game any more; that ends it with a
+    RefereeError.  Whoever watches the game is told of it by a ``feed``, which costs a move nothing: it is
+    asked to look for news as often as the bots' memory is looked at.
     """
 
     def __init__(
@@ -59,12 +61,14 @@ class Driver:
         bots: tuple[Bot, Bot],
         observe: Observer | None = None,
         leash: int | None = None,
+        feed: Feed | None = None,
     ) -> None:
         self._match = match
         self._bots = bots
         self.time = Timekeeper(bots, match.control)
         self._limits_due = now() + LIMITS_POLL_S
         self._observe = observe
+        self._feed = feed
         self._observed = 0
         self._watch = Watch()
         self._start_poll_s = START_POLL_S
@@ -113,6 +117,8 @@ class Driver:
                     self._tell(self._time_passed(at))
         self.cpu_us = time.cpu_us()
         time.game_over()
+        if self._feed is not None:
+            self._feed.end()
 
     def _carry_out(self, sends: Sequence[Send]) -> None:
         match, bots, time = self._match, self._bots, self.time
@@ -195,6 +201,8 @@ class Driver:
                 return True
         if self.time.is_looking:
             self.time.look_at_processes()
+        if self._feed is not None:
+            self._feed.look(now())
         close = any(bot.is_near_a_limit for bot in self._bots)
         self._limits_due = now() + (CLOSE_POLL_S if close else LIMITS_POLL_S)
         return False
@@ -362,6 +370,8 @@ class Driver:
             bot.drain_errors()
 
     def close(self) -> None:
-        """Give the selector back."""
+        """Give the selector back, and the feed's socket."""
         self.time.close()
         self._watch.close()
+        if self._feed is not None:
+            self._feed.close()

@@ -139,6 +139,12 @@ class Match(Generic[S, M]):
         self.gives_turn: Send | None = None
         """The line whose sending matters: the one that gives a turn, or START."""
 
+    @property
+    def clocks_ms(self) -> tuple[int, int]:
+        """What the players' clocks show, in milliseconds, as they were when the present turn began."""
+        first, second = self._clocks
+        return first.shown_ms, second.shown_ms
+
     def start(self, at: float) -> list[Send]:
         """Begin, at this time: the processes are being started."""
         self.began = at

@@ -17,6 +17,7 @@ from referee.clock import WALL, TimeControl, announced
 from referee.driver import AnyMatch, Driver, Observer
 from referee.errors import RefereeError
 from referee.events import NotStarted
+from referee.feed import Feed
 from referee.games.catalog import GAME_VARIABLE, OPENING_VARIABLE, AnyGame, parse_game
 from referee.games.opening import parse_opening
 from referee.launch import NotRunnableError
@@ -45,12 +46,15 @@ class Job:
     """How the bots are confined."""
 
 
-async def play_game(job: Job, *, observe: Observer | None = None, leash: int | None = None) -> GameRecord:
+async def play_game(
+    job: Job, *, observe: Observer | None = None, leash: int | None = None, feed: str | None = None
+) -> GameRecord:
     """Play a game with real processes.  Raises RefereeError for failures of ours: then no result stands.
 
     ``observe`` is told each wire line as it happens; ``leash`` is a descriptor that becomes readable when
-    nobody wants the game any more.  However the game ends, by cancellation too, no process of the two groups
-    is left behind; only if this process itself is killed they may be.
+    nobody wants the game any more; ``feed`` is the path of a socket for which see referee/feed.py.  However
+    the game ends, by cancellation too, no process of the two groups is left behind; only if this process
+    itself is killed they may be.
     """
     game = parse_game(job.game)
     first, second = job.players
@@ -73,7 +77,8 @@ async def play_game(job: Job, *, observe: Observer | None = None, leash: int | N
                 return _record(job, game, match, bots, started_at, began)
         for bot in bots:
             bot.settle()
-        driver = Driver(match, (bots[0], bots[1]), observe, leash)
+        told = None if feed is None else Feed(feed, match)
+        driver = Driver(match, (bots[0], bots[1]), observe, leash, told)
         with contextlib.closing(driver):
             await driver.referee(sends)
             await driver.wind_down(job.limits.end_grace_s)
@@ -148,19 +153,21 @@ def _versions() -> dict[str, str]:
     }
 
 
-def play_packed(job: Job, leash: str | None = None, core: int | None = None) -> bytes:
+def play_packed(
+    job: Job, leash: str | None = None, core: int | None = None, feed: str | None = None
+) -> bytes:
     """Play a game in an event loop of its own; return the packed record.  For worker processes.
 
     With ``core``, this process and the bots run on that core alone (where the system can do that).
     ``leash`` is the path of a named pipe: when the last process that holds it open for writing closes it,
-    or dies, the game is given up (RefereeError).
+    or dies, the game is given up (RefereeError).  For ``feed`` see ``play_game``.
     """
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)  # a signal that ends the group of whoever asked must not end us before our bots
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     if leash is None:
-        return play_alone(job).to_msgpack()
+        return play_alone(job, feed=feed).to_msgpack()
     try:
         descriptor = os.open(leash, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -168,7 +175,7 @@ def play_packed(job: Job, leash: str | None = None, core: int | None = None) -> 
     try:
         if _is_let_go(descriptor):
             raise RefereeError("the program that asked for this game is gone")
-        return play_alone(job, leash=descriptor).to_msgpack()
+        return play_alone(job, leash=descriptor, feed=feed).to_msgpack()
     finally:
         os.close(descriptor)
 
@@ -181,7 +188,9 @@ def _is_let_go(leash: int) -> bool:
         return False
 
 
-def play_alone(job: Job, *, observe: Observer | None = None, leash: int | None = None) -> GameRecord:
+def play_alone(
+    job: Job, *, observe: Observer | None = None, leash: int | None = None, feed: str | None = None
+) -> GameRecord:
     """``play_game`` for a process that does nothing else and has no other children: it adopts what the bots
     leave behind, and ends that, too.
     """
@@ -190,6 +199,6 @@ def play_alone(job: Job, *, observe: Observer | None = None, leash: int | None =
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()
     try:
-        return trio.run(partial(play_game, job, observe=observe, leash=leash))
+        return trio.run(partial(play_game, job, observe=observe, leash=leash, feed=feed))
     finally:
         sweep_orphans()

@@ -46,11 +46,13 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def watched_page(browser: Browser, **options: Any) -> Iterator[Page]:
+def watched_page(browser: Browser, *, site: str = "", **options: Any) -> Iterator[Page]:
     """A page in a context of its own, made with these options of Playwright's ``new_context``.
 
-    Fails if the page reports an error, opens a dialog or asks for anything that is not a local file.
+    Fails if the page reports an error, opens a dialog or asks for anything that is not a local file; or on
+    ``site``, where addresses begin so.
     """
+    known = (*LOCAL, site) if site else LOCAL
     troubles: list[str] = []
     with browser.new_context(**options) as context:
         page = context.new_page()
@@ -72,10 +74,17 @@ def watched_page(browser: Browser, **options: Any) -> Iterator[Page]:
         page.on(
             "request",
             lambda request: (
-                None if request.url.startswith(LOCAL) else troubles.append(f"asked for {request.url}")
+                None if request.url.startswith(known) else troubles.append(f"asked for {request.url}")
             ),
         )
-        page.on("requestfailed", lambda request: troubles.append(f"did not get {request.url}"))
+        page.on(
+            "requestfailed",
+            lambda request: (
+                None
+                if request.resource_type == "eventsource"  # which ends when its page does
+                else troubles.append(f"did not get {request.url}")
+            ),
+        )
         yield page
     assert not troubles, "; ".join(troubles)
 

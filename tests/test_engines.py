@@ -22,7 +22,7 @@ from tests.confinement import sandbox_of
 from tests.test_faults import honest, living_processes_with
 from tests.test_resume import descendants
 from tournaments.config import load_tournament
-from tournaments.engines.base import Engine, EngineError
+from tournaments.engines.base import Engine, EngineError, Follower
 from tournaments.engines.local import open_local_engine, usable_cores
 from tournaments.runner import MAX_ATTEMPTS, Run, play_all
 from tournaments.schedule import Pairing
@@ -75,6 +75,25 @@ async def test_otherwise_or_with_too_many_games_they_share_cores(tmp_path: Path,
     async with engine(tmp_path, len(usable_cores()) + own_core, own_core=own_core) as local:
         record = await local.play(job(honest(), honest()))
     assert record.cores == usable_cores()
+
+
+async def test_games_give_way_if_that_is_wanted(tmp_path: Path) -> None:
+    program = tmp_path / "bot.py"
+    first_legal = honest().command[-1]
+    program.write_text(
+        "import os, runpy, sys\n"
+        "print('nice', os.nice(0), file=sys.stderr, flush=True)\n"
+        f"runpy.run_path({first_legal!r}, run_name='__main__')\n"
+    )
+    bot = Player("bot", (sys.executable, "-S", "-E", str(program)), str(tmp_path))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    own = os.nice(0)
+    with trio.fail_after(LIMIT_S):
+        async with open_local_engine(scratch, 1, nice=7) as local:
+            records = [await local.play(job(bot, honest(), key=str(number))) for number in range(2)]
+    assert [record.stderr[0] for record in records] == [f"nice {min(19, own + 7)}\n"] * 2
+    assert all(record.result.reason is Reason.SCORE for record in records)
 
 
 async def test_a_game_begins_when_its_place_is_free(tmp_path: Path) -> None:
@@ -169,9 +188,11 @@ async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) 
         def __init__(self, inner: Engine) -> None:
             self.inner = inner
 
-        async def play(self, wanted: Job, begins: Callable[[], None] | None = None) -> GameRecord:
-            attempts.append(wanted.key)
-            return await self.inner.play(wanted, begins)
+        async def play(
+            self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
+        ) -> GameRecord:
+            attempts.append(job.key)
+            return await self.inner.play(job, begins, follow)
 
     with Store(out / "results.db") as store:
         run = Run(tournament, store)

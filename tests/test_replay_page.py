@@ -21,7 +21,10 @@ from tournaments.report import replay
 from tournaments.report.replay import replay_data, time_text
 from tournaments.report.replay_page import replay_html, standalone_page
 
-ASSETS = sorted(Path(replay.__file__).with_name("assets").glob("replay.*"))
+ASSETS = [
+    Path(replay.__file__).with_name("assets") / name
+    for name in ("pictures.css", "replay.css", "replay.js", "replay_board.js")
+]
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e&\"'"
 LARGEST_PAGE = 120_000
 """Bytes of the page of a game of 86 moves, the length that docs/design.md measures with."""
@@ -274,7 +277,7 @@ def test_texts_of_others_stay_texts() -> None:
     page = standalone_page(replay_data(hostile_record()))
     found = Elements(page)
     assert found.open == []  # every element ends where it should
-    assert found.tags.count("script") == 2
+    assert found.tags.count("script") == 3
     assert "img" not in found.tags
     assert not [name for name, _ in found.attributes if name.startswith("on")]
     assert "\u202e" not in page
@@ -303,8 +306,10 @@ def test_page_needs_nothing_but_its_folder() -> None:
     page = standalone_page(replay_data(random_game("kalamala")), assets="../assets")
     addresses = [value for name, value in Elements(page).attributes if name in ("href", "src")]
     assert {value for value in addresses if not value.startswith("#")} == {
+        "../assets/pictures.css",
         "../assets/replay.css",
         "../assets/replay.js",
+        "../assets/replay_board.js",
     }
     for asset in ASSETS:
         text = asset.read_text(encoding="utf-8")
@@ -346,18 +351,41 @@ def test_long_page_is_not_too_large() -> None:
 
 
 def test_no_asset_names_a_game() -> None:
-    names = {path.name: NAMES.findall(path.read_text(encoding="utf-8")) for path in ASSETS}
-    assert names == {"replay.css": [], "replay.js": []}
+    """But for the one with the looks of all pieces."""
+    viewer = [path for path in ASSETS if path.name != "pictures.css"]
+    names = {path.name: NAMES.findall(path.read_text(encoding="utf-8")) for path in viewer}
+    assert names == {"replay.css": [], "replay.js": [], "replay_board.js": []}
 
 
 @pytest.mark.parametrize(
     "word", ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(", "import "]
 )
 def test_script_makes_no_code_of_texts(word: str) -> None:
-    (script,) = (path for path in ASSETS if path.suffix == ".js")
-    assert word not in script.read_text(encoding="utf-8")
+    for script in (path for path in ASSETS if path.suffix == ".js"):
+        assert word not in script.read_text(encoding="utf-8")
 
 
 def test_assets_are_short() -> None:
     for path in ASSETS:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+# A server's content security policy.
+
+
+@pytest.mark.parametrize("game", ["manchester", "kalamala"])
+def test_a_page_has_no_style_of_its_own(game: str) -> None:
+    """A policy that allows styles from files alone would leave it out, and say so in the console."""
+    page = Elements(replay_html(replay_data(random_game(game))))
+    assert "style" not in page.tags
+    assert not [value for name, value in page.attributes if name == "style"]
+
+
+@pytest.mark.parametrize("game", ["manchester", "kalamala"])
+def test_the_style_sheet_has_all_that_pictures_bring_along(game: str) -> None:
+    data = replay_data(random_game(game))
+    brought = re.findall(r"<style>(.*?)</style>", data["final_picture"] + data["board"]["svg"])
+    sheet = re.sub(r"\s", "", ASSETS[0].with_name("pictures.css").read_text(encoding="utf-8"))
+    assert brought
+    for style in brought:
+        assert re.sub(r"\s", "", style) in sheet

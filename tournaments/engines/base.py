@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from referee.feed import Snapshot
 from referee.play import Job
 from referee.results import GameRecord
+
+Follower = Callable[[Snapshot], None]
+"""Told how a game goes on."""
 
 
 class Engine(Protocol):
@@ -19,11 +23,14 @@ class Engine(Protocol):
         """How many games it plays at a time."""
         ...
 
-    async def play(self, job: Job, begins: Callable[[], None] | None = None) -> GameRecord:
+    async def play(
+        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
+    ) -> GameRecord:
         """Play one game.
 
         ``begins`` is called, in the event loop that asked, once a place is free and the game goes there: what
-        it waits before that is no part of the game.  It returns at once and raises nothing.
+        it waits before that is no part of the game.  ``follow`` is called there with snapshots of the game,
+        as far as they arrive: they may all be missing.  Both return at once and raise nothing.
         """
         ...
 

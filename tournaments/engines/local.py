@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -23,10 +24,13 @@ import trio_parallel
 from referee.orphans import adopt_orphans, sweep_orphans
 from referee.play import Job, play_packed
 from referee.results import GameRecord
-from tournaments.engines.base import EngineError
+from tournaments.engines.base import EngineError, Follower
+from tournaments.engines.following import followed
 
 LEASH_PATTERN = "leash-*"
 """The named pipes in the scratch directory."""
+FEED_PATTERN = "feed-*"
+"""The sockets there, for games that are followed."""
 
 
 def usable_cores() -> list[int]:
@@ -52,12 +56,15 @@ class LocalEngine:
         self._scratch = scratch
         self._leashes = 0
 
-    async def play(self, job: Job, begins: Callable[[], None] | None = None) -> GameRecord:
+    async def play(
+        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
+    ) -> GameRecord:
         """Play one game in a worker; see ``Engine.play``.  Raises RefereeError, EngineError."""
         path, leash = self._new_leash()
+        socket = self._scratch / FEED_PATTERN.replace("*", path.name)
         packed: bytes | Exception = EngineError("unplayed")
         try:
-            async with trio.open_nursery() as nursery:
+            async with trio.open_nursery() as nursery, followed(socket, follow) as feed:
                 nursery.start_soon(self._let_go_when_cancelled, leash)
                 async with self._games:
                     core = self._places.pop()
@@ -66,7 +73,7 @@ class LocalEngine:
                             begins()
                         # Not to be cancelled: the worker comes back by itself when the leash is let go.
                         packed = await self._context.run_sync(
-                            play_packed, job, str(path), core, limiter=self._workers
+                            play_packed, job, str(path), core, feed, limiter=self._workers
                         )
                     except Exception as error:
                         packed = error
@@ -101,23 +108,33 @@ class LocalEngine:
             os.close(leash)
 
 
-def _remove_stale_leashes(scratch: Path) -> None:
-    for stale in scratch.glob(LEASH_PATTERN):
-        stale.unlink(missing_ok=True)
+def _remove_stale_files(scratch: Path) -> None:
+    for pattern in (LEASH_PATTERN, FEED_PATTERN):
+        for stale in scratch.glob(pattern):
+            stale.unlink(missing_ok=True)
+
+
+def _give_way(nice: int) -> bool:
+    """In a worker, before its first game: its bots inherit it."""
+    os.nice(nice)
+    return True
 
 
 @asynccontextmanager
 async def open_local_engine(
-    scratch: Path, concurrency: int | None = None, *, own_core: bool = False
+    scratch: Path, concurrency: int | None = None, *, own_core: bool = False, nice: int = 0
 ) -> AsyncIterator[LocalEngine]:
     """An engine with this many workers; None is one per core.
 
-    With ``own_core`` each game has a core of its own, as long as there are enough.
+    With ``own_core`` each game has a core of its own, as long as there are enough.  ``nice`` is by how much
+    the workers and their bots give way to other processes of this machine.
 
-    ``scratch`` is a directory that only one engine uses; named pipes that a killed one left in it are
-    removed.
+    ``scratch`` is a directory that only one engine uses; named pipes and sockets that a killed one left in
+    it are removed.
     """
-    _remove_stale_leashes(scratch)
+    _remove_stale_files(scratch)
     adopt_orphans()
-    async with trio_parallel.open_worker_context(idle_timeout=math.inf) as context:
+    async with trio_parallel.open_worker_context(
+        idle_timeout=math.inf, init=partial(_give_way, nice)
+    ) as context:
         yield LocalEngine(context, concurrency or len(usable_cores()), scratch, own_core=own_core)

@@ -68,7 +68,7 @@ class Disguise:
         """The same tournament under other names.  Keys stay, since schedules are told them; show ``key``."""
         if not self.on:
             return summary
-        return replace(
+        renamed = replace(
             summary,
             name=self.text(summary.name),
             file_bots=[self.name(name) for name in summary.file_bots],
@@ -77,6 +77,10 @@ class Disguise:
             kept=[self._game(game) for game in summary.kept],
             journal=[self._entry(entry) for entry in summary.journal],
         )
+        if summary.games:
+            # By numbers, which are the same; they take longer than all else, and a server has them already.
+            vars(renamed)["ratings"] = summary.ratings
+        return renamed
 
     def record(self, record: GameRecord) -> GameRecord:
         """A game of which nothing tells whose bots these are: not its files, host, time or order either."""

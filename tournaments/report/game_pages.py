@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from tournaments.database.place import Place
 from tournaments.report.disguise import Disguise
 from tournaments.report.pages import GamePage, environment, game_html
 from tournaments.report.replay import replay_data
@@ -31,7 +32,7 @@ class PlaceError(ReportError):
 class GameWriter:
     """Writes the pages of games."""
 
-    store: Path
+    store: Path | Place
     folder: Path
     """Of the report."""
     disguise: Disguise
@@ -49,12 +50,14 @@ class GameWriter:
                 write_page(self.folder / page.file, game_html(templates, page, replay_html(data)))
                 yield page.key, times
 
-    def write_all(self, pages: Sequence[GamePage], told: Callable[[int], None]) -> dict[str, GameTimes]:
+    def write_all(
+        self, pages: Sequence[GamePage], told: Callable[[int], None], most_processes: int | None = None
+    ) -> dict[str, GameTimes]:
         """Write pages with as many processes as are of use; ``told`` gets the number of pages so far.
 
         Raises ReportError, OSError and StoreError.
         """
-        processes = min(cores(), len(pages) // GAMES_PER_PROCESS)
+        processes = min(most_processes or cores(), len(pages) // GAMES_PER_PROCESS)
         found: dict[str, GameTimes] = {}
         for key, times in self.write(pages) if processes < 2 else self._shared(pages, processes):
             found[key] = times

@@ -1,13 +1,16 @@
 """A report's pages as HTML.  Pure: what they say is in the templates, what they know in ``View``."""
 
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from referee.sentences import visible
 from tournaments.journal import Action, Entry
+from tournaments.ratings.ratings import Interval
 from tournaments.report import words
 from tournaments.report.race_chart import race_chart
 from tournaments.report.rating_chart import Rated, interval, rating_chart
@@ -20,6 +23,7 @@ from tournaments.tables import SHOWN_ANYWAY
 
 LONGEST_NAME = 32
 """Characters of a bot's name where there are many of them; the whole name is on the bot's own page."""
+BOT_PARTS = ("figures", "opponents", "faults", "times", "swap", "games")
 LONGEST_SENTENCE = 400
 """Characters of a verdict's sentence in lists: it quotes up to 80 of a bot's line."""
 
@@ -79,65 +83,142 @@ def _bot(name: str, longest: int = LONGEST_NAME) -> Markup:
     return Markup("<bdi>{}</bdi>").format(short(visible(name), longest))
 
 
-class Pages:
-    """Renders the pages of one view."""
+class Links(Protocol):
+    """Where a view's pages are: ``report.addresses.Addresses`` is one."""
 
-    def __init__(self, view: View) -> None:
+    @property
+    def games(self) -> Container[str]:
+        """Keys of games that have a page."""
+
+    def bot(self, name: str) -> str:
+        """A bot's page."""
+
+    def game(self, key: str) -> str:
+        """A game's page."""
+
+    def meeting(self, name: str, other: str) -> str:
+        """The games between two bots."""
+
+    def anchor(self, other: str) -> str:
+        """Of the part of a bot's page that is about an opponent."""
+
+
+class Pages:
+    """Renders the pages of one view, or parts of them."""
+
+    def __init__(self, view: View, links: Links | None = None) -> None:
+        """``links`` lead from where the parts are used; without them there are only whole pages."""
         self.view = view
+        self.links = links or view.addresses
         self._environment = environment()
         self._environment.globals |= {
+            "pages": self,
             "view": view,
             "summary": view.summary,
-            "address": view.addresses,
+            "address": self.links,
             "key_of": view.disguise.key,
             "heat": heat,
             "outcome": words.outcome,
+            "criterion": _criterion,
+            "detail": _detail,
             "Action": Action,
         }
 
-    def index(self) -> str:
-        """The first page."""
-        view, summary = self.view, self.view.summary
-        hrefs = {line.name: view.addresses.bot(line.name) for line in view.table}
+    # What the parts of the first page show; each is made when one of them asks for it.
+
+    @cached_property
+    def format_words(self) -> str:
+        """The format with its parameters."""
+        plan = self.view.summary.plan
+        return words.format_words(plan.format, plan.rounds)
+
+    @cached_property
+    def criteria(self) -> list[str]:
+        """Criteria that have a column of their own."""
+        return [name for name in self.view.summary.criteria if name not in SHOWN_ANYWAY]
+
+    @cached_property
+    def byes(self) -> bool:
+        """Whether anybody has points of a bye."""
+        return any(line.bye_points for line in self.view.table)
+
+    @cached_property
+    def rating(self) -> Markup:
+        """The chart of ratings."""
+        summary = self.view.summary
         rated = [
-            Rated(visible(line.name), line.rating, hrefs[line.name])
-            for line in sorted(view.table, key=_by_rating)
+            Rated(visible(line.name), line.rating, self.links.bot(line.name))
+            for line in sorted(self.view.table, key=_by_rating)
             if line.rating is not None
         ]
-        timed = [Timed(visible(line.name), view.times_of(line.name), hrefs[line.name]) for line in view.table]
         zero = (
             f", {visible(summary.anchor)} = {summary.anchor_rating:g}" if summary.anchor else ", average = 0"
         )
-        return self._render(
-            "index.html",
-            root="",
-            format_words=words.format_words(summary.plan.format, summary.plan.rounds),
-            criteria=[name for name in summary.criteria if name not in SHOWN_ANYWAY],
-            byes=any(line.bye_points for line in view.table),
-            rating=Markup(rating_chart(rated, zero)),
-            race=Markup(race_chart(view.race, hrefs)),
-            times=Markup(time_chart(timed, view.move_limit_us)),
-            timed=timed,
-            caveat=CAVEAT if summary.is_adaptive else "",
-            advantage=summary.ratings.advantage if summary.games else None,
-            missing=max(summary.total - summary.done, 0),
-            criterion=_criterion,
-            detail=_detail,
+        return Markup(rating_chart(rated, zero))
+
+    @cached_property
+    def race(self) -> Markup:
+        """The chart of points round by round."""
+        return Markup(
+            race_chart(self.view.race, {line.name: self.links.bot(line.name) for line in self.view.table})
         )
+
+    @cached_property
+    def timed(self) -> list[Timed]:
+        """What each bot's moves took, in the order of the table."""
+        return [
+            Timed(visible(line.name), self.view.times_of(line.name), self.links.bot(line.name))
+            for line in self.view.table
+        ]
+
+    @cached_property
+    def times(self) -> Markup:
+        """The chart of these."""
+        return Markup(time_chart(self.timed, self.view.move_limit_us))
+
+    @property
+    def caveat(self) -> str:
+        """What must be known of the ratings."""
+        return CAVEAT if self.view.summary.is_adaptive else ""
+
+    @property
+    def advantage(self) -> Interval | None:
+        """What moving first is worth."""
+        return self.view.summary.ratings.advantage if self.view.summary.games else None
+
+    @property
+    def missing(self) -> int:
+        """Games that are to be played."""
+        return max(self.view.summary.total - self.view.summary.done, 0)
+
+    def index(self) -> str:
+        """The first page."""
+        return self._render("index.html", root="")
+
+    def part(self, name: str, **values: object) -> Markup:
+        """A part of the first page: a file's name in templates/parts, without its ending."""
+        return Markup(self._render(f"parts/{name}.html", root="", **values))
 
     def bot(self, line: Standing) -> str:
         """A bot's page."""
+        return self._render("bot.html", root="../", **self._about(line))
+
+    def bot_parts(self, line: Standing) -> dict[str, Markup]:
+        """The parts of a bot's page, by their files' names in templates/parts without ``bot_``."""
+        about = self._about(line)
+        return {name: Markup(self._render(f"parts/bot_{name}.html", root="", **about)) for name in BOT_PARTS}
+
+    def _about(self, line: Standing) -> dict[str, object]:
+        """What a bot's page shows."""
         times = self.view.times_of(line.name)
-        return self._render(
-            "bot.html",
-            root="../",
-            line=line,
-            times=times,
-            histogram=Markup(time_histogram(times.charged_us, self.view.move_limit_us)),
-            meetings=self.view.meetings(line),
-            faults=[kind for kind in self.view.faults if kind.bot == line.name],
-            swaps=self.view.swaps.bots[line.name] if self.view.swaps else None,
-        )
+        return {
+            "line": line,
+            "times": times,
+            "histogram": Markup(time_histogram(times.charged_us, self.view.move_limit_us)),
+            "meetings": self.view.meetings(line),
+            "faults": [kind for kind in self.view.faults if kind.bot == line.name],
+            "swaps": self.view.swaps.bots[line.name] if self.view.swaps else None,
+        }
 
     def games(self) -> str:
         """The list of all games."""
@@ -163,7 +244,7 @@ class Pages:
                 bots=(self._bot_link(game.first), self._bot_link(game.second)),
                 previous=near[number - 1] if number else None,
                 following=near[number + 1] if number + 1 < len(near) else None,
-                rulings=tuple(map(_ruling, self.view.rulings.get(game.key, ()))),
+                rulings=tuple(map(ruling_text, self.view.rulings.get(game.key, ()))),
                 counts=self.view.counts(game),
             )
             for number, game in enumerate(games)
@@ -181,7 +262,8 @@ def game_html(made: Environment, page: GamePage, replay: str) -> str:
     return made.get_template("game.html").render(page=page, replay=Markup(replay), root="../")
 
 
-def _ruling(entry: Entry) -> str:
+def ruling_text(entry: Entry) -> str:
+    """What was ruled of a game, on its page."""
     return f"{words.date(entry.at)}: {words.ruled(entry)}. {entry.why}"
 
 

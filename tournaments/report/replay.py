@@ -4,48 +4,46 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
 
-from referee.games.catalog import AnyGame, parse_game
-from referee.games.opening import parse_opening
-from referee.games.picture_parts import captions
-from referee.games.pictures import svg_picture
-from referee.games.scenes import contents, scene, tallies, transfers
 from referee.results import GameRecord, WireLine
 from referee.sentences import visible
-
-if TYPE_CHECKING:
-    from referee.games.scene_parts import Scene
+from tournaments.report.replay_board import ReplayBoard
 
 SHORT_NAME = 3
 """A bot's name of at most so many characters is replaced only where it is a word of its own: the letter ``a``
 is in nearly every line.  A longer name is replaced inside of words, too."""
-NOWHERE = -1
-"""Stands for a transfer's missing origin or target: a number takes less room than ``null``."""
 
 
 def replay_data(
-    record: GameRecord, *, public: bool = False, rename: Mapping[str, str] | None = None
+    record: GameRecord,
+    *,
+    public: bool = False,
+    own: Collection[int] = (),
+    rename: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """A game as a page shows it: plain values for JSON, all texts on one line and printable.
 
     ``public`` leaves out what ``gamefiles.public_view`` does: standard error, the note, our host, paths,
-    commands and facts.  ``rename`` replaces bots' names, wherever they are said.
+    commands and facts; but for the standard error of the players in ``own``, and for the note if one of these
+    lost.  ``rename`` replaces bots' names, wherever they are said.
 
     Never fails because of what the moves are: what cannot be replayed is missing, and ``remark`` says why.
     The keys are: ``key``, ``game``, ``players`` (two names), ``winner``, ``reason``, ``fault``, ``sentence``
     (the verdict), ``note``, ``remark``, ``started_at``, ``control``; ``about`` (pairs of a label and a text);
-    ``board`` (see ``_Board.to_json``; None if there is nothing to be shown), ``final_picture`` (SVG);
+    ``board`` (see ``ReplayBoard.to_json``; None if there is nothing to be shown), ``final_picture`` (SVG);
     ``start`` and ``plies`` (see ``_plies``); ``wire`` (lists of microseconds, player, ``to`` or ``from``,
     text), ``events`` (lists of microseconds, player or None, name, text), ``stderr`` (two lists of lines).
     """
     say = _sayer(rename or {})
     names = [say(player.name) for player in record.players]
-    board = _Board(record)
+    board = ReplayBoard(record.game, record.opening)
+    for move in record.moves:
+        board.play(move.player, move.move)
     result = record.result
-    private = {} if public else _private(record, say)
+    private = _of_players(record, own, say) if public else _private(record, say)
     return {
         "key": say(record.key),
         "game": say(record.game),
@@ -70,6 +68,20 @@ def replay_data(
     }
 
 
+def _of_players(record: GameRecord, own: Collection[int], say: Callable[[str], str]) -> dict[str, Any]:
+    """What the authors of some players may see beside what everybody may."""
+    lost = record.result.winner is not None and 1 - record.result.winner in own
+    return {
+        "note": say(record.result.note) if lost else "",
+        "stderr": [_lines(text, say) if player in own else [] for player, text in enumerate(record.stderr)],
+    }
+
+
+def _lines(text: str, say: Callable[[str], str]) -> list[str]:
+    """A standard error as it is shown."""
+    return [say(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
+
+
 def _private(record: GameRecord, say: Callable[[str], str]) -> dict[str, Any]:
     """What only the lecturer may see."""
     about = _about(record, say)
@@ -81,10 +93,7 @@ def _private(record: GameRecord, say: Callable[[str], str]) -> dict[str, Any]:
         "note": say(record.result.note),
         "about": about,
         "events": [[fact.at_us, fact.player, say(fact.name), say(fact.text)] for fact in record.facts],
-        "stderr": [
-            [say(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
-            for text in record.stderr
-        ],
+        "stderr": [_lines(text, say) for text in record.stderr],
     }
 
 
@@ -135,114 +144,10 @@ def _sayer(rename: Mapping[str, str]) -> Callable[[str], str]:
     return lambda text: pattern.sub(lambda match: names[match[0]], visible(text))
 
 
-# The board.
-
-
-@dataclass(frozen=True, slots=True)
-class _Played:
-    """A position, and how it came about."""
-
-    state: Any
-    move: Any
-    phases: list[list[list[Any]]]
-    contents: list[Any]
-
-
-class _Board:
-    """The positions of a game as far as they can be replayed."""
-
-    def __init__(self, record: GameRecord) -> None:
-        self.remark = ""
-        """Why not all could be replayed; empty if it could."""
-        self._game: AnyGame | None = None
-        self._scene: Scene | None = None
-        self._played: list[_Played] = []
-        # A record that somebody altered, or that an older version wrote, can hold anything: whatever is wrong
-        # with it, the rest of the page is still of use.
-        try:
-            self._game = game = parse_game(record.game)
-            self._scene = scene(game)
-            steps = parse_opening(game, record.opening)
-            state = steps[-1].state if steps else game.initial_state()
-            self._played.append(_Played(state, None, [], contents(game, state)))
-        except Exception as error:
-            self.remark = f"The board cannot be shown: {error}"
-            self._scene = None
-            return
-        for number, move in enumerate(record.moves, 1):
-            try:
-                if move.player != game.to_move(state):
-                    raise ValueError("it is not this player's turn")
-                self._played.append(self._play(game, state, move.move))
-            except Exception as error:
-                self.remark = f"The board cannot be shown from move {number} on: {error}"
-                return
-            state = self._played[-1].state
-
-    @staticmethod
-    def _play(game: AnyGame, state: Any, text: str) -> _Played:
-        move = game.parse_move(state, text)
-        after = game.apply(state, move)
-        phases = [
-            [[_index(one.origin), _index(one.target), one.what] for one in phase]
-            for phase in transfers(game, state, move)
-        ]
-        return _Played(after, move, phases, contents(game, after))
-
-    def to_json(self) -> dict[str, Any] | None:
-        """The scene, and as ``contents`` what lies in each cell at the start."""
-        stage = self._scene
-        if stage is None:
-            return None
-        return {
-            **{name: getattr(stage, name) for name in ("width", "height", "svg", "tally", "number_size")},
-            "shapes": [[*shape[:-1], [list(spot) for spot in shape.spots]] for shape in stage.shapes],
-            "cells": [list(cell) for cell in stage.cells],
-            "pieces": {code: list(piece) for code, piece in stage.pieces.items()},
-            "seats": list(stage.seats),
-            "contents": self._played[0].contents,
-        }
-
-    def at(self, ply: int) -> dict[str, Any]:
-        """``changes``: index and content of each cell that is otherwise than before, one after the other;
-        ``phases`` of transfers as [origin, target, what]; ``seats``: for each player [seat, note, leads];
-        ``tallies``.  Nothing of a ply that could not be replayed.
-        """
-        if self._game is None or not 0 <= ply < len(self._played):
-            return {}
-        played = self._played[ply]
-        changes = []
-        if ply:
-            before = self._played[ply - 1].contents
-            for cell, content in enumerate(played.contents):
-                if content != before[cell]:
-                    changes += [cell, content]
-        seats = [
-            [caption.seat, caption.note, int(caption.leads)] for caption in captions(self._game, played.state)
-        ]
-        return {
-            "changes": changes,
-            "phases": played.phases,
-            "seats": seats,
-            "tallies": list(tallies(self._game, played.state)),
-        }
-
-    def final_picture(self) -> str:
-        """The last position that could be replayed, as an SVG element; empty if there is none."""
-        if self._game is None or not self._played:
-            return ""
-        last = (self._played[-2].state, self._played[-1].move) if len(self._played) > 1 else None
-        return svg_picture(self._game, self._played[-1].state, last=last)
-
-
-def _index(cell: int | None) -> int:
-    return NOWHERE if cell is None else cell
-
-
 # The plies.
 
 
-def _plies(record: GameRecord, board: _Board, say: Callable[[str], str]) -> Iterator[dict[str, Any]]:
+def _plies(record: GameRecord, board: ReplayBoard, say: Callable[[str], str]) -> Iterator[dict[str, Any]]:
     """One for each move: ``player``, ``move``, ``charged_us``, ``wall_us``, ``cpu_us`` (or None), ``wire``
     (how many wire lines there were until it was told), and what the board says of it.
 

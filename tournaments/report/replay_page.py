@@ -5,6 +5,7 @@ who may try to put something of theirs into the page.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
@@ -15,6 +16,9 @@ Data = Mapping[str, Any]
 EMBEDDED = ("board", "players", "start", "plies", "sentence")
 """What the script needs; the rest is in the page itself."""
 SPEEDS = ("0.5", "1", "2", "4")
+_STYLES = re.compile(r"<style>[^<]*</style>| style=\"[^\"]*\"")
+"""What a picture brings along for programs that show it alone.  In a page assets/pictures.css has it: a
+server's content security policy allows no style but from files of its own."""
 # Drawn here, since fonts show such characters in many ways: each in a square of 16.
 ICONS = {
     "first": "M3 3h2v10H3zM13 3v10L6 8z",
@@ -33,16 +37,18 @@ KEYS = {
 }
 
 
-def replay_html(data: Data) -> str:
-    """The inside of a game's page.
+def replay_html(data: Data, below_header: str = "") -> str:
+    """The inside of a game's page; ``below_header`` is HTML between its header and the board.
 
-    It needs assets/replay.css, and for the replay itself assets/replay.js.  There can be one on a page.
+    It needs assets/replay.css and pictures.css, and for the replay itself replay.js.  There can be one on a
+    page.
     """
-    stage = _stage(data) if data["board"] else ""
+    stage = _stage(data, _longest(data)) if data["board"] else ""
     return "\n".join(
         [
             '<article class="replay-page">',
             _header(data),
+            *([below_header] if below_header else []),
             f'<div class="replay-columns">{stage}{_moves(data)}</div>',
             *_details(data),
             *(
@@ -56,8 +62,23 @@ def replay_html(data: Data) -> str:
     )
 
 
+def live_html(data: Data) -> str:
+    """The board and the moves of a game that goes on; see ``LiveReplay.page``.
+
+    It needs what ``replay_html`` does, and a script that sends the viewer an event ``replay-news`` with
+    further plies.  Without scripts it shows how the game stood.
+    """
+    return "\n".join(
+        [
+            f'<div class="replay-columns">{_stage(data, longest="")}{_moves(data)}</div>',
+            f'<script type="application/json" id="replay-data">{_embedded(data, live=True)}</script>',
+            "",
+        ]
+    )
+
+
 def standalone_page(data: Data, assets: str = "assets") -> str:
-    """A page of its own; ``assets`` is the relative address of the folder with replay.css and replay.js."""
+    """A page of its own; ``assets`` is the relative address of the folder with these three."""
     title = " vs ".join(data["players"])
     folder = escape(assets)
     return (
@@ -66,6 +87,8 @@ def standalone_page(data: Data, assets: str = "assets") -> str:
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{_text(title)}</title>\n"
         f'<link rel="stylesheet" href="{folder}/replay.css">\n'
+        f'<link rel="stylesheet" href="{folder}/pictures.css">\n'
+        f'<script defer src="{folder}/replay_board.js"></script>\n'
         f'<script defer src="{folder}/replay.js"></script>\n'
         '</head>\n<body class="replay-alone">\n<main>\n'
         f"{replay_html(data)}</main>\n</body>\n</html>\n"
@@ -76,10 +99,10 @@ def _text(text: str) -> str:
     return escape(text, quote=True)
 
 
-def _embedded(data: Data) -> str:
+def _embedded(data: Data, **more: Any) -> str:
     """JSON that can stand in a script element: nothing in it can end that, or begin a comment."""
     text = json.dumps(
-        {name: data[name] for name in EMBEDDED} | {"board": _without_svg(data["board"])},
+        {name: data[name] for name in EMBEDDED} | {"board": _without_svg(data["board"])} | more,
         separators=(",", ":"),
     )
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -107,7 +130,13 @@ def _header(data: Data) -> str:
     return "\n".join([*lines, *said, "</header>"])
 
 
-def _stage(data: Data) -> str:
+def _longest(data: Data) -> str:
+    """Which move took longest."""
+    times = [(ply["charged_us"], number) for number, ply in enumerate(data["plies"], 1) if ply["charged_us"]]
+    return f"longest {time_text(max(times)[0])}, move {max(times)[1]}" if times else ""
+
+
+def _stage(data: Data, longest: str) -> str:
     """The replay's own part, hidden until the script has begun; and the last position, until then."""
     board = data["board"]
     last = len(data["plies"])
@@ -119,15 +148,13 @@ def _stage(data: Data) -> str:
     legend = "".join(
         f'<span class="replay-player p{player}">{_name(data, player)}</span> ' for player in (0, 1)
     )
-    times = [(ply["charged_us"], number) for number, ply in enumerate(data["plies"], 1) if ply["charged_us"]]
-    longest = f"longest {time_text(max(times)[0])}, move {max(times)[1]}" if times else ""
     ratio = board["width"] / board["height"]
     return f"""
-<section class="replay-stage" style="--board-width:{board["width"]:g}px;--board-ratio:{ratio:.3f}">
-<div id="replay-still">{data["final_picture"]}</div>
+<section class="replay-stage" data-board-width="{board["width"]:g}px" data-board-ratio="{ratio:.3f}">
+<div id="replay-still">{_STYLES.sub("", data["final_picture"])}</div>
 <div id="replay" hidden>
 <p class="replay-seat" data-place="0"></p>
-<div class="replay-scene">{board["svg"]}</div>
+<div class="replay-scene">{_STYLES.sub("", board["svg"])}</div>
 <p class="replay-seat" data-place="1"></p>
 <p class="replay-said" aria-live="polite"></p>
 <input class="replay-slider" type="range" min="0" max="{last}" value="0" aria-label="Move">

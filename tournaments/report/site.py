@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tournaments.database.place import Place
 from tournaments.report.disguise import Disguise
 from tournaments.report.game_pages import GameWriter, PlaceError, ReportError, write_page
 from tournaments.report.pages import Pages
@@ -35,17 +36,18 @@ class Built(NamedTuple):
 
 
 def build_site(
-    store: Path,
+    store: Path | Place,
     summary: Summary,
     out: Path,
     pseudonyms: Mapping[str, str] | None = None,
     told: Callable[[int, int], None] = lambda _done, _all: None,
+    most_processes: int | None = None,
 ) -> Built:
     """Make the report of a store in the folder ``out``, whose ``summary`` was just loaded.
 
     ``pseudonyms`` (name -> pseudonym, in an order that says nothing) are used instead of names.  ``told``
-    gets how many of all games' pages are written.  Raises ReportError and StoreError (PlaceError if another
-    ``out`` is needed); then ``out`` is as it was.
+    gets how many of all games' pages are written; ``most_processes`` write them, by default one per core.
+    Raises ReportError and StoreError (PlaceError if another ``out`` is needed); then ``out`` is as it was.
     """
     with _explained(out):
         out = out.resolve()  # a link to a folder is replaced behind the link
@@ -58,7 +60,9 @@ def build_site(
             (part / folder).mkdir()
         for asset in ASSETS.iterdir():  # not copytree, whose errors have lost their number
             shutil.copyfile(asset, part / "assets" / asset.name)
-        times = GameWriter(store, part, disguise).write_all(games, lambda done: told(done, len(games)))
+        times = GameWriter(store, part, disguise).write_all(
+            games, lambda done: told(done, len(games)), most_processes
+        )
         view = View(view.summary, disguise, times)
         pages = Pages(view)
         write_page(part / "index.html", pages.index())

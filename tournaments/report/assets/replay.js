@@ -1,6 +1,6 @@
-// The replay of one game.  Reads what the page holds in #replay-data; knows no game's rules.
-// Classic script, no network: it must work from the file system.  Texts of others only ever become
-// textContent.
+// The replay of one game; replay_board.js has its board.  Reads what the page holds in #replay-data; knows no game's rules.
+// Classic script, no network: it must work from the file system.  Texts of others only ever become textContent.
+// A page of a game that goes on sends "replay-news" to #replay, with further plies; their rows are there by then.
 "use strict";
 (() => {
   const source = document.getElementById("replay-data");
@@ -8,17 +8,12 @@
   if (!source || !root) return;
   const data = JSON.parse(source.textContent);
   const { board, players, plies } = data;
-  const last = plies.length;
-  const SVG = "http://www.w3.org/2000/svg";
+  let last = plies.length;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const find = (selector) => root.querySelector(selector);
-
-  function drawn(parent, tag, attributes, text) {
-    const made = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    if (text !== undefined) made.textContent = text;
-    return parent.appendChild(made);
-  }
+  const speed = () => Number(find(".replay-speed").value);
+  const stage = replayBoard(root, data, speed);
+  const { said, show, mark, describe } = stage;
 
   function worded(parent, tag, text, look) {
     const made = document.createElement(tag);
@@ -27,173 +22,13 @@
     return parent.appendChild(made);
   }
 
-  // What lies where, after each ply: contents[0] at the start.  A ply that could not be replayed repeats
-  // the one before it.
-
-  const contents = [board.contents];
-  const said = [data.start];
-  for (const ply of plies) {
-    const after = contents[contents.length - 1].slice();
-    const changes = ply.changes || [];
-    for (let at = 0; at < changes.length; at += 2) after[changes[at]] = changes[at + 1];
-    contents.push(after);
-    said.push(ply.seats ? ply : said[said.length - 1]);
-  }
-
-  // The board.
-
-  const picture = find(".replay-scene svg");
-  picture.querySelector("title").remove(); // it would follow the mouse; aria-label says what is there
-  const marks = drawn(picture, "g", {});
-  const groups = board.cells.map((_, cell) => drawn(picture, "g", { "data-cell": cell }));
-  const moving = drawn(picture, "g", {});
-  let lying = []; // what the board shows now
-
-  const cellAt = (cell) => {
-    const [name, x, y, shape, numberX, numberY] = board.cells[cell];
-    const [width, height, rounding, radius, look, spots] = board.shapes[shape];
-    return { name, x, y, width, height, rounding, radius, look, spots, numberX, numberY };
-  };
-  const cells = board.cells.map((_, cell) => cellAt(cell));
-
-  function put(cell, content) {
-    lying[cell] = content;
-    const place = cells[cell], group = groups[cell];
-    group.replaceChildren();
-    group.setAttribute("data-content", content === null ? "" : content);
-    const counts = typeof content === "number";
-    const look = counts ? place.look : content === null ? "" : board.pieces[content][0];
-    const shown = counts ? Math.min(content, place.spots.length) : content === null ? 0 : 1;
-    for (const [x, y] of place.spots.slice(0, shown)) {
-      drawn(group, "circle", { class: look, cx: place.x + x, cy: place.y + y, r: place.radius });
-    }
-    if (counts && place.numberX !== null) {
-      const size = board.number_size;
-      drawn(group, "text", {
-        class: content ? "number" : "zero", x: place.numberX, y: place.numberY + 0.35 * size,
-        "font-size": size, "font-weight": 600, "text-anchor": "middle",
-      }, content);
-    }
-  }
-
-  function show(ply) {
-    moving.replaceChildren();
-    contents[ply].forEach((content, cell) => {
-      if (lying[cell] !== content) put(cell, content);
-    });
-    root.removeAttribute("data-moving");
-  }
-
-  function mark(ply) {
-    marks.replaceChildren();
-    const phases = (ply && plies[ply - 1].phases) || [];
-    const left = new Set(phases.length ? phases[0].map((one) => one[0]) : []);
-    const entered = new Set(phases.flat().map((one) => one[1]));
-    const ends = new Set(phases.length ? phases[phases.length - 1].map((one) => one[1]) : []);
-    for (const cell of new Set([...left, ...entered])) {
-      if (cell < 0) continue;
-      const place = cells[cell];
-      const ring = drawn(marks, "rect", {
-        class: "mark", x: place.x - place.width / 2, y: place.y - place.height / 2,
-        width: place.width, height: place.height, rx: place.rounding,
-      });
-      // Several things side by side in one row begin at their first spot, not in the middle.
-      if (place.look && place.numberX === null) ring.remove();
-      else if (left.has(cell) && !ends.has(cell)) ring.setAttribute("stroke-dasharray", "4.5 4");
-      else if (!ends.has(cell)) ring.classList.add("passing");
-    }
-  }
-
-  function describe(ply) {
-    const found = [];
-    contents[ply].forEach((content, cell) => {
-      if (content !== null) {
-        found.push(`${cells[cell].name}: ${typeof content === "number" ? content : board.pieces[content][1]}`);
-      }
-    });
-    picture.setAttribute("aria-label", `Position after move ${ply}. ${found.join("; ")}`);
-  }
-
-  // Animation: the transfers of a phase at the same time, phase after phase.
-
-  const PHASE_MS = { most: 420, all: 1700, least: 45 };
-  let frame = 0;
-
-  function take(origin, what) {
-    const content = lying[origin];
-    put(origin, typeof content === "number" ? content - (typeof what === "number" ? what : 1) : null);
-  }
-
-  function give(target, what) {
-    const content = lying[target];
-    put(target, typeof content === "number" ? content + (typeof what === "number" ? what : 1) : what);
-  }
-
-  // Discs on their way: [circle, from, to], each end as [x, y, radius].
-  function launch(phase) {
-    const travellers = [];
-    const arrived = new Map(); // cell -> what of this phase goes there already
-    for (const [origin, target, what] of phase) {
-      const number = typeof what === "number" ? what : 1;
-      const from = cells[origin] || cells[target], to = cells[target] || cells[origin];
-      const look = typeof what === "number" ? from.look : board.pieces[what][0];
-      const leaving = typeof lying[origin] === "number" ? lying[origin] - number : 0;
-      const arriving = (typeof lying[target] === "number" ? lying[target] : 0) + (arrived.get(target) || 0);
-      arrived.set(target, (arrived.get(target) || 0) + number);
-      const spot = (place, index) => {
-        const [x, y] = place.spots[Math.min(index, place.spots.length - 1)];
-        return [place.x + x, place.y + y, place.radius];
-      };
-      for (let one = 0; one < Math.min(number, from.spots.length); one += 1) {
-        const start = spot(from, leaving + one), end = spot(to, arriving + one);
-        if (!cells[origin]) start[2] = 0;
-        if (!cells[target]) end[2] = 0;
-        travellers.push([drawn(moving, "circle", { class: look }), start, end]);
-      }
-    }
-    return travellers;
-  }
-
-  function animate(ply, whenDone) {
-    const phases = plies[ply - 1].phases;
-    const length = Math.max(PHASE_MS.least, Math.min(PHASE_MS.most, PHASE_MS.all / phases.length)) / speed();
-    let index = -1, began = 0, travellers = [];
-    root.setAttribute("data-moving", ply);
-    const step = (now) => {
-      if (index < 0 || now - began >= length) {
-        if (index >= 0) for (const [, target, what] of phases[index]) if (target >= 0) give(target, what);
-        moving.replaceChildren();
-        index += 1;
-        if (index === phases.length) {
-          frame = 0;
-          show(ply); // whatever the transfers came to: the position is what counts
-          whenDone();
-          return;
-        }
-        began = now;
-        travellers = launch(phases[index]);
-        for (const [origin, , what] of phases[index]) if (origin >= 0) take(origin, what);
-      }
-      const part = Math.min(1, (now - began) / length), eased = part * part * (3 - 2 * part);
-      for (const [disc, from, to] of travellers) {
-        const [x, y, radius] = from.map((start, axis) => start + (to[axis] - start) * eased);
-        disc.setAttribute("cx", x);
-        disc.setAttribute("cy", y);
-        disc.setAttribute("r", radius);
-      }
-      frame = requestAnimationFrame(step);
-    };
-    frame = requestAnimationFrame(step);
-  }
-
   // What is said beside the board.
 
-  const rows = [...document.querySelectorAll(".replay-moves tbody tr")];
+  let rows = [...document.querySelectorAll(".replay-moves tbody tr")];
   const movesBox = document.querySelector(".replay-moves");
   const wire = [...document.querySelectorAll(".replay-conversation li")];
   const wireBox = document.querySelector(".replay-wire");
   const slider = find(".replay-slider"), link = find(".replay-link"), words = find(".replay-said");
-  const speed = () => Number(find(".replay-speed").value);
 
   function caption(ply) {
     for (const line of root.querySelectorAll(".replay-seat")) {
@@ -234,11 +69,7 @@
     slider.setAttribute("aria-valuetext", text);
     link.href = `#ply=${ply}`;
     link.textContent = "Copy link";
-    rows.forEach((row, at) => {
-      row.classList.toggle("now", at + 1 === ply);
-      if (at + 1 === ply) row.setAttribute("aria-current", "step");
-      else row.removeAttribute("aria-current");
-    });
+    point(ply);
     if (ply) into(movesBox, rows[ply - 1]);
     else movesBox.scrollTop = 0;
     const heard = ply ? plies[ply - 1].wire : data.start.wire, before = ply > 1 ? plies[ply - 2].wire : 0;
@@ -247,6 +78,14 @@
       line.classList.toggle("now", ply > 0 && at < heard && at >= Math.max(before, data.start.wire));
     });
     if (heard) into(wireBox, wire[heard - 1]);
+  }
+
+  function point(ply) { // at the row and the bar of a ply
+    rows.forEach((row, at) => {
+      row.classList.toggle("now", at + 1 === ply);
+      if (at + 1 === ply) row.setAttribute("aria-current", "step");
+      else row.removeAttribute("aria-current");
+    });
     bars.forEach((bar, at) => bar.classList.toggle("now", at + 1 === ply));
     for (const button of root.querySelectorAll("[data-do]")) {
       const does = button.dataset.do;
@@ -259,23 +98,28 @@
 
   const chart = find(".replay-times svg");
   const HIGH = 40;
-  const longest = Math.max(1, ...plies.map((ply) => ply.charged_us || 0));
-  chart.setAttribute("viewBox", `0 0 ${Math.max(1, last)} ${HIGH}`);
-  const bars = plies.map((ply, at) => {
-    const high = Math.max(1, HIGH * (ply.charged_us || 0) / longest);
-    const size = { x: at + 0.1, y: HIGH - high, width: 0.8, height: high };
-    return drawn(chart, "rect", { class: `p${ply.player}`, ...size });
-  });
+  const chartTimes = () => {
+    const longest = Math.max(1, ...plies.map((ply) => ply.charged_us || 0));
+    chart.replaceChildren();
+    chart.setAttribute("viewBox", `0 0 ${Math.max(1, last)} ${HIGH}`);
+    return plies.map((ply, at) => {
+      const high = Math.max(1, HIGH * (ply.charged_us || 0) / longest);
+      const size = { x: at + 0.1, y: HIGH - high, width: 0.8, height: high };
+      return replayDrawn(chart, "rect", { class: `p${ply.player}`, ...size });
+    });
+  };
+  let bars = chartTimes();
 
   // Going from ply to ply.
 
-  let current = 0, playing = false, timer = 0, addressTimer = 0;
-  const PAUSE_MS = { moving: 450, calm: 1000, address: 150 };
+  let current = 0, playing = false, chasing = false, timer = 0, addressTimer = 0;
+  const PAUSE_MS = { moving: 450, calm: 1000, address: 150, chasing: 100 };
+  const FAR_BEHIND = 3; // plies: of a game that goes on so fast, not each one is animated
 
   function halt() {
-    cancelAnimationFrame(frame);
+    stage.halt();
     clearTimeout(timer);
-    frame = timer = 0;
+    timer = 0;
     show(current);
   }
 
@@ -290,8 +134,8 @@
     clearTimeout(addressTimer);
     addressTimer = setTimeout(address, PAUSE_MS.address);
     if (stepped && (plies[current - 1].phases || []).length) {
-      marks.replaceChildren();
-      animate(current, () => { mark(current); follow(); });
+      stage.clearMarks();
+      stage.animate(current, () => { mark(current); follow(); });
     } else {
       show(current);
       mark(current);
@@ -300,13 +144,34 @@
   }
 
   function follow() { // the next move, if the game is being played
-    if (!playing) return;
-    if (current === last) play(false);
+    if (chasing) {
+      if (current === last) chasing = false;
+      else timer = setTimeout(chase, PAUSE_MS.chasing);
+    } else if (!playing) return;
+    else if (current === last) play(false);
     else {
       const pause = calm.matches ? PAUSE_MS.calm : PAUSE_MS.moving;
       timer = setTimeout(() => go(current + 1, { animated: true }), pause / speed());
     }
   }
+
+  function chase() { // the end of a game that goes on
+    chasing = true;
+    go(last - current > FAR_BEHIND ? last : current + 1, { animated: true });
+  }
+
+  root.addEventListener("replay-news", ({ detail }) => {
+    const watches = current === last && !playing;
+    plies.push(...detail);
+    detail.forEach(stage.lay);
+    last = plies.length;
+    rows = [...document.querySelectorAll(".replay-moves tbody tr")];
+    bars = chartTimes();
+    slider.max = last;
+    if (chasing) return; // it goes on to the new end
+    if (watches) chase();
+    else point(current); // whoever looks at an earlier position is left in peace
+  });
 
   function play(on) {
     playing = on;
@@ -319,8 +184,9 @@
   }
 
   function address() {
-    const wanted = `#ply=${current}`;
-    if (location.hash === wanted || (!current && !location.hash)) return;
+    const newest = data.live && current === last; // who loads the page again wants to see the newest then
+    const wanted = newest ? location.pathname : `#ply=${current}`;
+    if (location.hash === wanted || ((newest || !current) && !location.hash)) return;
     try {
       history.replaceState(null, "", wanted);
     } catch {
@@ -340,11 +206,13 @@
   const KEYS = { Home: "first", End: "last", ArrowLeft: "previous", ArrowRight: "next", " ": "play" };
 
   function act(what) {
+    chasing = false;
     if (what !== "play" && playing) play(false);
     DO[what]();
   }
 
   function jump(ply) {
+    chasing = false;
     if (playing) play(false);
     go(ply);
   }
@@ -354,7 +222,7 @@
     if (button) act(button.dataset.do);
   });
   // What is folded away has no place to scroll to.
-  wireBox.parentElement.addEventListener("toggle", () => tell(current));
+  wireBox?.parentElement.addEventListener("toggle", () => tell(current));
   slider.addEventListener("input", () => jump(Number(slider.value)));
   chart.addEventListener("click", (event) => {
     const box = chart.getBoundingClientRect();
@@ -393,5 +261,5 @@
 
   document.getElementById("replay-still").hidden = true;
   root.hidden = false;
-  go(fromAddress() ?? 0);
+  go(fromAddress() ?? (data.live ? last : 0));
 })();
