@@ -45,10 +45,12 @@ SKIPPED_DIRECTORIES = {"__pycache__", ".git", ".venv", "node_modules"}
 class BotError(ValueError):
     """A text that names no bot that could be started; the message says what was looked for."""
 
-    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+    def __init__(self, message: str, *, is_ours: bool = False, printed: str = "") -> None:
         super().__init__(message)
         self.is_ours = is_ours
         """Whether this host failed, and not the bot: it could not hold a build, or keep what that made."""
+        self.printed = printed
+        """What a build command printed that failed; see BuildError."""
 
 
 def resolve_bot(
@@ -166,7 +168,7 @@ class _Builder:
             try:
                 build(directory, command, products, self.sandbox)
             except BuildError as error:
-                raise BotError(str(error), is_ours=error.is_ours) from error
+                raise BotError(str(error), is_ours=error.is_ours, printed=error.printed) from error
 
 
 def _confining(sandbox: Sandbox | None) -> Sandbox | None:

@@ -41,10 +41,12 @@ KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
 class BuildError(Exception):
     """A bot could not be built; the message says what went wrong."""
 
-    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+    def __init__(self, message: str, *, is_ours: bool = False, printed: str = "") -> None:
         super().__init__(message)
         self.is_ours = is_ours
         """Whether this host failed, and not the bot."""
+        self.printed = printed
+        """What the build command printed: its end, or its beginning and its end."""
 
 
 def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[str] = ()) -> bool:
@@ -98,7 +100,7 @@ def _build_in(sandbox: Sandbox, directory: Path, command: list[str], products: S
         put(directory, checked(parcels, names, KEPT))
     except NotBuiltError as error:
         raise BuildError(
-            f"{directory}: its build command {shown!r} {error}" + _end_of(error.printed)
+            f"{directory}: its build command {shown!r} {error}" + _end_of(error.printed), printed=error.printed
         ) from error
     except ProductError as error:
         raise BuildError(
@@ -151,7 +153,8 @@ def _build_bare(directory: Path, command: list[str]) -> None:
             output.seek(max(0, output.seek(0, os.SEEK_END) - PRINTED_BYTES_READ))
             printed = output.read().decode("utf-8", "backslashreplace")
             raise BuildError(
-                f"{directory}: its build command {shown!r} ended with exit status {status}" + _end_of(printed)
+                f"{directory}: its build command {shown!r} ended with exit status {status}" + _end_of(printed),
+                printed=printed,
             )
 
 

@@ -3,7 +3,7 @@
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -155,13 +155,14 @@ def load_tournament(path: Path) -> Tournament:
     try:
         file = TournamentFile.model_validate(data, context=path.parent)
     except ValidationError as error:
-        # What is wrong with the file as a whole has no place in it.
-        problems = [
-            _KIND_IN_PLACE.sub("format", render(item, known_keys).removeprefix(": "))
-            for item in error.errors()
-        ]
-        raise ConfigError(_lines(path, problems)) from error
+        raise ConfigError(_lines(path, problems_of(error, known_keys))) from error
     return _build(path, file)
+
+
+def problems_of(error: ValidationError, keys: Callable[[tuple[Any, ...]], list[str]]) -> list[str]:
+    """What is wrong, a line each; ``keys`` tells which keys exist where one is unknown."""
+    # What is wrong with the whole has no place in it.
+    return [_KIND_IN_PLACE.sub("format", render(item, keys).removeprefix(": ")) for item in error.errors()]
 
 
 def _build(path: Path, file: TournamentFile) -> Tournament:
@@ -181,14 +182,14 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
     format_table = file.format.model_dump()
     names = [bot.name for bot in bots]
     problems += _unknown_bots(file, names)
-    rounds = file.rounds or _default_rounds(format_table["kind"], len(file.bots))
+    rounds = file.rounds or default_rounds(format_table["kind"], len(file.bots))
     openings: tuple[str, ...] = ()
     source = ""
     if file.openings is not None:
         if format_table["kind"] == ROUND_ROBIN and file.rounds is None:
             wanted = 1
         else:
-            wanted = _openings_wanted(format_table, rounds, len(file.bots))
+            wanted = openings_wanted(format_table, rounds, len(file.bots))
         try:
             openings, source = _load_openings(path.parent, file.openings, file.game, wanted)
         except OpeningError as error:
@@ -270,14 +271,14 @@ def _unknown_bots(file: TournamentFile, names: Sequence[str]) -> Iterator[str]:
         yield "format.challengers: these are all bots, and challengers do not meet one another: leave one out"
 
 
-def _default_rounds(kind: str, bots: int) -> int:
+def default_rounds(kind: str, bots: int) -> int:
     """A Swiss needs as many rounds as a knockout to find one winner; a ladder, to carry a bot all the way."""
     if kind == "swiss":
         return max(1, math.ceil(math.log2(bots)))
     return bots if kind == "ladder" else 1
 
 
-def _openings_wanted(parameters: Mapping[str, Any], rounds: int, bots: int) -> int:
+def openings_wanted(parameters: Mapping[str, Any], rounds: int, bots: int) -> int:
     """How many random openings a tournament can make use of."""
     kind: str = parameters["kind"]
     pairs: int = parameters.get("pairs", 1)

@@ -123,7 +123,9 @@ def _bot_entry(value: Any) -> Any:
 
 
 def _ranking(value: Any) -> Any:
-    """The criteria; a preset's name stands for its own."""
+    """The criteria; a preset's name stands for its own, None for that of the format."""
+    if value is None:
+        return None
     if isinstance(value, str):
         if value in PRESETS:
             return value
@@ -135,6 +137,10 @@ def _ranking(value: Any) -> Any:
         if name not in CRITERIA and (hint := did_you_mean(name, list(CRITERIA))):
             raise ValueError(f"no criterion {name!r}{hint}")
     return criteria_of(value)
+
+
+Ranking = Annotated[str | tuple[str, ...] | None, BeforeValidator(_ranking)]
+"""``ranking``: a preset's name, or criteria."""
 
 
 class RatingTable(_Model):
@@ -181,7 +187,7 @@ class TournamentFile(_Model):
     openings: Annotated[Openings | None, BeforeValidator(_openings)] = None
     format: FormatTable = RoundRobinTable()
     seed: int = 0
-    ranking: Annotated[str | tuple[str, ...] | None, BeforeValidator(_ranking)] = None
+    ranking: Ranking = None
     rating: RatingTable = RatingTable()
     concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY)
     own_core: bool = False

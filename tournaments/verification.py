@@ -102,7 +102,7 @@ class Verification:
         with Store(directory / STORE_FILE, read_only=True) as store:
             try:
                 summary = Summary.load(store)
-                pairings = _pairings(summary)
+                meant = Meant.of(summary)
             except NothingKeptError:
                 raise
             except (StoreError, LookupError, TypeError, ValueError) as error:
@@ -111,7 +111,7 @@ class Verification:
                 yield self._elsewhere(STORE_FILE, damaged)
                 return
             for row in summary.kept:
-                yield from self._count(row.key, _of_game(store, summary, pairings, row, directory, started))
+                yield from self._count(row.key, of_game(store, meant, row, directory, started))
         for key in sorted(folders - {row.key for row in summary.kept}):
             yield self._elsewhere(
                 key, Complaint("folder", GAMES, "one of this game", "no such game is kept, and none")
@@ -174,25 +174,51 @@ def _version() -> str:
     return metadata.version("kalarena")
 
 
-def _of_game(
+@dataclass(frozen=True)
+class Meant:
+    """What a tournament says of its games."""
+
+    game: str
+    control: str
+    bots: Sequence[str]
+    """By their numbers."""
+    total: int
+    """Games of the whole tournament."""
+    pairings: Mapping[str, Pairing]
+    """Those that were paired, by their keys."""
+
+    @classmethod
+    def of(cls, summary: Summary) -> "Meant":
+        """What a summary's tournament says."""
+        pairings = {pairing.key: pairing for pairing in summary.schedule.pairings(summary.history)}
+        return cls(summary.game, summary.control, tuple(summary.bots), summary.total, pairings)
+
+
+def of_game(
     store: Store,
-    summary: Summary,
-    pairings: dict[str, Pairing],
+    meant: Meant | None,
     row: GameSummary,
-    directory: Path,
-    started: dict[str, str],
+    directory: Path | None,
+    started: dict[str, str] | None = None,
 ) -> list[Complaint]:
-    """One game of a store: its record, the store's columns, its files; notes when it ``started``."""
+    """One game of a store: its record, the store's columns, its place in the tournament, its files.
+
+    ``meant`` is None if no schedule has it, ``directory`` None if it has no files.  When it was started is
+    noted in ``started``.
+    """
     try:
         record = store.record(row.key)
     except StoreError as error:
         return [Complaint("record", "", "as a whole one", str(error))]
-    started[row.key] = record.started_at
+    if started is not None:
+        started[row.key] = record.started_at
     complaints = rejudge(record, _version())
     try:
         complaints += _of_columns(row, record)
-        complaints += _of_tournament(summary, pairings.get(pairing_key(row.key)), row, record)
-        complaints += _of_files(directory, row.key, record)
+        if meant is not None:
+            complaints += _of_tournament(meant, row, record)
+        if directory is not None:
+            complaints += _of_files(directory, row.key, record)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         complaints.append(Complaint("record", "", "as a whole one", f"{error!r}"))
     return complaints
@@ -207,30 +233,24 @@ def _of_columns(row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
             yield Complaint(field.name, "store", repr(stored), repr(made))
 
 
-def _of_tournament(
-    summary: Summary, pairing: Pairing | None, row: GameSummary, record: GameRecord
-) -> Iterator[Complaint]:
+def _of_tournament(tournament: Meant, row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
     """A game must be one that the tournament's schedule has, and be played as it says."""
+    pairing = tournament.pairings.get(pairing_key(row.key))
     if pairing is None:
-        yield Complaint("key", "store", row.key, f"no game of that key among {summary.total}, and none")
+        yield Complaint("key", "store", row.key, f"no game of that key among {tournament.total}, and none")
     else:
-        bots = (summary.bots[pairing.first], summary.bots[pairing.second])
+        bots = (tournament.bots[pairing.first], tournament.bots[pairing.second])
         meant = (pairing.round, *bots, pairing.pair)
         stored = (row.round, row.first, row.second, row.pair)
         for name, one, other in zip(("round", "first", "second", "pair"), stored, meant, strict=True):
             if one != other:
                 yield Complaint(name, "schedule", repr(one), repr(other))
     for name, told, meant_text in (
-        ("game", record.game, summary.game),
-        ("control", str(record.control), summary.control),
+        ("game", record.game, tournament.game),
+        ("control", str(record.control), tournament.control),
     ):
         if told != meant_text:
             yield Complaint(name, "tournament", repr(told), repr(meant_text))
-
-
-def _pairings(summary: Summary) -> dict[str, Pairing]:
-    """Key -> pairing, of the whole tournament."""
-    return {pairing.key: pairing for pairing in summary.schedule.pairings(summary.history)}
 
 
 def _of_files(directory: Path, key: str, record: GameRecord) -> Iterator[Complaint]:

@@ -7,20 +7,19 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
+from tournaments.appeals import Ruling, entries_of, restoration, unexpected, withdrawal
 from tournaments.bots import BotError
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.ending import program
 from tournaments.cli.tournament.results import open_results
 from tournaments.directory import STORE_FILE, DirectoryError, TournamentDirectory
 from tournaments.format_tables import FORMAT_TABLES
-from tournaments.journal import BOT, GAME, Action, Entry
+from tournaments.journal import Action, Entry
 from tournaments.late_bots import late_bot, note_of, unfit
-from tournaments.rulings import RulingError, Rulings
-from tournaments.schedule import round_under_way
+from tournaments.rulings import RulingError
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
 
@@ -51,20 +50,10 @@ def _ruling(directory: Path) -> Iterator[tuple[Store, Summary]]:
         raise (Fault if error.is_ours else Usage)(str(error)) from error
 
 
-def _rule(directory: Path, actions: list[tuple[Action, str, dict[str, Any]]], why: str) -> None:
+def _rule(directory: Path, rulings: list[Ruling], why: str) -> None:
     """Make entries, all or none, and write the tables anew."""
     with _ruling(directory) as (store, summary):
-        # One round and one time for all: who takes another one's place begins when that one ends.
-        under_way = round_under_way(summary.schedule, summary.history)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        entries: list[Entry] = []
-        for action, subject, data in actions:
-            rulings = Rulings(summary.file_bots, summary.kept, [*summary.journal, *entries])
-            if data.get("annul"):
-                data = {**data, "games": rulings.games_of(subject)}
-            entry = Entry(action, subject, " ".join(why.split()), under_way, now, data)
-            rulings.check(entry)
-            entries.append(entry)
+        entries = entries_of(summary, rulings, why, datetime.now(UTC))
         store.note(*entries)
         for entry in entries:
             click.echo(f"noted: {entry}")
@@ -78,15 +67,8 @@ def _rule(directory: Path, actions: list[tuple[Action, str, dict[str, Any]]], wh
 
 def _say_what_follows(summary: Summary, entries: Sequence[Entry], directory: Path) -> None:
     """What a lecturer might not expect, and what to do now."""
-    rounds = {game.key: game.round for game in summary.kept}
-    kind = FORMAT_TABLES[summary.plan.kind]
-    for entry in entries:
-        game_round = rounds.get(entry.subject, entry.round) if entry.is_of_game else entry.round
-        if kind.PAIRS_ROUNDS and game_round < entry.round:
-            click.echo(
-                f"round {game_round} is followed by rounds that are paired: this changes the table, not who "
-                "met whom, or who went on"
-            )
+    for sentence in unexpected(summary, entries):
+        click.echo(sentence)
     missing = len(summary.schedule.due(summary.history))
     if missing:
         due = "1 game is" if missing == 1 else f"{missing} games are"
@@ -100,7 +82,7 @@ def _say_what_follows(summary: Summary, entries: Sequence[Entry], directory: Pat
 @_WHY
 def void_command(directory: Path, game: str, why: str) -> None:
     """Let GAME count for nobody.  It is kept, and not played again."""
-    _rule(directory, [(Action.VOID, game, {})], why)
+    _rule(directory, [Ruling(Action.VOID, game)], why)
 
 
 @click.command("replay")
@@ -109,7 +91,7 @@ def void_command(directory: Path, game: str, why: str) -> None:
 @_MAYBE_WHY
 def replay_command(directory: Path, game: str, why: str) -> None:
     """Have GAME played again by the next run.  The old game is kept, and counts for nobody."""
-    _rule(directory, [(Action.REPLAY, game, {})], why)
+    _rule(directory, [Ruling(Action.REPLAY, game)], why)
 
 
 @click.command("withdraw")
@@ -123,10 +105,9 @@ def replay_command(directory: Path, game: str, why: str) -> None:
 )
 def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) -> None:
     """Let BOT play no more."""
-    if annul is None:
-        with open_results(directory) as (_, summary):
-            annul = FORMAT_TABLES[summary.plan.kind].ANNULS
-    _rule(directory, [(Action.WITHDRAW, bot, {"annul": annul})], why)
+    with open_results(directory) as (_, summary):
+        ruling = withdrawal(summary, bot, annul)
+    _rule(directory, [ruling], why)
 
 
 @click.command("restore")
@@ -136,15 +117,11 @@ def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) ->
 def restore_command(directory: Path, subject: str, why: str) -> None:
     """Take a ruling back: let a void GAME count again, or a BOT that withdrew play on."""
     with open_results(directory) as (_, summary):
-        left = summary.rulings.withdrawn.get(subject)
-        under_way = round_under_way(summary.schedule, summary.history)
-        if left is not None and FORMAT_TABLES[summary.plan.kind].PAIRS_ROUNDS and left.round < under_way:
-            raise Usage(
-                f"{subject!r} withdrew in round {left.round}, and rounds were paired without it since; where "
-                "late bots are taken, let it join anew (kalarena tournament add, with another --name)"
-            )
-        what = BOT if subject in summary.bots else GAME
-    _rule(directory, [(Action.RESTORE, subject, {"what": what})], why)
+        try:
+            ruling = restoration(summary, subject)
+        except RulingError as error:
+            raise Usage(str(error)) from error
+    _rule(directory, [ruling], why)
 
 
 @click.command("add")
@@ -176,12 +153,9 @@ def add_command(
         if problems:
             raise Usage("\n".join(problems))
         leaves = replaces is not None and replaces not in summary.rulings.withdrawn
-    actions: list[tuple[Action, str, dict[str, Any]]] = []
-    if replaces is not None and leaves:
-        annulled = kind.ANNULS if annul is None else annul
-        actions.append((Action.WITHDRAW, replaces, {"annul": annulled}))
-    actions.append((Action.ADD, player.name, note_of(player, bot, Path(), replaces)))
-    _rule(directory, actions, why)
+    rulings = [withdrawal(summary, replaces, annul)] if replaces is not None and leaves else []
+    rulings.append(Ruling(Action.ADD, player.name, note_of(player, bot, Path(), replaces)))
+    _rule(directory, rulings, why)
 
 
 @click.command("journal")

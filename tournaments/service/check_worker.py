@@ -1,0 +1,183 @@
+"""A process that builds and checks one bot: ``python -m tournaments.service.check_worker``.
+
+It is asked and answers as ``bot_job`` says.  Standard input is its leash, too: when that ends, because nobody
+wants the answer any more or because the server was killed, it ends whatever it has started, and itself.
+"""
+
+import json
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from referee.errors import RefereeError
+from referee.orphans import adopt_orphans, sweep_orphans
+from referee.sentences import visible
+from tournaments.bots import BotError, resolve_bot
+from tournaments.checking.check import StoppedError, check_bot, not_found
+from tournaments.checking.report import Item, Report
+from tournaments.checking.scenarios import Scenario
+from tournaments.checking.settings import Settings
+from tournaments.checking.text import head_lines, item_lines, summary_lines
+from tournaments.service.bot_job import STOPPED, Answer, BotJob, Task
+from tournaments.service.workshop import NotBuiltError, Workshop, WorkshopError, without_place
+from tournaments.submissions.content import ContentError, ContentStore
+
+LEASH = 0
+"""Standard input."""
+
+
+class _Leash:
+    """Watches standard input.  Games do that for themselves; what is built does not."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_building = False
+        threading.Thread(target=self._watch, name="leash", daemon=True).start()
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Whatever runs in this block is killed when the leash is let go."""
+        self._is_building = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._is_building = False
+
+    def _watch(self) -> None:
+        select.select([LEASH], [], [])
+        with self._lock:
+            if self._is_building:
+                sweep_orphans()
+                os._exit(STOPPED)
+
+
+class _Teller:
+    """Writes what is told to a descriptor of our own: nothing else that prints can come between."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._file = os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace")
+
+    def say(self, text: str) -> None:
+        """Tell a line for the log."""
+        self._write({"say": text})
+
+    def end(self, answer: Answer) -> None:
+        """Tell the answer."""
+        self._write({"end": answer.to_json()})
+
+    def _write(self, message: dict[str, object]) -> None:
+        self._file.write(json.dumps(message) + "\n")
+        self._file.flush()
+
+
+def main() -> None:
+    """Do the one job.  Raises SystemExit if nobody wants it any more."""
+    job = BotJob.from_line(sys.stdin.buffer.readline())
+    teller = _Teller(os.dup(1))
+    os.dup2(2, 1)
+    # Whoever ends the server ends us by the leash.  Handlers, unlike ignored signals, are not handed down.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: None)
+    os.nice(job.nice)
+    adopt_orphans()
+    try:
+        answer = _do(job, teller, _Leash())
+    except StoppedError:
+        raise SystemExit(STOPPED) from None
+    except (RefereeError, ContentError, WorkshopError, OSError) as error:
+        answer = Answer(ours=str(error))
+    finally:
+        sweep_orphans()
+    teller.end(answer)
+
+
+def _do(job: BotJob, teller: _Teller, leash: _Leash) -> Answer:
+    if job.task is Task.REFERENCE:
+        with leash.building():
+            player = resolve_bot(job.reference, Path("/"), job.name, job.game)
+        return Answer(digest=player.digest, player=asdict(player))
+    settings = Settings(
+        games=(job.game,), control=job.control, limits=job.limits, sandbox=job.sandbox, total_s=job.total_s
+    )
+    workshop = Workshop(ContentStore(Path(job.contents)), Path(job.workshop))
+    if job.task is Task.CHECK:
+        for line in head_lines(job.name, settings.games, str(job.control), job.sandbox.tier.value):
+            teller.say(line)
+    try:
+        with leash.building():
+            workshop.build(job.content, job.game, job.sandbox)
+            player = workshop.player(job.content, job.name, job.game)
+    except BotError as error:
+        if error.is_ours:
+            return Answer(ours=str(error))
+        return _unbuilt(job, error, settings, teller)
+    except NotBuiltError as error:
+        return Answer(ours=f"{error}, by another program")
+    if job.task is Task.BUILD:
+        return Answer(digest=player.digest)
+    told = _Told(teller, workshop.bot(job.content))
+    report = told.tidied(
+        check_bot(player, settings, on_item=told.item, on_scenario=told.scenario, leash=LEASH)
+    )
+    for line in summary_lines(report, job.name):
+        if not line.startswith("Next: "):  # a command for the own machine
+            teller.say(line)
+    return Answer(ours=report.host_fault, digest=player.digest, report=report.to_json())
+
+
+def _unbuilt(job: BotJob, error: BotError, settings: Settings, teller: _Teller) -> Answer:
+    """The answer on an upload that is no bot which could be started."""
+    for line in error.printed.splitlines():
+        teller.say(visible(line))
+    report = not_found(job.name, str(error), settings)
+    for line in item_lines(report.items[0], marks=False):
+        teller.say(line)
+    return Answer(wrong=str(error), report=report.to_json())
+
+
+class _Told:
+    """What is told of a check, without where our copy of the bot lies."""
+
+    def __init__(self, teller: _Teller, bot: Path) -> None:
+        self._teller, self._bot = teller, bot
+
+    def scenario(self, scenario: Scenario, number: int, total: int) -> None:
+        """What is played next."""
+        self._teller.say(f"[{number}/{total}] {scenario.title}")
+
+    def item(self, item: Item) -> None:
+        """A verdict."""
+        for line in item_lines(self._tidy(item), marks=False):
+            self._teller.say(line)
+
+    def tidied(self, report: Report) -> Report:
+        """The report."""
+        return replace(
+            report,
+            command=tuple(map(self._text, report.command)),
+            items=tuple(map(self._tidy, report.items)),
+            played=tuple(replace(game, detail=self._text(game.detail)) for game in report.played),
+            host_fault=self._text(report.host_fault),
+        )
+
+    def _tidy(self, item: Item) -> Item:
+        return replace(
+            item,
+            sentence=self._text(item.sentence),
+            advice=self._text(item.advice),
+            details=tuple(map(self._text, item.details)),
+        )
+
+    def _text(self, text: str) -> str:
+        return without_place(text, self._bot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Who plays in the practice competition now, and under which name."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from tournaments.course.course import Course
+from tournaments.course.deadlines import frozen_moment, is_quiet
+from tournaments.course.model import Competition, CompetitionState, Competitor, VersionState
+from tournaments.course.settings import Settings
+
+
+def enter_current(
+    course: Course, competition: Competition, settings: Settings, now: datetime
+) -> list[Competitor]:
+    """The version that counts now of each team, and the settings' reference players; each is entered.
+
+    Once versions are frozen these are the frozen ones.  A version keeps the name that it first played under,
+    whatever becomes of its team's name.  Raises StoreError.
+    """
+    entered = course.competitions.competitors(competition.id)
+    return [
+        *_versions(course, competition, entered, frozen_moment(settings, now)),
+        *_references(course, competition, entered, settings.references),
+    ]
+
+
+def _versions(
+    course: Course, competition: Competition, entered: list[Competitor], at: datetime | None
+) -> Iterator[Competitor]:
+    known = {one.version_id: one for one in entered if one.version_id is not None}
+    teams = {team.id: team.name for team in course.teams.all()}
+    for team_id, version in course.versions.current(at).items():
+        if version.id in known:
+            yield known[version.id]
+        elif team_id in teams:
+            # No team ever has a name that another one had.
+            name = f"{teams[team_id]} v{version.number}"
+            yield course.competitions.enter(competition.id, name, version.id, None)
+
+
+def _references(
+    course: Course, competition: Competition, entered: list[Competitor], references: list[str]
+) -> Iterator[Competitor]:
+    known = {one.reference: one for one in entered if one.reference is not None}
+    for text in references:
+        yield known.get(text) or course.competitions.enter(competition.id, text, None, text)
+
+
+def why_rest(competition: Competition, settings: Settings, now: datetime) -> str:
+    """Why no practice game is begun now; empty if some may be."""
+    if not settings.practice_on:
+        return "practice is switched off"
+    if competition.state is not CompetitionState.RUNNING:
+        return f"practice is {competition.state.value}"
+    if is_quiet(settings, now):
+        return (
+            f"there is no practice from {settings.quiet_from} to {settings.quiet_to} ({settings.time_zone})"
+        )
+    return ""
+
+
+def may_still_play(course: Course, competitor: Competitor) -> bool:
+    """Whether a competitor may finish a pair of games that it began.  Raises StoreError."""
+    if competitor.version_id is None:
+        return True
+    version = course.versions.get(competitor.version_id)
+    return version is not None and version.state is VersionState.QUALIFIED and not version.withdrawn

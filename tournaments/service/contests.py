@@ -1,0 +1,351 @@
+"""The tournaments that the server plays: made, started, paused, ruled on, judged again.
+
+What is to be played is in the course's database, what was played in each tournament's store.  A tournament in
+the state RUNNING is taken up again whenever ``run`` begins, so that a server that was killed goes on as if
+nothing had happened.  All that changes a tournament is done by tasks of ``run``'s, one at a time for each
+tournament: a lecturer who closes the page half-way leaves nothing half done.
+
+**Pausing** lets games that are being played end; those that take longer than PATIENCE_S are given up, and
+are played anew when it goes on.  **A ruling** on a tournament that is being played pauses it for a moment,
+since what is due follows from the journal; there, games that take longer than RULING_PATIENCE_S are given up.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+import trio
+
+from referee.results import GameRecord
+from tournaments.appeals import Ruling, entries_of, restoration, unexpected, withdrawal
+from tournaments.course.deadlines import frozen_moment
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState
+from tournaments.journal import Action
+from tournaments.rulings import RulingError
+from tournaments.service.contest import Contest, Outcome, claimed, folder_of, players_of
+from tournaments.service.line_up import candidates, fix, tournament_of
+from tournaments.service.parts import Parts
+from tournaments.service.rejudging import Docket, Rejudging, judge_all_again
+from tournaments.service.stores import Stores
+from tournaments.service.summaries import Summaries
+from tournaments.service.tournament_spec import Entered, TournamentSpec
+from tournaments.summary import Summary
+from tournaments.tournament_file import LimitsTable
+from tournaments.verification import Meant
+
+PATIENCE_S = 60.0
+"""Most games are over by then, and a lecturer who pauses wants the machine."""
+RULING_PATIENCE_S = 5.0
+"""A lecturer waits for the answer, and all places stand still meanwhile."""
+LONGEST_SLUG = 40
+RESERVED = "practice"
+"""Slugs that begin with this are the practice ladder's."""
+
+T = TypeVar("T")
+
+
+class Contests:
+    """See above.  For the tasks of one event loop."""
+
+    def __init__(self, parts: Parts, patience_s: float = PATIENCE_S) -> None:
+        self._parts = parts
+        self._patience_s = patience_s
+        self._stores = Stores(parts.database)
+        self._summaries = Summaries(self._stores, parts.course, parts.failures, parts.now, self._told)
+        self._contests: dict[int, Contest] = {}
+        self._rejudgings: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
+        self._locks: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
+        self._making = trio.Lock()
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self) -> None:
+        """Play all tournaments that are to be played, until cancelled.  Raises StoreError."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._summaries.run)
+                self._nursery = nursery
+                for competition in await trio.to_thread.run_sync(self._parts.course.competitions.all):
+                    if _is_tournament(competition) and competition.state is CompetitionState.RUNNING:
+                        self._begin(competition)
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+            self._contests.clear()
+            self._rejudgings.clear()
+
+    def close(self) -> None:
+        """End all connections.  Blocks."""
+        self._stores.close()
+
+    # Made, started, paused
+
+    async def create_tournament(self, spec: TournamentSpec, created_by: int | None) -> Competition:
+        """Make a tournament: from now on it is fixed who plays, and how.  It is not started.
+
+        Raises TournamentSpecError with all that is wrong; CourseError, StoreError.
+        """
+        parts = self._parts
+        settings = await trio.to_thread.run_sync(parts.course.settings.load)
+        now = parts.now()
+        frozen_at = frozen_moment(settings, now)
+        chosen = await trio.to_thread.run_sync(
+            candidates, spec, parts.course.versions, parts.course.teams, frozen_at, now
+        )
+        wanted = [
+            Entered(
+                name=one.name,
+                digest="",
+                version=None if one.version is None else one.version.id,
+                reference=one.name if one.version is None else None,
+            )
+            for one in chosen
+        ]
+        players = await players_of(parts, wanted, spec.game)
+        limits = LimitsTable(memory_mb=settings.memory_mb, processes=settings.processes)
+        fixed = await trio.to_thread.run_sync(fix, spec, chosen, players, limits, settings.sandbox_mode)
+
+        def make() -> Competition:
+            courses = parts.course.competitions
+            slug = free_slug(spec.title, {one.slug for one in courses.all()})
+            kind = CompetitionKind.TOURNAMENT
+            with parts.course.transaction():
+                made = courses.add(slug, spec.title, kind, fixed.to_json(), created_by, parts.now())
+                for entered in fixed.field:
+                    courses.enter(made.id, entered.name, entered.version, entered.reference)
+            claimed(tournament_of(fixed, players), self._stores.get(slug))
+            return made
+
+        async with self._making:
+            return await trio.to_thread.run_sync(make)
+
+    async def start(self, competition_id: int) -> None:
+        """Play a tournament, or go on with it.  Raises CourseError if it is being played, StoreError."""
+        await self._do_to_tournament(competition_id, self._start)
+
+    resume = start
+
+    async def pause(self, competition_id: int) -> None:
+        """Stop a tournament; see the module.  Raises CourseError if it is not being played, StoreError."""
+        await self._do_to_tournament(competition_id, self._pause)
+
+    async def _start(self, competition: Competition) -> None:
+        if competition.state is CompetitionState.RUNNING:
+            raise CourseError(f"{competition.title!r} is being played")
+        await self._go_on(competition)
+
+    async def _pause(self, competition: Competition) -> None:
+        if competition.state is not CompetitionState.RUNNING:
+            raise CourseError(f"{competition.title!r} is not being played: it is {competition.state}")
+        outcome = await self._stop(competition, self._patience_s)
+        await self._set(competition, outcome or Outcome(CompetitionState.PAUSED))
+
+    # Rulings
+
+    async def rule(
+        self, competition_id: int, action: Action, subject: str, why: str, annul: bool | None = None
+    ) -> list[str]:
+        """Rule on a game, or a bot, whether the tournament is being played or not.
+
+        ``annul`` is of a bot that withdraws, see ``appeals.withdrawal``.  What was noted and what a lecturer
+        might not expect of it is returned, in sentences.  A tournament that was finished goes on if games
+        become due.  Raises RulingError for what makes no sense; CourseError, StoreError.
+        """
+        return await self._do_to_tournament(competition_id, partial(self._rule, action, subject, why, annul))
+
+    async def _rule(
+        self, action: Action, subject: str, why: str, annul: bool | None, competition: Competition
+    ) -> list[str]:
+        def note(*, for_good: bool) -> tuple[list[str], bool]:
+            store = self._stores.get(competition.slug)
+            summary = Summary.load(store)
+            entries = entries_of(summary, [_ruling(summary, action, subject, annul)], why, self._parts.now())
+            if not for_good:
+                return [], False
+            store.note(*entries)
+            summary = Summary.load(store)
+            due = len(summary.schedule.due(summary.history))
+            return [*(f"noted: {entry}" for entry in entries), *unexpected(summary, entries)], bool(due)
+
+        await trio.to_thread.run_sync(partial(note, for_good=False))  # one that makes no sense stops nothing
+        was_played = competition.id in self._contests
+        if was_played:
+            await self._stop(competition, RULING_PATIENCE_S)
+        failure: Exception | None = None
+        said: list[str] = []
+        due = False
+        try:
+            said, due = await trio.to_thread.run_sync(partial(note, for_good=True))
+        except Exception as error:
+            failure = error
+        now = await self._competition(competition.id)
+        if was_played or (now.state is CompetitionState.FINISHED and due):
+            await self._go_on(now)
+        if failure is not None:
+            raise failure
+        return said
+
+    # What was played
+
+    async def summary(self, competition_id: int, *, wait: bool = False) -> Summary:
+        """See ``Summaries.of``.  Raises CourseError if there is no such competition, StoreError."""
+        return await self._summaries.of(await self._competition(competition_id), wait=wait)
+
+    async def record(self, competition_id: int, key: str) -> GameRecord:
+        """One game.  Raises CourseError if there is no such competition, StoreError if no such game."""
+        competition = await self._competition(competition_id)
+        return await trio.to_thread.run_sync(lambda: self._stores.get(competition.slug).record(key))
+
+    async def rejudge(self, competition_id: int) -> Rejudging:
+        """Begin to judge all games again, unless that goes on already.  Raises CourseError, StoreError."""
+        return await self._do(competition_id, self._rejudge)
+
+    def rejudging(self, competition_id: int) -> Rejudging | None:
+        """The last one that was begun since the server was started."""
+        found = self._rejudgings.get(competition_id)
+        return None if found is None else found[0]
+
+    def stop_rejudging(self, competition_id: int) -> None:
+        """Stop it, if it goes on."""
+        if competition_id in self._rejudgings:
+            self._rejudgings[competition_id][1].cancel()
+
+    async def _rejudge(self, competition: Competition) -> Rejudging:
+        before = self.rejudging(competition.id)
+        if before is not None and not before.over:
+            return before
+        docket = await trio.to_thread.run_sync(self._docket, competition)
+        progress, scope = Rejudging(total=len(docket.games)), trio.CancelScope()
+        self._rejudgings[competition.id] = progress, scope
+
+        async def judge() -> None:
+            with scope:
+                await judge_all_again(docket, progress)
+
+        self._running_nursery.start_soon(judge)
+        return progress
+
+    def _docket(self, competition: Competition) -> Docket:
+        store = self._stores.get(competition.slug)
+        if not _is_tournament(competition):
+            return Docket(store.place, store.games(), None, None)
+        summary = Summary.load(store)
+        directory = folder_of(self._parts, competition.slug)
+        return Docket(store.place, summary.kept, Meant.of(summary), directory)
+
+    # How it is done
+
+    @property
+    def _running_nursery(self) -> trio.Nursery:
+        if self._nursery is None:
+            raise CourseError("tournaments are just being taken up: try again in a moment")
+        return self._nursery
+
+    async def _do_to_tournament(self, competition_id: int, what: Callable[[Competition], Awaitable[T]]) -> T:
+        """Have something done to a tournament.  Raises CourseError if it is none."""
+
+        async def checked(competition: Competition) -> T:
+            if not _is_tournament(competition):
+                raise CourseError(
+                    f"{competition.title!r} is no tournament: the settings say whether it is played"
+                )
+            return await what(competition)
+
+        return await self._do(competition_id, checked)
+
+    async def _do(self, competition_id: int, what: Callable[[Competition], Awaitable[T]]) -> T:
+        """Have something done, by a task that goes on if we are cancelled."""
+        done = trio.Event()
+        results: list[T] = []
+        errors: list[Exception] = []
+
+        async def do() -> None:
+            try:
+                async with self._locks[competition_id]:
+                    results.append(await what(await self._competition(competition_id)))
+            except Exception as error:
+                errors.append(error)
+            finally:
+                done.set()
+
+        self._running_nursery.start_soon(do)
+        await done.wait()
+        if errors:
+            raise errors[0]
+        if not results:
+            raise CourseError("the server is being shut down: nothing was done")
+        return results[0]
+
+    async def _competition(self, competition_id: int) -> Competition:
+        found = await trio.to_thread.run_sync(self._parts.course.competitions.get, competition_id)
+        if found is None:
+            raise CourseError(f"there is no competition {competition_id}")
+        return found
+
+    async def _set(self, competition: Competition, outcome: Outcome) -> Competition:
+        set_state = self._parts.course.competitions.set_state
+        return await trio.to_thread.run_sync(
+            set_state, competition.id, outcome.state, outcome.message, self._parts.now()
+        )
+
+    async def _go_on(self, competition: Competition) -> None:
+        self._begin(await self._set(competition, Outcome(CompetitionState.RUNNING)))
+
+    def _begin(self, competition: Competition) -> None:
+        contest = Contest(self._parts, self._stores, competition)
+        self._contests[competition.id] = contest
+        self._running_nursery.start_soon(self._play, contest)
+
+    async def _stop(self, competition: Competition, patience_s: float) -> Outcome | None:
+        """Stop a tournament if it is being played; where it then is."""
+        contest = self._contests.get(competition.id)
+        if contest is None:
+            return None
+        await contest.stop(patience_s)
+        return contest.outcome
+
+    async def _play(self, contest: Contest) -> None:
+        """Play a tournament, and note where it is then, unless that is for who stopped it to do."""
+        competition = contest.competition
+        try:
+            await contest.play()
+            if contest.outcome is not None and not contest.stopped:
+                await self._set(competition, contest.outcome)
+        finally:
+            if self._contests.get(competition.id) is contest:
+                del self._contests[competition.id]
+            contest.over.set()
+
+    def _told(self, competition: Competition) -> None:
+        if not _is_tournament(competition):
+            self._parts.hub.standings_changed()
+
+
+def _is_tournament(competition: Competition) -> bool:
+    return competition.kind is CompetitionKind.TOURNAMENT
+
+
+def _ruling(summary: Summary, action: Action, subject: str, annul: bool | None) -> Ruling:
+    if action is Action.WITHDRAW:
+        return withdrawal(summary, subject, annul)
+    if action is Action.RESTORE:
+        return restoration(summary, subject)
+    if action is Action.ADD:
+        raise RulingError("no bot joins a tournament on the server: make another tournament")
+    return Ruling(action, subject)
+
+
+def free_slug(title: str, taken: set[str]) -> str:
+    """A name for addresses, after a title, that nobody has."""
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    if not words or words.startswith(RESERVED):
+        words = f"tournament-{words}"
+    slug = words = words[:LONGEST_SLUG].strip("-")
+    number = 2
+    while slug in taken:
+        behind = f"-{number}"
+        slug = words[: LONGEST_SLUG - len(behind)].strip("-") + behind
+        number += 1
+    return slug

@@ -1,0 +1,30 @@
+"""An engine of which a tournament uses no more places than its lecturer allowed."""
+
+from collections.abc import Callable
+
+import trio
+
+from referee.play import Job
+from referee.results import GameRecord
+from tournaments.engines.base import Engine, Follower
+
+
+class NarrowEngine:
+    """Plays so many games at a time at most."""
+
+    def __init__(self, engine: Engine, most: int) -> None:
+        self._engine = engine
+        self._most = most
+        self._games = trio.CapacityLimiter(most)
+
+    @property
+    def concurrency(self) -> int:
+        """How many games it plays at a time."""
+        return min(self._most, self._engine.concurrency)
+
+    async def play(
+        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
+    ) -> GameRecord:
+        """See ``Engine.play``."""
+        async with self._games:
+            return await self._engine.play(job, begins, follow)

@@ -1,0 +1,127 @@
+"""Who may play now: one budget of places for checks, tournaments and practice.
+
+A game or a check holds one place for as long as it lasts, and nobody takes it away.  When one is free, it
+goes to whoever waits, in this order: checks, games of tournaments, practice games; within a kind, to whoever
+has waited longest.  A student who has uploaded something looks at the page until it is checked; a tournament
+can wait for a minute, and practice for an hour.
+
+Checks must not keep tournaments from playing, however many are uploaded: when a game of a tournament has been
+passed over ``PASSED_OVER`` times in a row it goes next.  Practice has no such right, it is what machines do
+when there is nothing else to do.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum
+
+import trio
+
+from referee.play import Job
+from referee.results import GameRecord
+from tournaments.engines.base import Engine, Follower
+
+
+class Kind(Enum):
+    """What a place is wanted for; the first one goes first."""
+
+    QUALIFICATION = "qualification"
+    TOURNAMENT = "tournament"
+    PRACTICE = "practice"
+
+
+PASSED_OVER = 3
+"""With a single place, then, a tournament still gets a quarter of all turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How places are used by one kind."""
+
+    taken: int
+    waiting: int
+
+
+class Places:
+    """See above.  For the tasks of one event loop."""
+
+    def __init__(self, total: int) -> None:
+        """Raises ValueError for less than one place."""
+        if total < 1:
+            raise ValueError(f"there must be at least 1 place to play in, not {total}")
+        self.total = total
+        self._taken = dict.fromkeys(Kind, 0)
+        self._waiting: dict[Kind, deque[trio.Event]] = {kind: deque() for kind in Kind}
+        self._limits: dict[Kind, int] = {}
+        self._passed_over = 0
+
+    @asynccontextmanager
+    async def taken(self, kind: Kind) -> AsyncIterator[None]:
+        """A place, as long as the block lasts; waits for one."""
+        given = trio.Event()
+        self._waiting[kind].append(given)
+        self._give()
+        try:
+            await given.wait()
+            yield
+        finally:
+            if given.is_set():  # also if we were cancelled just then
+                self._taken[kind] -= 1
+                self._give()
+            else:
+                self._waiting[kind].remove(given)
+
+    def limit(self, kind: Kind, most: int | None) -> None:
+        """Let a kind have so many places at most; None: all.  Who holds one keeps it."""
+        if most is None:
+            self._limits.pop(kind, None)
+        else:
+            self._limits[kind] = most
+        self._give()
+
+    def status(self) -> dict[Kind, Use]:
+        """How places are used now."""
+        return {kind: Use(self._taken[kind], len(self._waiting[kind])) for kind in Kind}
+
+    def _give(self) -> None:
+        while sum(self._taken.values()) < self.total:
+            kind = self._next()
+            if kind is None:
+                return
+            self._taken[kind] += 1
+            self._waiting[kind].popleft().set()
+
+    def _next(self) -> Kind | None:
+        """Whose turn it is; None if nobody waits who may have a place."""
+        able = [
+            kind
+            for kind in Kind
+            if self._waiting[kind] and self._taken[kind] < self._limits.get(kind, self.total)
+        ]
+        if Kind.TOURNAMENT not in able:
+            return able[0] if able else None
+        if able[0] is not Kind.TOURNAMENT and self._passed_over < PASSED_OVER:
+            self._passed_over += 1
+            return able[0]
+        self._passed_over = 0
+        return Kind.TOURNAMENT
+
+
+class PlacedEngine:
+    """An engine whose games each take a place first."""
+
+    def __init__(self, engine: Engine, places: Places, kind: Kind) -> None:
+        self._engine, self._places, self._kind = engine, places, kind
+
+    @property
+    def concurrency(self) -> int:
+        """How many games it plays at a time, if nobody else does."""
+        return min(self._engine.concurrency, self._places.total)
+
+    async def play(
+        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
+    ) -> GameRecord:
+        """See ``Engine.play``."""
+        async with self._places.taken(self._kind):
+            return await self._engine.play(job, begins, follow)

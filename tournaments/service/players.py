@@ -1,0 +1,127 @@
+"""From a name in a competition to a bot that can be started."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import trio
+
+from referee.games.spec import SpecError
+from referee.probe import SandboxError, find_sandbox
+from referee.results import Player
+from referee.sandbox import Sandbox
+from tournaments.bots import BotError
+from tournaments.building import BUILD_LIMIT_S
+from tournaments.course.course import Course
+from tournaments.course.model import Competitor
+from tournaments.service.bot_job import Answer, BotJob, Task, player_of
+from tournaments.service.bot_worker import WorkerError, do
+from tournaments.service.config import ServiceConfig
+from tournaments.service.workshop import NotBuiltError, Workshop
+from tournaments.submissions.content import ContentStore
+
+MARGIN_S = 60.0
+"""For what surrounds a build: starting a worker on a busy machine, copying files, waiting for the disk."""
+WORKERS = 2
+"""Builds at a time.  Few are needed: bots that were checked are built, but for those of a restored backup.
+One that takes long, as compiling a reference player for the first time, must not keep the others waiting."""
+MAX_KEPT = 2000
+"""Players that are kept ready; a course has some hundred."""
+
+
+class CannotPlayError(Exception):
+    """A bot cannot be started; the message says why."""
+
+    def __init__(self, name: str, why: str, *, is_ours: bool) -> None:
+        super().__init__(f"{name}: {why}")
+        self.name = name
+        """The bot's."""
+        self.is_ours = is_ours
+        """Whether our host is to blame, and not the bot."""
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Where bots come from: what workers have to be told of it."""
+
+    contents: ContentStore
+    workshop: Workshop
+
+    def job(self, task: Task, content: str, name: str, game: str) -> BotJob:
+        """A job about the bot of a submission."""
+        contents, workshop = str(self.contents.root.absolute()), str(self.workshop.root)
+        return BotJob(task, name, game, contents, workshop, content)
+
+
+class Bots:
+    """Makes players.  A bot is compared with its digest, and if need be built, when it is first asked for."""
+
+    def __init__(self, course: Course, shop: Shop, config: ServiceConfig) -> None:
+        self._course, self._shop, self._config = course, shop, config
+        self._ready: dict[tuple[str, str], Player] = {}
+        self._making: defaultdict[tuple[str, str], trio.Lock] = defaultdict(trio.Lock)
+        self._workers = trio.CapacityLimiter(WORKERS)
+
+    async def sandbox(self, mode: str) -> Sandbox:
+        """The sandbox of one of ``referee.probe``'s modes.  Raises SandboxError."""
+        return await trio.to_thread.run_sync(find_sandbox, mode)
+
+    async def player(self, competitor: Competitor, game: str) -> Player:
+        """The player of a competitor, named as it is.  It is built as the course's settings say now.
+
+        Raises CannotPlayError, StoreError.  One that was built anew may have another digest than its version:
+        compilers need not write the same twice.
+        """
+        content = ""
+        if competitor.version_id is not None:
+            version = await trio.to_thread.run_sync(self._course.versions.get, competitor.version_id)
+            if version is None:
+                raise CannotPlayError(competitor.name, "its version is not there any more", is_ours=True)
+            content = version.content
+        key = (content or f"reference {competitor.reference}", game)
+        async with self._making[key]:  # two that need the same build wait for one
+            player = self._ready.get(key) or await self._make(competitor, content, game)
+        if len(self._ready) >= MAX_KEPT:
+            self._ready.clear()
+            self._making.clear()
+        self._ready[key] = player
+        return replace(player, name=competitor.name)
+
+    def forget(self, content: str) -> None:
+        """Look at the bot of a submission again, which was checked and perhaps built anew."""
+        for key in [key for key in self._ready if key[0] == content]:
+            del self._ready[key]
+
+    async def _make(self, competitor: Competitor, content: str, game: str) -> Player:
+        name = competitor.name
+        if not content:
+            task = BotJob(Task.REFERENCE, name, game, reference=competitor.reference or "")
+            answer = await self._ask(task)
+            if answer.player is None:
+                raise CannotPlayError(name, answer.ours or answer.wrong, is_ours=True)
+            return player_of(answer.player)
+        for is_last_try in (False, True):
+            try:
+                return await trio.to_thread.run_sync(self._shop.workshop.player, content, name, game)
+            except (BotError, SpecError) as error:
+                raise CannotPlayError(name, str(error), is_ours=False) from error
+            except NotBuiltError as error:
+                if is_last_try:
+                    raise CannotPlayError(name, str(error), is_ours=True) from error
+            answer = await self._ask(self._shop.job(Task.BUILD, content, name, game))
+            if answer.ours or answer.wrong:
+                raise CannotPlayError(name, answer.ours or answer.wrong, is_ours=bool(answer.ours))
+        raise AssertionError("the second try returns or raises")
+
+    async def _ask(self, job: BotJob) -> Answer:
+        settings = await trio.to_thread.run_sync(self._course.settings.load)
+        try:
+            sandbox = await self.sandbox(settings.sandbox_mode)
+            async with self._workers:
+                return await do(
+                    replace(job, sandbox=sandbox, nice=self._config.nice),
+                    lambda _line: None,
+                    within_s=BUILD_LIMIT_S + MARGIN_S,
+                    shutdown_s=self._config.shutdown_s,
+                )
+        except (SandboxError, WorkerError) as error:
+            raise CannotPlayError(job.name, str(error), is_ours=True) from error

@@ -1,0 +1,203 @@
+"""The queue of versions that are to be checked.
+
+The queue is the course's database: what is unfinished there is to be done, so that a server that was killed
+takes everything up again by looking at it.  Each check is made by a process of its own, and takes one of the
+places that games take.
+
+A version is decided by what it did.  What our host does wrong (no sandbox, a process that dies, a referee's
+error) decides nothing: the version is tried again later, ``MAX_ATTEMPTS`` times, and is then stuck, until a
+lecturer asks for another check.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import trio
+
+from referee.limits import Limits
+from referee.probe import SandboxError, find_sandbox
+from tournaments.building import BUILD_LIMIT_S
+from tournaments.checking.report import Report
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Checked, Version, VersionState
+from tournaments.course.settings import Settings
+from tournaments.database.errors import StoreError
+from tournaments.service.bot_job import Answer, Task
+from tournaments.service.bot_worker import WorkerError, do
+from tournaments.service.check_log import CheckLog
+from tournaments.service.failures import wait_s
+from tournaments.service.parts import Parts
+from tournaments.service.places import Kind
+from tournaments.service.players import MARGIN_S, Shop
+
+MAX_ATTEMPTS = 3
+"""As of a game of a tournament."""
+MAX_BROKEN_OFF = 30
+"""A check that was begun so often, and never came to an end, may be what kills the server each time."""
+LOOK_S = 5.0
+"""So often the database is asked again without a reason: `kalarena admin` may have queued something."""
+
+
+@dataclass
+class _Entry:
+    """A version that is not decided yet, as long as this server runs."""
+
+    log: CheckLog
+    failed: int = 0
+    """How often our host has failed to check it."""
+    tries: int = 0
+    not_before: float = 0.0
+    """As of ``trio.current_time``."""
+    is_under_way: bool = False
+    was_asked_for: bool = False
+    """Whether somebody wanted it since the server began: its earlier attempts tell nothing then."""
+
+
+class Qualifying:
+    """Checks all versions that are to be checked."""
+
+    def __init__(
+        self, parts: Parts, shop: Shop, at_a_time: int, on_decided: Callable[[Version], None]
+    ) -> None:
+        """``on_decided`` is told each version that was decided, in the event loop."""
+        self._course, self._places, self._config = parts.course, parts.places, parts.config
+        self._failures, self._now = parts.failures, parts.now
+        self._shop, self._on_decided = shop, on_decided
+        self._at_a_time = at_a_time
+        self._entries: dict[int, _Entry] = {}
+        self._woken = trio.Event()
+
+    async def run(self) -> None:
+        """Check for ever.  Raises StoreError if the queue cannot be read; then it can be run again."""
+        for entry in self._entries.values():
+            entry.is_under_way = False
+        async with trio.open_nursery() as nursery:
+            while True:
+                woken, known = self._woken, set(self._entries)
+                unfinished = await trio.to_thread.run_sync(self._course.versions.unfinished)
+                for version_id in known - {version.id for version in unfinished}:
+                    self._forget(version_id)
+                now = trio.current_time()
+                waiting = [(version, self._entry(version.id)) for version in unfinished]
+                free = self._at_a_time - sum(entry.is_under_way for entry in self._entries.values())
+                due = [pair for pair in waiting if not pair[1].is_under_way and pair[1].not_before <= now]
+                for version, entry in due[: max(0, free)]:
+                    entry.is_under_way = True
+                    nursery.start_soon(self._check, version, entry)
+                later = [entry.not_before for _, entry in waiting if entry.not_before > now]
+                with trio.move_on_at(min([now + LOOK_S, *later])):
+                    await woken.wait()
+
+    def queued(self, version_id: int) -> None:
+        """A version is to be checked."""
+        entry = self._entry(version_id)
+        entry.was_asked_for = True
+        entry.failed = entry.tries = 0
+        entry.not_before = 0.0
+        self._wake()
+
+    def log(self, version_id: int) -> CheckLog:
+        """The log of a version that is not decided."""
+        return self._entry(version_id).log
+
+    @property
+    def unchecked(self) -> int:
+        """How many versions are not decided."""
+        return len(self._entries)
+
+    def _wake(self) -> None:
+        self._woken.set()
+        self._woken = trio.Event()
+
+    def _entry(self, version_id: int) -> _Entry:
+        return self._entries.setdefault(version_id, _Entry(CheckLog()))
+
+    async def _check(self, version: Version, entry: _Entry) -> None:
+        """Check a version once; what goes wrong on our side is noted, and tried again later."""
+        try:
+            async with self._places.taken(Kind.QUALIFICATION):
+                await self._check_now(version, entry)
+        except (SandboxError, WorkerError) as error:
+            entry.failed += 1
+            self._put_off(version, entry, str(error))
+        except StoreError as error:
+            self._put_off(version, entry, str(error))
+        except Exception as error:
+            entry.failed += 1
+            self._put_off(version, entry, error)
+        finally:
+            entry.is_under_way = False
+            self._wake()
+
+    def _put_off(self, version: Version, entry: _Entry, why: str | Exception) -> None:
+        entry.tries += 1
+        entry.not_before = trio.current_time() + wait_s(entry.tries, self._config.retry_s)
+        entry.log.add(f"This host failed, which is not the bot's fault: {why}")
+        self._failures.note(f"the check of version {version.id}", why)
+
+    async def _check_now(self, version: Version, entry: _Entry) -> None:
+        try:
+            begun = await trio.to_thread.run_sync(self._course.versions.begin_check, version.id)
+        except CourseError:  # another program has decided it meanwhile
+            return
+        if begun.attempts > MAX_BROKEN_OFF and not entry.was_asked_for:
+            entry.log.add(f"Its check was begun {begun.attempts} times, and never came to an end.")
+            await self._decide(begun, entry, VersionState.STUCK, Answer())
+        elif entry.failed >= MAX_ATTEMPTS:
+            entry.log.add("It is not tried again until a lecturer asks for it.")
+            await self._decide(begun, entry, VersionState.STUCK, Answer())
+        else:
+            answer = await self._ask(begun, entry)
+            if answer.ours:
+                raise WorkerError(answer.ours)
+            passed = answer.report is not None and Report.from_json(answer.report).passed
+            state = VersionState.QUALIFIED if passed else VersionState.FAILED
+            await self._decide(begun, entry, state, answer)
+
+    async def _ask(self, version: Version, entry: _Entry) -> Answer:
+        settings: Settings = await trio.to_thread.run_sync(self._course.settings.load)
+        team = await trio.to_thread.run_sync(self._course.teams.get, version.team_id)
+        name = f"{team.name if team is not None else 'a team'} v{version.number}"
+        job = replace(
+            self._shop.job(Task.CHECK, version.content, name, settings.game),
+            control=settings.control(),
+            limits=limits_of(settings),
+            sandbox=await trio.to_thread.run_sync(find_sandbox, settings.sandbox_mode),
+            total_s=settings.check_total_s,
+            nice=self._config.nice,
+        )
+        return await do(
+            job,
+            entry.log.add,
+            within_s=BUILD_LIMIT_S + settings.check_total_s + MARGIN_S,
+            shutdown_s=self._config.shutdown_s,
+        )
+
+    async def _decide(self, version: Version, entry: _Entry, state: VersionState, answer: Answer) -> None:
+        checked = Checked(answer.report, entry.log.text)
+        failed = int((answer.report or {}).get("failed", 0))
+        digest = answer.digest if state is VersionState.QUALIFIED else None
+        decide = partial(
+            self._course.versions.decide, version.id, state, checked, digest, failed, self._now()
+        )
+        try:
+            decided = await trio.to_thread.run_sync(decide)
+        except CourseError:  # somebody asked for another check while this one went on
+            entry.log.add("Another check was asked for meanwhile.")
+            return
+        entry.is_under_way = False
+        self._forget(version.id)
+        self._on_decided(decided)
+
+    def _forget(self, version_id: int) -> None:
+        """A version is decided: whoever reads its log is at the end."""
+        entry = self._entries.get(version_id)
+        if entry is not None and not entry.is_under_way:
+            del self._entries[version_id]
+            entry.log.close()
+
+
+def limits_of(settings: Settings) -> Limits:
+    """What each bot may use."""
+    return Limits(memory_mb=settings.memory_mb, processes=settings.processes)

@@ -1,0 +1,31 @@
+"""The stores of all competitions, each opened once."""
+
+from contextlib import ExitStack
+from threading import Lock
+
+from tournaments.database.location import Database
+from tournaments.store import Store
+
+
+class Stores:
+    """Gives stores to any thread."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._opened: dict[str, Store] = {}
+        self._lock = Lock()
+        self._closing = ExitStack()
+
+    def get(self, slug: str) -> Store:
+        """The store of a competition; made if there is none.  Blocks.  Raises StoreError."""
+        with self._lock:
+            if slug not in self._opened:
+                store = Store(self._database.competition(slug))
+                self._opened[slug] = self._closing.enter_context(store)
+            return self._opened[slug]
+
+    def close(self) -> None:
+        """End all connections.  Blocks."""
+        with self._lock:
+            self._opened.clear()
+            self._closing.close()

@@ -1,0 +1,172 @@
+"""What a lecturer chooses of a tournament that the server runs, and what is noted of it for good."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from referee.games.catalog import DEFAULT_GAME, parse_game
+from referee.games.spec import did_you_mean
+from referee.probe import MODES
+from tournaments.config import problems_of
+from tournaments.course.settings import check_reference
+from tournaments.format_tables import FORMAT_TABLES, FormatTable, RoundRobinTable
+from tournaments.tournament_file import (
+    MAX_BOTS,
+    MAX_CONCURRENCY,
+    MAX_ROUNDS,
+    WITHOUT_ROUNDS,
+    LimitsTable,
+    RandomOpenings,
+    Ranking,
+    RatingTable,
+    TimeTable,
+)
+
+CURRENT, FROZEN = "current", "frozen"
+"""Which versions play: those that qualified last, or those that had when submissions were frozen."""
+
+
+class TournamentSpecError(ValueError):
+    """A tournament that cannot be played; ``problems`` are sentences with what is wrong, all at once."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _bots(value: Any) -> Any:
+    if value in (CURRENT, FROZEN):
+        return value
+    if isinstance(value, str):
+        hint = did_you_mean(value, [CURRENT, FROZEN])
+        raise ValueError(f"must be {CURRENT}, {FROZEN} or numbers of versions, not {value!r}{hint}")
+    if not isinstance(value, list) or not all(type(one) is int for one in value):
+        raise ValueError(f"must be {CURRENT}, {FROZEN} or numbers of versions")
+    if len(set(value)) < len(value):
+        raise ValueError("names a version twice")
+    return value
+
+
+class TournamentSpec(_Model):
+    """What a lecturer chooses."""
+
+    title: str = Field(min_length=1, max_length=200)
+    game: str = DEFAULT_GAME
+    """Spec text; becomes the canonical one."""
+    time: TimeTable = TimeTable()
+    format: FormatTable = RoundRobinTable()
+    """Bots in it are named as in ``rating``."""
+    rounds: int | None = Field(None, ge=1, le=MAX_ROUNDS)
+    """None: as many as the format needs."""
+    openings: RandomOpenings | None = None
+    """None: all games begin at the game's own start."""
+    seed: int = 0
+    ranking: Ranking = None
+    """None: the format's own."""
+    rating: RatingTable = RatingTable()
+    """Its anchor is a bot's name, a team's (if it has one bot here), or a reference player's text."""
+    bots: Annotated[str | list[int], BeforeValidator(_bots)] = CURRENT
+    """CURRENT, FROZEN, or the ids of versions, in the order that counts for seeding."""
+    references: list[str] = Field(default_factory=list, max_length=MAX_BOTS)
+    """Texts of reference players, which come after all others."""
+    concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY)
+    """Games at a time; None: all places of the server."""
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> "TournamentSpec":
+        """What was chosen.  Raises TournamentSpecError with all that is wrong."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise TournamentSpecError(problems_of(error, _known_keys)) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """What was chosen; ``read`` takes it."""
+        return self.model_dump(mode="json")
+
+    @field_validator("game")
+    @classmethod
+    def _known(cls, game: str) -> str:
+        return parse_game(game).name  # raises SpecError, a ValueError
+
+    @field_validator("references")
+    @classmethod
+    def _reference_players(cls, references: list[str]) -> list[str]:
+        for text in references:
+            check_reference(text)  # raises ValueError
+        if len(set(references)) < len(references):
+            raise ValueError("names a reference player twice")
+        return references
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "TournamentSpec":
+        if self.rounds is not None and self.format.kind in WITHOUT_ROUNDS:
+            raise ValueError(f"format {self.format.kind!r} goes on until it is decided: leave rounds out")
+        return self
+
+
+def _known_keys(location: tuple[Any, ...]) -> list[str]:
+    """The keys that exist where a key was unknown."""
+    inner: dict[str, type[BaseModel]] = {"time": TimeTable, "openings": RandomOpenings, "rating": RatingTable}
+    if location[0] == "format" and len(location) > 2:
+        return list(FORMAT_TABLES[location[1]].model_fields)
+    if location[0] in inner and len(location) > 1:
+        return list(inner[location[0]].model_fields)
+    return list(TournamentSpec.model_fields)
+
+
+class Entered(_Model):
+    """A bot that plays."""
+
+    name: str
+    """As it is in the games."""
+    digest: str
+    """Of the bot that plays: another one of the same name is refused."""
+    version: int | None = None
+    """A version's id; None for a reference player."""
+    reference: str | None = None
+    """A reference player's text."""
+
+
+class FixedSpec(_Model):
+    """A tournament as it stays: nothing that happens in the course later changes who plays, or how."""
+
+    chosen: TournamentSpec
+    field: list[Entered]
+    """The bots by their numbers; names in ``chosen.format`` and ``chosen.rating`` are of these."""
+    limits: LimitsTable
+    sandbox: str
+    """One of referee.probe's MODES."""
+
+    @field_validator("sandbox")
+    @classmethod
+    def _mode(cls, sandbox: str) -> str:
+        if sandbox not in MODES:
+            raise ValueError(f"must be one of {', '.join(MODES)}, not {sandbox!r}")
+        return sandbox
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> "FixedSpec":
+        """What ``to_json`` made.  Raises TournamentSpecError if it is damaged."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            found = "; ".join(problems_of(error, lambda _: list(cls.model_fields)))
+            raise TournamentSpecError([f"what was noted of this tournament is damaged: {found}"]) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """What a competition's ``spec`` is."""
+        return self.model_dump(mode="json")

@@ -1,0 +1,216 @@
+"""Where submissions become bots that can be started.
+
+Below the workshop's directory::
+
+    ab12.../bot/       a copy of the submission, with what its build made; named by the submission's digest
+    ab12.../digest     the digest of the bot, as ``tournaments.bots`` takes it
+    incoming/          what is being built
+
+A bot appears by one rename, when all of it is on the disk.  What is there is compared with its digest before
+it is used: a bot that was changed since is built again.  A builder holds a lock on its directory in
+``incoming`` for as long as it lives, so that what a killed one left can be told and removed.
+
+Submissions themselves are never run from, and never written: see ``tournaments.submissions.content``.
+"""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from referee.results import Player
+from referee.sandbox import Sandbox
+from tournaments.bots import BotError, resolve_bot
+from tournaments.manifest import ManifestError, load_manifest
+from tournaments.submissions.content import DIGEST, ContentStore
+
+BOT, DIGEST_FILE, INCOMING = "bot", "digest", "incoming"
+MODE, EXECUTABLE_MODE = 0o644, 0o755
+"""As a student's own files have: a build may write them."""
+SOURCES_NS, PRODUCTS_NS = 1_000_000_000, 0
+"""Times of change that copies get, in nanoseconds since 1970.  An upload tells none; products that came with
+it are made out to be older than the sources, so that what plays is what the sources say."""
+THE_UPLOAD = "the upload"
+
+
+class NotBuiltError(Exception):
+    """There is no bot, or not the one that was built: it has to be built first."""
+
+
+class WorkshopError(Exception):
+    """The workshop's directory cannot be used: our fault; the message says why."""
+
+
+class Workshop:
+    """Bots below one directory.  Several processes and threads may use it at the same time."""
+
+    def __init__(self, contents: ContentStore, root: Path) -> None:
+        """``root`` is made if it is not there.  Raises WorkshopError."""
+        self._contents = contents
+        self.root = root.resolve()
+        with self._explained():
+            for folder in (self.root, self.root / INCOMING):
+                folder.mkdir(parents=True, exist_ok=True)
+                folder.chmod(0o755)  # a confined bot has a user of its own, whatever the umask is
+
+    def player(self, content: str, name: str, game: str) -> Player:
+        """The bot of a submission, under a name.
+
+        Raises NotBuiltError if it is not there as it was built; BotError if it does not play the game.
+        """
+        bot = self.bot(content)
+        if not self._is_sound(content):
+            raise NotBuiltError(f"{content} is not built, or was changed since")
+        with told_of_the_upload(bot):
+            return resolve_bot(str(bot), bot, name, game, may_build=False)
+
+    def bot(self, content: str) -> Path:
+        """Where the bot of a submission is, if it is built."""
+        return self.root / content / BOT
+
+    def build(self, content: str, game: str, sandbox: Sandbox) -> None:
+        """Bring the bot of a submission about, unless it is there.
+
+        Its build command is run in the sandbox if that confines.  If it does not, the bot itself is not
+        confined either, and the build is run as it is.  Raises BotError, whose ``is_ours`` says whose fault
+        it is; ContentError, WorkshopError.
+        """
+        with contextlib.suppress(NotBuiltError):
+            self.player(content, THE_UPLOAD, game)
+            return
+        with self._explained(), self._incoming() as new:
+            bot = new / BOT
+            self._copy(content, bot)
+            confining = sandbox if sandbox.tier.confines else None
+            with told_of_the_upload(bot):
+                player = resolve_bot(str(bot), new, THE_UPLOAD, game, build_in=confining)
+            (new / DIGEST_FILE).write_text(player.digest, encoding="ascii")
+            _finish(new)
+            self._move_in(new, content)
+
+    def sweep(self, keep: Collection[str]) -> int:
+        """Remove the bots of all other submissions, and what killed builders left; how many of both.
+
+        Raises WorkshopError.
+        """
+        swept = 0
+        with self._explained():
+            for path in self.root.iterdir():
+                if DIGEST.fullmatch(path.name) and path.name not in keep:
+                    # Out of the way first: half of a bot must not be found under its name.
+                    aside = self._aside(path)
+                    shutil.rmtree(aside)
+                    swept += 1
+            for path in (self.root / INCOMING).iterdir():
+                with contextlib.suppress(BlockingIOError, FileNotFoundError), _locked(path):
+                    shutil.rmtree(path)
+                    swept += 1
+        return swept
+
+    def _copy(self, content: str, bot: Path) -> None:
+        bot.mkdir()
+        for file in self._contents.read(content):
+            path = bot / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.content)
+            path.chmod(EXECUTABLE_MODE if file.executable else MODE)
+            os.utime(path, ns=(SOURCES_NS, SOURCES_NS))
+        with contextlib.suppress(ManifestError):  # told by whoever resolves the bot
+            manifest = load_manifest(bot)
+            for product in manifest.products if manifest is not None and manifest.build is not None else ():
+                with contextlib.suppress(OSError, ValueError):
+                    os.utime(bot / product, ns=(PRODUCTS_NS, PRODUCTS_NS), follow_symlinks=False)
+
+    @contextlib.contextmanager
+    def _incoming(self) -> Iterator[Path]:
+        path = self.root / INCOMING / secrets.token_hex(16)
+        path.mkdir()
+        with _locked(path):
+            try:
+                yield path
+            finally:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _move_in(self, new: Path, content: str) -> None:
+        """Make a complete directory the bot, unless another builder was faster; one that was changed goes."""
+        place = self.root / content
+        with _locked(self.root, wait=True):
+            if self._is_sound(content):
+                return
+            if place.exists():
+                shutil.rmtree(self._aside(place))
+            new.rename(place)
+            _sync(self.root)
+
+    def _aside(self, place: Path) -> Path:
+        return place.rename(self.root / INCOMING / secrets.token_hex(16))
+
+    def _is_sound(self, content: str) -> bool:
+        bot = self.bot(content)
+        try:
+            return resolve_bot(str(bot), bot).digest == (bot.parent / DIGEST_FILE).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError, BotError):
+            return False
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise WorkshopError(f"{self.root}: bots cannot be kept here: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def told_of_the_upload(bot: Path) -> Iterator[None]:
+    """Say what is wrong with a bot in words that its author understands: not where our copy of it lies."""
+    try:
+        yield
+    except BotError as error:
+        raise BotError(
+            without_place(str(error), bot), is_ours=error.is_ours, printed=error.printed
+        ) from error
+
+
+def without_place(text: str, bot: Path) -> str:
+    """A text without the path of a bot's directory."""
+    return text.replace(f"{bot}/", "").replace(str(bot), THE_UPLOAD)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold the lock of a directory.  It ends with the process, too.
+
+    Raises BlockingIOError if another one holds it and we do not ``wait``; OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _finish(top: Path) -> None:
+    """Let others read all below a directory, whatever the umask was, and bring it to the disk.
+
+    Links are not followed.
+    """
+    for folder, _, names in os.walk(top):
+        for name in names:
+            path = Path(folder, name)
+            if path.is_file() and not path.is_symlink():
+                path.chmod(path.stat().st_mode | 0o444)
+                _sync(path)
+        Path(folder).chmod(0o755)
+        _sync(Path(folder))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
