@@ -11,15 +11,18 @@ import click
 from tournaments.cli.lazy import LazyGroup
 
 COMMANDS = {
+    "admin": ("tournaments.cli.admin", "Manage a server's course: roster, accounts, backup."),
     "check": ("tournaments.cli.check", "Try a bot as a server would, and say what to put right."),
     "duel": ("tournaments.cli.duel", "Is the new version of a bot stronger than the old one?"),
     "gauntlet": ("tournaments.cli.gauntlet", "Where does a bot stand on the ladder of reference players?"),
     "new": ("tournaments.cli.new", "Begin a bot from a starter kit."),
+    "serve": ("tournaments.cli.serve", "Run a course's server: submissions, practice, tournaments, pages."),
     "solve": ("tournaments.cli.solve", "The exact value and the best first moves of small Kalah boards."),
     "doctor": ("tournaments.cli.doctor", "Say how well this host can hold bots, and what would help."),
     "games": ("tournaments.cli.games", "List the games, their presets and options."),
     "perft": ("tournaments.cli.perft", "Count move sequences, the test of a rule book."),
     "play": ("tournaments.cli.play", "Play one game between two bots."),
+    "submit": ("tournaments.cli.submit", "Submit a bot to a server, and follow its check there."),
     "tournament": ("tournaments.cli.tournament", "Run tournaments; tables, reports, marks, appeals."),
     "verify": ("tournaments.cli.verify", "Judge games again from their records."),
 }

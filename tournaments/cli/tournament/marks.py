@@ -1,7 +1,6 @@
 """`kalarena tournament marks`."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -9,11 +8,10 @@ from referee.sentences import visible
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results
 from tournaments.exports import ExportError, protected, whole_file
-from tournaments.marks.digests import file_digest, results_digest
+from tournaments.mark_sheets import mark_sheet
 from tournaments.marks.earlier import EarlierError, EarlierSheet, earlier_sheet
 from tournaments.marks.file import MarkPlan, MarksError, load_marks, plan_marks, students_path
-from tournaments.marks.marking import marks_of
-from tournaments.marks.sheet import Sheet, sheet_of
+from tournaments.marks.sheet import Sheet
 from tournaments.summary import Summary
 from tournaments.tables import json_text
 
@@ -50,7 +48,7 @@ def command(
             raise Usage(why)
         _remark_progress(summary, unfinished=unfinished)
         earlier = None if since is None else _earlier(since, summary.name)
-        sheet = _sheet(summary, plan, _about(summary, rules, students))
+        sheet = mark_sheet(summary, plan, _bytes(rules), None if students is None else _bytes(students))
     if earlier is not None:
         sheet = _compared(sheet, earlier)
     text = sheet.to_csv() if form == "csv" else json_text(sheet.to_json()) + "\n"
@@ -100,39 +98,11 @@ def _earlier(path: Path, tournament: str) -> EarlierSheet:
         raise Usage(f"{path}: {error}") from error
 
 
-def _about(summary: Summary, rules: Path, students: Path | None) -> dict[str, Any]:
-    """Where the marks come from.  Raises Usage."""
-    results = [(game.key, game.fingerprint) for game in summary.games]
-    return {
-        "games": summary.done,
-        "games_total": summary.total,
-        "rules_sha256": file_digest(_bytes(rules)),
-        "students_sha256": None if students is None else file_digest(_bytes(students)),
-        "results_sha256": results_digest(results, len(summary.journal)),
-    }
-
-
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise Usage(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _sheet(summary: Summary, plan: MarkPlan, about: dict[str, Any]) -> Sheet:
-    file = plan.file
-    nobody = [""] if plan.people is not None and plan.people.no_bot else []
-    marks = marks_of(summary.table, plan.marked, file.scheme, [*plan.missing, *nobody], plan.left)
-    return sheet_of(
-        summary.name,
-        marks,
-        plan.people,
-        file.scheme,
-        by_group=file.rows == "group",
-        by_name=file.order == "name",
-        without=marks.get(""),
-        about=about,
-    )
 
 
 def _compared(sheet: Sheet, earlier: EarlierSheet) -> Sheet:

@@ -1,0 +1,181 @@
+"""Who sees which names: on every page, in files, addresses and sentences."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.web_played import REFERENCE, SECRET, Played, open_played, visitors_see
+from tests.web_site import NOW
+from tournaments.course.model import Account, Role
+from tournaments.course.settings import Settings
+from tournaments.report.disguise import HIDDEN
+from tournaments.web.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn, viewer_of
+from tournaments.web.shows import Shows
+
+ENTRANTS = (
+    Entrant("Team 1 v1", 1, 1, None, 10),
+    Entrant("Team 1 v2", 1, 2, None, 12),
+    Entrant("Team 2 v1", 2, 1, None, 11),
+    Entrant(REFERENCE, None, None, REFERENCE, None),
+)
+TEAMS = {1: "Team 1", 2: "Team 2"}
+LINK = re.compile(r'href="(/[^"#?]*)')
+REAL = re.compile(r"Team[ _+]?(%20)?[12]|student-[12]")
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Iterator[Played]:
+    with open_played(tmp_path) as found:
+        yield found
+
+
+def account(role: Role, team_id: int | None = None) -> Account:
+    return Account(1, "student-1", "student-1", role, team_id, True, False, NOW)
+
+
+# What the settings mean.
+
+
+@pytest.mark.parametrize(
+    ("visitors", "students", "who", "expected"),
+    [
+        ("nobody", True, None, Viewer(Sight.NOBODY)),
+        ("anonymous", True, None, Viewer(Sight.ANONYMOUS)),
+        ("named", False, None, Viewer(Sight.NAMED)),
+        ("nobody", True, account(Role.STUDENT, 1), Viewer(Sight.NAMED)),
+        ("named", False, account(Role.STUDENT, 1), Viewer(Sight.ANONYMOUS, 1)),
+        ("anonymous", False, account(Role.LECTURER), Viewer(Sight.NAMED)),
+        ("nobody", False, account(Role.ADMIN), Viewer(Sight.NAMED)),
+    ],
+)
+def test_who_sees_names(visitors: str, students: bool, who: Account | None, expected: Viewer) -> None:
+    settings = Settings.model_validate({"standings_for": visitors, "students_see_names": students})
+    assert viewer_of(settings, who) == expected
+
+
+def test_pseudonyms_are_needed_for_bots_and_for_their_teams() -> None:
+    drawn = to_be_drawn(ENTRANTS, TEAMS)
+    assert set(drawn) == {entrant.name for entrant in ENTRANTS} | set(TEAMS.values())
+    assert len(drawn) == len(set(drawn))
+
+
+def test_the_own_team_and_reference_players_keep_their_names() -> None:
+    assert known_names(Viewer(Sight.ANONYMOUS), ENTRANTS, TEAMS) == {REFERENCE}
+    own = known_names(Viewer(Sight.ANONYMOUS, 1), ENTRANTS, TEAMS)
+    assert own == {REFERENCE, "Team 1 v1", "Team 1 v2", "Team 1"}
+
+
+@given(st.permutations(range(6)), st.sampled_from([None, 1, 2]))
+def test_no_hidden_name_is_left_in_a_text(order: list[int], team_id: int | None) -> None:
+    names = to_be_drawn(ENTRANTS, TEAMS)
+    pseudonyms = {names[place]: f"Bird {place}" for place in order}
+    known = known_names(Viewer(Sight.ANONYMOUS, team_id), ENTRANTS, TEAMS)
+    bots = [entrant.name for entrant in ENTRANTS]
+    shown = Names.hidden(pseudonyms, known, bots)
+    text = shown.sentence(" and ".join((*bots, *map(str.upper, bots), *TEAMS.values())))
+    for name in set(names) - known:
+        assert name.casefold() not in text.casefold()
+        assert shown.shown(name) == pseudonyms[name]
+    keys = {shown.key(f"r001-{one}v{other}") for one in range(1, 5) for other in range(1, 5) if one != other}
+    assert len(keys) == 12  # no two games have one address
+    assert shown.shown("Team 3 v1") == HIDDEN
+
+
+# The pages.
+
+
+async def all_pages(played: Played, role: str) -> dict[str, str]:
+    """Every page of the site that links lead to, by its address."""
+    found: dict[str, str] = {}
+    async with played.world.browser(role) as browser:
+        waiting = {"/"}
+        while waiting:
+            path = waiting.pop()
+            answer = await browser.get(unescape(path))
+            found[path] = answer.text
+            if "text/html" in answer.headers.get("content-type", ""):
+                links = set(LINK.findall(answer.text))
+                waiting |= {
+                    link
+                    for link in links - set(found)
+                    if not link.startswith(("/assets", "/starters", "/account"))
+                }
+    return found
+
+
+async def test_no_page_tells_an_anonymous_visitor_a_name(played: Played) -> None:
+    visitors_see(played, "anonymous")
+    pages = await all_pages(played, "visitor")
+    assert len([path for path in pages if "/games/" in path]) >= 3 * 12
+    assert len([path for path in pages if "/bots/" in path]) >= 6
+    for path, page in pages.items():
+        assert not REAL.search(page), f"{path}: {REAL.search(page)}"
+        assert not REAL.search(path)
+        assert SECRET not in page
+
+
+async def test_a_student_to_whom_names_are_hidden_sees_the_own_ones_alone(played: Played) -> None:
+    visitors_see(played, "nobody", students_see_names=False)
+    pages = await all_pages(played, "student")
+    assert "Team 1 v1" in pages["/standings"]
+    for path, page in pages.items():
+        assert not re.search(r"Team[ _+]?2|student-2", page), path
+    game = pages["/competitions/practice/games/p0000003-1"]
+    assert f"{SECRET} Team 1 v1" in game
+
+
+async def test_pseudonyms_are_the_same_each_time_and_other_ones_in_each_competition(played: Played) -> None:
+    visitors_see(played, "anonymous")
+    bots = re.compile(r'/competitions/\w+/bots/([^"#]+)"')
+    async with played.world.browser() as browser:
+        ladder = (await browser.get("/standings")).text
+        played.world.site.shows = Shows()  # as after a restart
+        again = (await browser.get("/standings")).text
+        cup = (await browser.get("/competitions/cup")).text
+    hidden = set(bots.findall(ladder)) - {REFERENCE.replace(":", "_")}
+    assert hidden == set(bots.findall(again)) - {REFERENCE.replace(":", "_")}
+    assert len(hidden) == 2
+    assert not hidden & set(bots.findall(cup))
+
+
+async def test_a_team_s_page_is_not_for_those_who_may_not_know_it(played: Played) -> None:
+    visitors_see(played, "anonymous", students_see_names=False)
+    one, other = (f"/bots/{team.id}" for team in played.world.teams)
+    async with played.world.browser() as browser:
+        assert (await browser.get(one)).status_code == 404
+    async with played.world.browser("student") as browser:
+        assert (await browser.get(one)).status_code == 200
+        assert (await browser.get(other)).status_code == 404
+
+
+async def test_a_game_s_real_key_leads_nowhere_for_those_who_may_not_know_it(played: Played) -> None:
+    """Its numbers are places in the tournament, whose order may be the roster's."""
+    visitors_see(played, "anonymous")
+    summary = await played.service.contests.summary(played.cup.id)
+    async with played.world.browser() as browser:
+        page = (await browser.get("/competitions/cup/games")).text
+        shown = set(re.findall(r'class="key" href="[^"]*/games/([^"]+)"', page))
+        assert len(shown) == len(summary.kept)
+        for game in summary.kept:
+            if game.key not in shown:
+                assert (await browser.get(f"/competitions/cup/games/{game.key}")).status_code == 404
+
+
+async def test_a_bot_too_new_for_a_pseudonym_is_not_shown_by_its_name(played: Played) -> None:
+    visitors_see(played, "anonymous")
+    contests, practice = played.service.contests, played.practice.id
+    record = await contests.record(practice, "p0000003-1")
+    newcomer = replace(record.players[0], name="Team 3 v1")
+    known = await contests.summary(practice)
+    contests.stores[practice].add(replace(record, key="p0000077-1", players=(newcomer, record.players[1])), 1)
+    contests.keep(practice, known)  # pages are a little behind
+    async with played.world.browser() as browser:
+        answer = await browser.get("/competitions/practice/games/p0000077-1")
+    assert answer.status_code == 404
+    assert "Team 3" not in answer.text

@@ -1,0 +1,89 @@
+"""What a backup says of itself: the last member of its archive, by which all others are verified.  Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+FORM = "kalarena backup 1"
+"""So that a later form of backups can be told from this one."""
+NAME = "kalarena-backup.json"
+"""Of the member; nothing in a data directory is called like that."""
+
+
+class BackupError(Exception):
+    """A backup could not be made, read or restored; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One file of the data directory."""
+
+    size: int
+    """Bytes."""
+    sha256: str
+    mode: int
+    """Permissions."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What is in a backup."""
+
+    made_at: str
+    """UTC, ISO 8601."""
+    version: str
+    """Of the kalarena that made it."""
+    databases_inside: bool
+    """False if they are on a PostgreSQL server, whose own backup belongs to this one."""
+    files: Mapping[str, Kept] = field(default_factory=dict)
+    """Path below the data directory -> the file there."""
+    directories: Mapping[str, int] = field(default_factory=dict)
+    """Path -> permissions."""
+    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Path of a database -> its tables -> how many rows each has."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files.values())
+
+    def to_json(self) -> str:
+        """The text that is kept."""
+        return json.dumps({"form": FORM, **asdict(self)}, indent=1, sort_keys=True) + "\n"
+
+    @classmethod
+    def from_json(cls, text: bytes) -> "Manifest":
+        """Raises BackupError."""
+        try:
+            told = json.loads(text)
+            if told.pop("form") != FORM:
+                raise BackupError(
+                    "it was made by a newer version of kalarena: upgrade kalarena to restore it"
+                )
+            files = {path: Kept(**file) for path, file in told.pop("files").items()}
+            manifest = cls(**told, files=files)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise BackupError(f"what it says of its files cannot be read ({error}): it is damaged") from error
+        for path in (*manifest.files, *manifest.directories):
+            check_path(path)
+        return manifest
+
+    def summary(self) -> dict[str, Any]:
+        """In numbers."""
+        return {
+            "made_at": self.made_at,
+            "version": self.version,
+            "files": len(self.files),
+            "bytes": self.size,
+            "databases": {path: dict(tables) for path, tables in self.rows.items()},
+            "databases_inside": self.databases_inside,
+        }
+
+
+def check_path(path: str) -> None:
+    """Raise BackupError unless a path stays below the directory that it is restored into."""
+    parts = PurePosixPath(path).parts
+    if not parts or path != "/".join(parts) or parts[0] == "/" or ".." in parts or "\0" in path:
+        raise BackupError(f"it has a file called {path!r}, which no backup has: it was not made by kalarena")

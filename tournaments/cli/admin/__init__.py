@@ -1,0 +1,21 @@
+"""`kalarena admin` and its subcommands."""
+
+import click
+
+from tournaments.cli.lazy import LazyGroup
+
+ADMIN_COMMANDS = {
+    "add": ("tournaments.cli.admin.accounts", "Add an account, and print its link."),
+    "backup": ("tournaments.cli.admin.backup", "Write all that a server keeps into one file."),
+    "move": ("tournaments.cli.admin.move", "Move the databases from SQLite to PostgreSQL."),
+    "reset": ("tournaments.cli.admin.accounts", "Print a link for a new password."),
+    "restore": ("tournaments.cli.admin.backup", "Make a data directory from a backup."),
+    "roster": ("tournaments.cli.admin.roster", "Import a roster."),
+    "token": ("tournaments.cli.admin.accounts", "Print a new API token of an account."),
+}
+"""Subcommand -> (module with it, one line of help)."""
+
+
+@click.group("admin", cls=LazyGroup, commands_of=ADMIN_COMMANDS)
+def command() -> None:
+    """Manage a server's course from the command line, also while the server runs."""

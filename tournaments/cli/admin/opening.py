@@ -1,0 +1,107 @@
+"""A server's course, opened from the command line."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tournaments.backup.making import COURSE_FILE
+from tournaments.cli.main import Fault, Usage
+from tournaments.course.course import Course
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Account
+from tournaments.database.errors import StoreError
+from tournaments.database.location import Database
+from tournaments.web.data_directory import DataDirectoryError
+from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file
+
+DATA = Path("kalarena-data")
+"""Where `kalarena serve` keeps everything unless it is told otherwise."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def data_option(command: Command) -> Command:
+    """``--data``."""
+    return click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=DATA,
+        show_default=True,
+        metavar="DIR",
+        help="The server's data directory.",
+    )(command)
+
+
+def config_option(command: Command) -> Command:
+    """``--config``."""
+    return click.option(
+        "--config",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"As of kalarena serve.  [default: DIR/{SERVER_FILE}, if it is there]",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Errors of the course and of databases as those of the command line."""
+    try:
+        yield
+    except (CourseError, ServerFileError, DataDirectoryError) as error:
+        raise Usage(str(error)) from error
+    except StoreError as error:
+        raise (Fault if error.is_ours else Usage)(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A course, and what the command line needs beside it."""
+
+    course: Course
+    file: ServerFile
+    now: datetime
+
+    def link(self, secret: str) -> str:
+        """Where a one-time link leads."""
+        return f"{self.file.public_url or f'http://127.0.0.1:{self.file.port}'}/links/{secret}"
+
+    def account(self, login: str) -> Account:
+        """The account of a login.  Raises Usage."""
+        found = self.course.accounts.by_login(login)
+        if found is None:
+            raise Usage(f"there is no account {login!r}")
+        return found
+
+    def note(self, action: str, subject: str, **detail: Any) -> None:
+        """In the course's journal, as of the command line."""
+        self.course.journal.note(self.now, None, action, subject, {**detail, "by": "kalarena admin"})
+
+
+def server_file(data: Path, config: Path | None) -> ServerFile:
+    """What the server was told.  Raises ServerFileError."""
+    path = config or data / SERVER_FILE
+    return load_server_file(path) if config is not None or path.exists() else ServerFile()
+
+
+@contextmanager
+def open_course(data: Path, config: Path | None) -> Iterator[Opened]:
+    """The course of a data directory.  Raises Usage and Fault."""
+    with explained():
+        file = server_file(data, config)
+        if file.database is None and not (data / COURSE_FILE).is_file():
+            raise Usage(
+                f"{data} holds no {COURSE_FILE}: say with --data where the server's data are, or start the "
+                "server once, which makes it"
+            )
+        with Course(Database.at(file.database or data).course()) as course:
+            yield Opened(course, file, datetime.now(UTC))

@@ -1,0 +1,91 @@
+"""`kalarena serve`."""
+
+import contextlib
+import logging
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+import trio
+
+from tournaments.cli.main import Fault, Usage
+from tournaments.database.errors import StoreError
+from tournaments.web.data_directory import DataDirectoryError
+from tournaments.web.hosting import Ready, open_host
+from tournaments.web.server import ListenError
+from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file
+
+DATA = Path("kalarena-data")
+"""Where one looks for it: in the folder where the server is started, as `results` of tournaments are."""
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@click.command("serve")
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DATA,
+    show_default=True,
+    metavar="DIR",
+    help="Where everything is kept; made if it is not there.",
+)
+@click.option("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1, this machine alone]")
+@click.option("--port", type=click.IntRange(0, 65_535), help="0 is any free one.  [default: 8000]")
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help=f"What else there is to decide: docs/server.md.  [default: DIR/{SERVER_FILE}, if it is there]",
+)
+@click.option("--demo", is_flag=True, help="Add three teams, a lecturer and two bots, to try it out.")
+def command(data: Path, host: str | None, port: int | None, config: Path | None, demo: bool) -> None:
+    """Run the course's server: students submit, bots qualify and play, everybody watches.
+
+    SIGTERM and Ctrl-C end it within two seconds; what was under way is taken up at the next start.
+    """
+    try:
+        file = _file(data, host, port, config)
+        _log(file.log_level)
+        with open_host(data, file, demo=demo) as server:
+            trio.run(server.run, partial(_say, data))
+    except (ListenError, DataDirectoryError, ServerFileError) as error:
+        raise Usage(str(error)) from error
+    except StoreError as error:
+        raise (Fault if error.is_ours else Usage)(str(error)) from error
+    click.echo("The server has ended.", err=True)
+    _leave()
+
+
+def _file(data: Path, host: str | None, port: int | None, config: Path | None) -> ServerFile:
+    """The file's values, with those of the command line in their place.  Raises ServerFileError."""
+    path = config or data / SERVER_FILE
+    file = load_server_file(path) if config is not None or path.exists() else ServerFile()
+    given = {"host": host, "port": port}
+    return file.model_copy(update={name: value for name, value in given.items() if value is not None})
+
+
+def _log(level: str) -> None:
+    logging.basicConfig(level=level.upper(), format=LOG_FORMAT)  # to standard error
+    for name in ("alembic", "python_multipart", "hypercorn"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _leave() -> None:
+    """End at once: all is closed.  The interpreter would take 1,200 modules apart, for seconds if busy."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)
+
+
+def _say(data: Path, ready: Ready) -> None:
+    lines = [f"Kalarena is at {ready.url}, its data in {data}. Ctrl-C ends it."]
+    if ready.admin_link is not None:
+        lines += ["", "Open this link once, and choose the admin's password:", f"  {ready.admin_link}"]
+    if ready.demo is not None and ready.demo.links:
+        lines += ["", "Links of the demo course, each for one account:"]
+        lines += [f"  {login:<10} {ready.url}/links/{secret}" for login, secret in ready.demo.links.items()]
+    click.echo("\n".join(lines))

@@ -1,0 +1,122 @@
+"""`kalarena submit`."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from referee.sentences import visible
+from tournaments.cli.main import Fault, Usage
+from tournaments.submitting import Client, SubmitError, answer_text, pack
+
+TOKEN_VARIABLE, SERVER_VARIABLE = "KALARENA_TOKEN", "KALARENA_SERVER"
+FAILED = 1
+"""Exit status if the version did not qualify."""
+NOT_SUBMITTED = 2
+"""Exit status if there is something to put right first; also of bad usage."""
+UNDECIDED = 3
+"""Exit status if the server cannot be reached, or could not check the version."""
+
+
+@click.command("submit")
+@click.argument("bot", type=click.Path(path_type=Path))
+@click.option(
+    "--server",
+    metavar="URL",
+    envvar=SERVER_VARIABLE,
+    required=True,
+    help=f"The server's address.  [default: the variable {SERVER_VARIABLE}]",
+)
+@click.option(
+    "--token",
+    metavar="T",
+    envvar=TOKEN_VARIABLE,
+    required=True,
+    help=f"From your account's page.  [default: the variable {TOKEN_VARIABLE}]",
+)
+@click.option("--no-wait", is_flag=True, help="Do not wait for the check.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print what became of it as one JSON object, nothing else."
+)
+def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) -> None:
+    """Submit the folder (or file) BOT to a server, and follow its check there.
+
+    Exit status: 0 qualified (or taken, with --no-wait), 1 not qualified, 2 not taken, 3 the server failed
+    or could not be reached; what was taken, it has.
+    """
+    try:
+        package = pack(bot)
+        client = Client(server, token)
+        submitted = client.submit(package)
+        version = submitted["version"]
+        if not as_json:
+            _tell_taken(package.name, package.left_out, submitted, client.page(version["page"]))
+        if no_wait:
+            if as_json:
+                click.echo(answer_text(submitted, None))
+            return
+        client.follow(version["id"], _line if not as_json else _nothing, time.sleep)
+        found = client.version(version["id"])
+    except SubmitError as error:
+        raise (_Undecided if error.is_ours else Usage)(str(error)) from error
+    except (LookupError, TypeError) as error:
+        raise _Undecided(
+            f"{server} does not answer like a kalarena server of this version ({error!r})"
+        ) from error
+    if as_json:
+        click.echo(answer_text(submitted, found))
+    else:
+        _tell_decided(found)
+    state = found["version"]["state"]
+    if state != "qualified":
+        sys.exit(FAILED if state == "failed" else UNDECIDED)
+
+
+class _Undecided(Fault):
+    """The server failed, or is not there."""
+
+    exit_code = UNDECIDED
+
+
+def _line(text: str) -> None:
+    click.echo(f"  {visible(text)}")
+
+
+def _nothing(_text: str) -> None:
+    """Tell nothing."""
+
+
+def _tell_taken(name: str, left_out: tuple[str, ...], submitted: Mapping[str, Any], page: str) -> None:
+    version = submitted["version"]
+    again = "" if submitted["new"] else ", which has the very same files already"
+    click.echo(f"{name} was taken as version {version['number']}{again}: {page}")
+    aside = [*left_out, *submitted["passed_over"]]
+    if aside:
+        shown = ", ".join(visible(each) for each in aside[:5]) + (", ..." if len(aside) > 5 else "")
+        click.echo(f"left out, as no part of the bot or made by its build: {shown}")
+
+
+def _tell_decided(found: Mapping[str, Any]) -> None:
+    version, report = found["version"], found["report"]
+    number = version["number"]
+    match version["state"]:
+        case "qualified" if version["current"]:
+            click.echo(f"version {number} qualified, and is the one that plays now")
+        case "qualified":
+            click.echo(f"version {number} qualified; a newer one plays")
+        case "failed":
+            failed = [item for item in (report or {}).get("items", []) if item.get("status") == "failed"]
+            for item in failed:
+                click.echo(f"failed: {visible(str(item['sentence']))}")
+                if item.get("advice"):
+                    click.echo(f"        {visible(str(item['advice']))}")
+            click.echo(f"version {number} did not qualify; the one before it, if any, plays on")
+        case _:
+            click.echo(
+                f"version {number} could not be checked, which is the server's fault: it is kept, and your "
+                "lecturer can have it checked again",
+                err=True,
+            )

@@ -1,0 +1,24 @@
+"""The API's own description, and all of its routes."""
+
+from importlib import metadata
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from tournaments.web.api import competitions, submissions
+from tournaments.web.api.openapi import document
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import settings_of
+
+OPERATIONS = (*submissions.OPERATIONS, *competitions.OPERATIONS)
+
+
+async def openapi(request: Request) -> Response:
+    """The OpenAPI document."""
+    return JSONResponse(document(OPERATIONS, settings_of(request).title, metadata.version("kalarena")))
+
+
+ROUTES = (
+    *(operation.route for operation in OPERATIONS),
+    Route("GET", "/api/openapi.json", openapi, Access.EVERYBODY, "api_openapi", api=True),
+)

@@ -1,0 +1,177 @@
+"""Submitting by a program, and looking what became of it."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.model import Account, Version
+from tournaments.web.api.answers import answer, number_in_query, text_in_query
+from tournaments.web.api.openapi import Operation, Parameter
+from tournaments.web.api.views import (
+    AccountAnswer,
+    AccountView,
+    LogAnswer,
+    SubmissionAnswer,
+    VersionAnswer,
+    VersionsAnswer,
+    VersionView,
+)
+from tournaments.web.errors import BadInput, NotFound, TooMany
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, account_of, in_thread, settings_of, site_of
+from tournaments.web.uploads import LARGEST_BODY, limits_of, received, unpacked
+
+ORIGIN = "api"
+LINES = 500
+"""Of a log, in one answer."""
+
+
+async def me(request: Request) -> Response:
+    """Whose token this is."""
+    site, account = site_of(request), account_of(request)
+    team = None if account.team_id is None else await in_thread(site.course.teams.get, account.team_id)
+    name = None if team is None else team.name
+    return answer(AccountAnswer(account=AccountView.of(account, name)))
+
+
+async def submit(request: Request) -> Response:
+    """Take an upload; its check begins at once and goes on by itself."""
+    site, account = site_of(request), account_of(request)
+    name = text_in_query(request, "name", "")
+    if not name:
+        raise BadInput("The query needs name=, the file's name, such as ?name=bot.zip.")
+    wait = site.limits.uploads.take(account.id, site.now().timestamp())
+    if wait:
+        raise TooMany("You upload very often.", wait)
+    limits = limits_of(settings_of(request))
+    with await received(request, limits) as file:
+        upload = await unpacked(name, file, limits)
+    assert account.team_id is not None  # Access.STUDENT
+    version, is_new = await site.service.submit(upload, account.team_id, account.id, ORIGIN)
+    view = await _view(site, version)
+    shape = SubmissionAnswer(version=view, new=is_new, passed_over=list(upload.passed_over))
+    return answer(shape, 201 if is_new else 200)
+
+
+async def versions(request: Request) -> Response:
+    """All versions of the own team."""
+    site, account = site_of(request), account_of(request)
+    found, current = await in_thread(_of_team, site, account)
+    views = [VersionView.of(version, current, _page(version)) for version in found]
+    return answer(VersionsAnswer(versions=views))
+
+
+def _of_team(site: Site, account: Account) -> tuple[list[Version], Version | None]:
+    assert account.team_id is not None
+    return site.course.versions.of_team(account.team_id), site.course.versions.current().get(account.team_id)
+
+
+async def version(request: Request) -> Response:
+    """One version of the own team, and the report of its check."""
+    site, found = site_of(request), await _own(request)
+    checked = await in_thread(site.course.versions.checked, found.id)
+    report = None if checked is None or checked.report is None else dict(checked.report)
+    return answer(VersionAnswer(version=await _view(site, found), report=report))
+
+
+async def log(request: Request) -> Response:
+    """What the check has told so far."""
+    site, found = site_of(request), await _own(request)
+    after = number_in_query(request, "after", 0)
+    kept = await site.service.check_log(found.id)
+    lines = kept.lines[after : after + LINES]
+    reached = min(after, len(kept.lines)) + len(lines)
+    is_over = kept.over and reached == len(kept.lines)
+    return answer(LogAnswer(lines=list(lines), next=reached, is_over=is_over))
+
+
+async def _own(request: Request) -> Version:
+    """The version of the address, if it is the own team's.
+
+    Raises:
+        NotFound: It is not, or there is none.
+
+    """
+    site, account = site_of(request), account_of(request)
+    found = await in_thread(site.course.versions.get, request.path_params["id"])
+    if found is None or found.team_id != account.team_id:
+        raise NotFound("Your team has no such version.")
+    return found
+
+
+async def _view(site: Site, found: Version) -> VersionView:
+    current = await in_thread(site.course.versions.current)
+    return VersionView.of(found, current.get(found.team_id), _page(found))
+
+
+def _page(found: Version) -> str:
+    return f"/my/versions/{found.id}"
+
+
+NO_TOKEN = {401: "No valid token.", 429: "Asked too often; Retry-After says how long to wait."}
+NO_STUDENT = {**NO_TOKEN, 403: "The token's account is in no team."}
+NO_VERSION = {**NO_STUDENT, 404: "The team has no such version."}
+ID = Parameter("id", "path", {"type": "integer", "minimum": 0}, "The version's id, not its number.")
+
+OPERATIONS = (
+    Operation(
+        Route("GET", "/api/v1/me", me, Access.SIGNED_IN, "api_me", api=True),
+        "Whose token this is",
+        {200: AccountAnswer},
+        NO_TOKEN,
+    ),
+    Operation(
+        Route(
+            "POST",
+            "/api/v1/submissions",
+            submit,
+            Access.STUDENT,
+            "api_submit",
+            api=True,
+            body_limit=LARGEST_BODY,
+        ),
+        "Submit a version of the team's bot",
+        {201: SubmissionAnswer, 200: SubmissionAnswer},
+        {
+            **NO_STUDENT,
+            400: "No name, or not now: the deadline, the limits of uploads.",
+            408: "The body took too long to arrive.",
+            413: "Too large.",
+            422: "What it holds is refused; the sentence says what and why.",
+        },
+        (
+            Parameter(
+                "name",
+                "query",
+                {"type": "string", "minLength": 1, "maxLength": 255},
+                "The file's name: of a zip archive of the bot's folder, or of the bot's only file.",
+                required=True,
+            ),
+        ),
+        "The file itself.",
+    ),
+    Operation(
+        Route("GET", "/api/v1/submissions", versions, Access.STUDENT, "api_versions", api=True),
+        "All versions of the team",
+        {200: VersionsAnswer},
+        NO_STUDENT,
+    ),
+    Operation(
+        Route("GET", "/api/v1/submissions/{id:int}", version, Access.STUDENT, "api_version", api=True),
+        "One version, and what its check found",
+        {200: VersionAnswer},
+        NO_VERSION,
+        (ID,),
+    ),
+    Operation(
+        Route("GET", "/api/v1/submissions/{id:int}/log", log, Access.STUDENT, "api_log", api=True),
+        "The log of a version's check, also while it goes on",
+        {200: LogAnswer},
+        {**NO_VERSION, 400: "after is no number of lines."},
+        (
+            ID,
+            Parameter(
+                "after", "query", {"type": "integer", "minimum": 0}, "So many lines are there already."
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,166 @@
+"""What the HTTP API answers: the shapes of its JSON, only ever added to.
+
+The same classes make the answers and the schemas of the OpenAPI document, so that the two cannot differ.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tournaments.course.model import Account, CompetitionKind, CompetitionState, Role, Version, VersionState
+
+
+class ApiView(BaseModel):
+    """A shape that the API answers with."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ErrorAnswer(ApiView):
+    """An answer that is no success."""
+
+    error: str = Field(description="One sentence for people: what is wrong, and what to do.")
+
+
+class AccountView(ApiView):
+    """Somebody who may sign in."""
+
+    login: str
+    name: str
+    role: Role
+    team: str | None = Field(description="The team whose bot it submits.")
+
+    @classmethod
+    def of(cls, account: Account, team: str | None) -> "AccountView":
+        """The view of an account."""
+        return cls(login=account.login, name=account.name, role=account.role, team=team)
+
+
+class AccountAnswer(ApiView):
+    """Whose token this is."""
+
+    account: AccountView
+
+
+class VersionView(ApiView):
+    """A submitted version."""
+
+    id: int
+    number: int = Field(description="Counted from 1 in each team.")
+    state: VersionState
+    is_over: bool = Field(description="Whether the state is final: qualified, failed or stuck.")
+    current: bool = Field(description="Whether this is the version that plays.")
+    withdrawn: bool
+    submitted_at: datetime
+    decided_at: datetime | None
+    origin: str = Field(description="`page` or `api`.")
+    content: str = Field(description="SHA-256 of the files' manifest.")
+    files: int
+    size: int = Field(description="Bytes of all files.")
+    failures: int = Field(description="Items of the check that failed.")
+    page: str = Field(description="Path of the page that shows it.")
+
+    @classmethod
+    def of(cls, version: Version, current: Version | None, page: str) -> "VersionView":
+        """The view of a version; ``current`` is the one of its team that plays."""
+        return cls(
+            id=version.id,
+            number=version.number,
+            state=version.state,
+            is_over=version.state not in (VersionState.QUEUED, VersionState.CHECKING),
+            current=current is not None and current.id == version.id,
+            withdrawn=version.withdrawn,
+            submitted_at=version.submitted_at,
+            decided_at=version.decided_at,
+            origin=version.origin,
+            content=version.content,
+            files=version.files,
+            size=version.size,
+            failures=version.failures,
+            page=page,
+        )
+
+
+class SubmissionAnswer(ApiView):
+    """What a submission has become."""
+
+    version: VersionView
+    new: bool = Field(description="False if the newest version holds the very same files already.")
+    passed_over: list[str] = Field(description="Files that are no part of a bot and were left out.")
+
+
+class VersionsAnswer(ApiView):
+    """All versions of the token's team, newest first."""
+
+    versions: list[VersionView]
+
+
+class VersionAnswer(ApiView):
+    """One version with what its check found."""
+
+    version: VersionView
+    report: dict[str, Any] | None = Field(
+        description="As `kalarena check --json` prints it; null until there is one."
+    )
+
+
+class LogAnswer(ApiView):
+    """Lines of a check's log."""
+
+    lines: list[str]
+    next: int = Field(description="What to ask for as `after` next time.")
+    is_over: bool = Field(description="Whether no more lines will come.")
+
+
+class CompetitionView(ApiView):
+    """A practice ladder or a tournament."""
+
+    slug: str = Field(description="Its name in addresses.")
+    title: str
+    kind: CompetitionKind
+    state: CompetitionState
+    created_at: datetime
+
+
+class CompetitionsAnswer(ApiView):
+    """All competitions."""
+
+    competitions: list[CompetitionView]
+
+
+class TableAnswer(ApiView):
+    """A competition's table."""
+
+    competition: CompetitionView
+    table: dict[str, Any] = Field(
+        description="As `kalarena tournament table --format json` prints it: standings, ratings, progress."
+    )
+
+
+class GameView(ApiView):
+    """A game without its moves."""
+
+    key: str
+    round: int
+    first: str
+    second: str
+    winner: str | None = Field(description="Name of the winner; null for a draw.")
+    reason: str = Field(description="A word of docs/protocol.md.")
+    fault: str | None = Field(description="The loser's fault, a word of docs/protocol.md.")
+    detail: str = Field(description="The verdict's sentence.")
+    score: tuple[int, int] | None
+    moves: tuple[int, int]
+
+
+class GamesAnswer(ApiView):
+    """Games of a competition, by key."""
+
+    games: list[GameView]
+    next: str | None = Field(description="What to ask for as `after` to get more; null if these were all.")
+
+
+class GameAnswer(ApiView):
+    """One game, whole, without what is private to a bot."""
+
+    game: dict[str, Any] = Field(description="The file `game.json` of docs/exports.md.")

@@ -1,0 +1,237 @@
+"""The site as an ASGI application: finds the route, looks who asks, lets in or not, answers errors.
+
+A request goes through these steps, each of which may end it:
+
+    Host is ours -> route -> session or token -> who may come in -> Origin, CSRF -> handler
+
+Pages' handlers therefore begin where it is certain who asks.  Whatever goes wrong becomes a page of the
+site's look, or JSON for the API; nothing that a handler does ends the server.
+"""
+
+import logging
+from secrets import token_hex
+
+import trio
+from starlette.formparsers import MultiPartException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Match
+from starlette.routing import Route as Pattern
+from starlette.types import Message, Receive, Scope, Send
+
+from tournaments.course.errors import CourseError
+from tournaments.submissions.limits import MEBIBYTE
+from tournaments.web import guard
+from tournaments.web.bodies import Body
+from tournaments.web.errors import (
+    BadInput,
+    MethodNotAllowed,
+    NotFound,
+    NotSignedIn,
+    ServerFault,
+    WebError,
+)
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.security import client_address, host_allowed, masked, security_headers
+from tournaments.web.site import Site, Visit
+
+LOG = logging.getLogger("kalarena.web")
+FORM_BYTES = 2 * MEBIBYTE
+"""Of a form around an upload: names of files, what is between them."""
+CLOSE_S = 5.0
+"""Temporary files of a form are closed within milliseconds."""
+LARGEST_NUMBER = 2**31 - 1
+"""In addresses: what both databases take for an id."""
+
+
+class Application:
+    """Answers requests."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._patterns = [
+            (route, Pattern(route.path, route.handler, methods=[route.method], name=route.name))
+            for route in site.routes
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it; there are no WebSockets and no lifespan."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            raise NotImplementedError(f"no {scope['type']} here")
+        answer = _Answer(scope, send, security_headers(self._site.https))
+        began = trio.current_time()
+        try:
+            await self._answer(scope, receive, answer)
+        except trio.Cancelled:
+            raise
+        except ClientDisconnect:
+            pass
+        except BaseException as fault:  # in the middle of an answer: all that is left is to end it
+            if not _is_of_handler(fault):
+                raise
+            self._log_fault(scope, fault)
+        LOG.debug(
+            "%s %s %s %.0f ms",
+            scope["method"],
+            masked(scope["path"]),
+            answer.status,
+            1000 * (trio.current_time() - began),
+        )
+
+    async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        body = Body(receive, 0, _declared(scope))
+        request = Request(scope, body.receive)
+        wrong: WebError | None = None
+        try:
+            response = await self._respond(request, body)
+        except WebError as error:
+            wrong = error
+        except trio.Cancelled:
+            raise
+        except BaseException as fault:  # SystemExit, too
+            if not _is_of_handler(fault):
+                raise
+            wrong = ServerFault(self._log_fault(scope, fault))
+        finally:
+            with trio.CancelScope(shield=True), trio.move_on_after(CLOSE_S):
+                await request.close()
+        if wrong is not None:
+            response = await self._error(request, wrong)
+        if not body.over:
+            await body.drain()
+        await answer.give(response, body.receive)
+
+    async def _respond(self, request: Request, body: Body) -> Response:
+        site = self._site
+        if not host_allowed(request.headers.get("host", ""), site.public_url):
+            raise BadInput("This server does not go by that name.")
+        route = self._route(request)
+        settings = await site.settings()
+        body.limit = min(route.body_limit, FORM_BYTES + round(settings.upload_mb * MEBIBYTE))
+        peer = request.client.host if request.client else "unknown"
+        address = client_address(peer, request.headers.getlist("x-forwarded-for"), site.trusted_proxies)
+        request.state.visit = visit = Visit(site, settings, route, address)
+        request.state.site = site
+        await guard.recognize(request, visit)
+        request.state.me = visit.me
+        request.state.session = visit.session
+        guard.let_in(request, visit)
+        try:
+            if route.method == "POST":
+                await guard.look_at_form(request, visit)
+            return await route.handler(request)
+        except CourseError as error:
+            raise BadInput(str(error)) from error
+        except MultiPartException as error:
+            raise BadInput(f"The form cannot be read: {error.message}") from error
+
+    def _route(self, request: Request) -> Route:
+        """The route that answers; its parameters go into the request."""
+        allowed: set[str] = set()
+        if "\0" in request.scope["path"]:  # no name has one, and PostgreSQL takes none
+            raise NotFound
+        for route, pattern in self._patterns:
+            match, found = pattern.matches(request.scope)
+            if match is Match.NONE:
+                continue
+            if match is Match.PARTIAL:
+                allowed |= pattern.methods or set()
+                continue
+            request.scope.update(found)
+            if any(
+                isinstance(value, int) and value > LARGEST_NUMBER for value in request.path_params.values()
+            ):
+                raise NotFound
+            return route
+        if allowed:
+            raise MethodNotAllowed(request.method, allowed)
+        raise NotFound
+
+    async def _error(self, request: Request, error: WebError) -> Response:
+        visit: Visit | None = getattr(request.state, "visit", None)
+        if request.scope["path"].startswith("/api/") or (visit is not None and visit.route.api):
+            return JSONResponse({"error": error.sentence}, error.status, error.headers)
+        if isinstance(error, NotSignedIn):
+            return RedirectResponse(guard.sign_in_path(request), 303)
+        try:
+            if visit is None:
+                visit = Visit(self._site, await self._site.settings(), ERROR_ROUTE, "")
+                request.state.visit = visit
+                await guard.recognize(request, visit)
+            response: Response = render(request, "error.html", error.status, error=error)
+        except Exception as fault:
+            number = self._log_fault(request.scope, fault)
+            response = Response(
+                f"{error.sentence}\n(The page for this cannot be shown: {number}.)", error.status
+            )
+        response.headers.update(error.headers)
+        return response
+
+    def _log_fault(self, scope: Scope, fault: BaseException) -> str:
+        number = f"fault {token_hex(4)}"
+        LOG.error("%s: %s %s", number, scope["method"], masked(scope["path"]), exc_info=fault)
+        return number
+
+
+class _Answer:
+    """Sends a response with the headers that all have, and knows what was sent."""
+
+    def __init__(self, scope: Scope, send: Send, headers: dict[str, str]) -> None:
+        self._scope = scope
+        self._send = send
+        self._headers = headers
+        self.status = 0
+
+    async def give(self, response: Response, receive: Receive) -> None:
+        for name, value in self._headers.items():
+            response.headers.setdefault(name, value)
+        response.headers.setdefault("Cache-Control", "no-store")
+        if self._scope["method"] == "HEAD":
+            # The headers alone: what a stream would bring has no end.
+            await self._note(
+                {
+                    "type": "http.response.start",
+                    "status": response.status_code,
+                    "headers": response.raw_headers,
+                }
+            )
+            await self._note({"type": "http.response.body", "body": b""})
+        else:
+            await response(self._scope, receive, self._note)
+
+    async def _note(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
+
+
+def _declared(scope: Scope) -> int | None:
+    """The length that a request says its body has, if it says so."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() else None
+    return None
+
+
+def _is_of_handler(fault: BaseException) -> bool:
+    """Whether an exception ends one request alone: all but cancellation, which is the server's own.
+
+    SystemExit and KeyboardInterrupt, too: the server ends by signals that it handles itself.
+    """
+    if isinstance(fault, trio.Cancelled | GeneratorExit):
+        return False
+    if isinstance(fault, BaseExceptionGroup):
+        return fault.subgroup(lambda one: isinstance(one, trio.Cancelled | GeneratorExit)) is None
+    return True
+
+
+async def _no_page(_request: Request) -> Response:
+    raise NotFound
+
+
+ERROR_ROUTE = Route("GET", "", _no_page, Access.EVERYBODY, "error")
+"""Of requests that lead to no route."""

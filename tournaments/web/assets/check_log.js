@@ -1,0 +1,33 @@
+"use strict";
+// The log of a check as it comes; when the check is over, the page is loaded again and has its outcome.
+(() => {
+  const log = document.getElementById("check-log");
+  if (!log) return;
+  const RELOAD_MS = 400;
+  let known = Number(log.dataset.after), stream = null;
+
+  function open() { // a browser has few connections to one server: a page that nobody sees has none
+    if (stream) stream.close();
+    stream = null;
+    if (document.hidden) return;
+    stream = new EventSource(`${log.dataset.events}?after=${known}`);
+    stream.addEventListener("line", (event) => {
+      const number = Number(event.lastEventId);
+      if (number <= known) return;
+      known = number;
+      const follows = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+      log.append(`${log.textContent ? "\n" : ""}${JSON.parse(event.data)}`);
+      if (follows) log.scrollTop = log.scrollHeight;
+    });
+    stream.addEventListener("over", () => {
+      stream.close();
+      setTimeout(() => location.reload(), RELOAD_MS);
+    });
+  }
+
+  document.addEventListener("visibilitychange", open);
+  addEventListener("pagehide", () => stream?.close());
+  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
+  log.scrollTop = log.scrollHeight;
+  open();
+})();

@@ -1,0 +1,114 @@
+// A game that goes on: takes moves, clocks and the verdict from the server's stream, and hands moves to the viewer.
+"use strict";
+(() => {
+  const page = document.querySelector("[data-live-events]");
+  if (!page || !page.dataset.liveEvents) return;
+  const root = document.getElementById("replay"), source = document.getElementById("replay-data");
+  const body = document.querySelector(".replay-moves tbody");
+  const badge = page.querySelector(".live-badge"), verdict = page.querySelector(".live-verdict");
+  const clocks = [...page.querySelectorAll("[data-clock]")];
+  const players = clocks.map((clock) => clock.dataset.name);
+  let known = source ? JSON.parse(source.textContent).plies.length : 0;
+  let stream = null, over = false, again = 0;
+
+  // The clocks: what they showed when the turn began, less what has passed since.
+
+  let shown = JSON.parse(page.dataset.liveClocks), since = performance.now();
+
+  function clockText(ms) {
+    const left = Math.max(0, ms), minutes = Math.floor(left / 60000), seconds = (left % 60000) / 1000;
+    const text = left < 10000 ? (Math.floor(seconds * 10) / 10).toFixed(1) : String(Math.floor(seconds));
+    return `${minutes}:${text.padStart(left < 10000 ? 4 : 2, "0")}`;
+  }
+
+  function tick() {
+    clocks.forEach((clock, player) => {
+      const runs = shown.on_turn === player;
+      const used = runs ? shown.elapsed_ms + performance.now() - since : 0;
+      clock.textContent = shown.clocks_ms ? clockText(shown.clocks_ms[player] - used) : "";
+      clock.closest(".live-clock").classList.toggle("runs", runs);
+    });
+  }
+
+  // Moves.
+
+  function cell(row, text, look) {
+    const made = row.appendChild(document.createElement("td"));
+    if (look) made.className = look;
+    made.textContent = text;
+    return made;
+  }
+
+  function addRow(ply, number) {
+    const row = body.appendChild(document.createElement("tr"));
+    const link = cell(row, "").appendChild(document.createElement("a"));
+    link.href = `#ply=${number}`;
+    link.textContent = number;
+    const bot = cell(row, "", `replay-player p${ply.player}`).appendChild(document.createElement("bdi"));
+    bot.textContent = players[ply.player];
+    cell(row, ply.move);
+    cell(row, ply.time);
+    cell(row, "", "replay-more");
+    cell(row, "", "replay-more");
+  }
+
+  function add({ after, plies }) {
+    if (after > known) { // something is missing: ask for all that we do not have
+      open();
+      return;
+    }
+    const news = plies.slice(known - after);
+    if (!news.length || !root) return;
+    news.forEach((ply, at) => addRow(ply, known + at + 1));
+    known += news.length;
+    root.dispatchEvent(new CustomEvent("replay-news", { detail: news }));
+  }
+
+  function end({ sentence, href }) {
+    if (!verdict.textContent) verdict.textContent = sentence;
+    if (href === undefined) return; // its record is still to come
+    over = true;
+    close();
+    verdict.textContent = sentence;
+    badge.textContent = "over";
+    badge.classList.add("over");
+    if (!href) return;
+    const link = document.createElement("a");
+    link.href = href;
+    link.textContent = "The game's page";
+    verdict.append(" ", link);
+  }
+
+  // The stream.  A browser has few connections to one server: a page that nobody sees has none.
+
+  function close() {
+    clearTimeout(again);
+    if (stream) stream.close();
+    stream = null;
+  }
+
+  function open() {
+    close();
+    if (over || document.hidden) return;
+    stream = new EventSource(`${page.dataset.liveEvents}?after=${known}`);
+    stream.addEventListener("state", (event) => {
+      const state = JSON.parse(event.data);
+      [shown, since] = [state, performance.now()];
+      tick();
+      add(state);
+    });
+    stream.addEventListener("over", (event) => end(JSON.parse(event.data)));
+    stream.addEventListener("gone", () => location.reload());
+    stream.addEventListener("error", () => {
+      // After a break it asks again by itself, but not after an answer that is an error.
+      if (stream && stream.readyState === EventSource.CLOSED) again = setTimeout(open, 10000 + 10000 * Math.random());
+    });
+  }
+
+  document.addEventListener("visibilitychange", open);
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
+  setInterval(tick, 100);
+  tick();
+  open();
+})();

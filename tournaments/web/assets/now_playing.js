@@ -1,0 +1,86 @@
+// What plays now, and standings that stay up to date: for pages with [data-now-playing] or [data-refresh].
+"use strict";
+(() => {
+  const list = document.querySelector("[data-now-playing]");
+  if (!list && !document.querySelector("[data-refresh]")) return;
+  const SPREAD_MS = 5000; // not all readers ask for the new standings in the same moment
+  let stream = null, again = 0, refreshing = 0;
+  let known = null; // the number of the standings that the page shows
+
+  function bot(parent, name) {
+    const made = parent.appendChild(document.createElement("bdi"));
+    made.textContent = name;
+  }
+
+  function show({ games, more }) {
+    if (!list) return;
+    const items = games.map((game) => {
+      const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
+      link.href = game.href;
+      bot(link, game.first);
+      link.append(" ");
+      const versus = link.appendChild(document.createElement("span"));
+      versus.className = "soft";
+      versus.textContent = "vs";
+      link.append(" ");
+      bot(link, game.second);
+      item.append(" ");
+      const title = item.appendChild(document.createElement("small"));
+      title.textContent = game.title;
+      return item;
+    });
+    if (more || !items.length) {
+      const item = document.createElement("li");
+      item.textContent = items.length ? `and ${more} more` : "No game is being played just now.";
+      item.className = "soft";
+      items.push(item);
+    }
+    const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    list.replaceChildren(...items);
+    if (focused) [...list.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
+  }
+
+  async function refresh() {
+    refreshing = 0;
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (!answer.ok || answer.redirected) return;
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const part of document.querySelectorAll("[data-refresh]")) {
+        const other = fresh.querySelector(`[data-refresh="${CSS.escape(part.dataset.refresh)}"]`);
+        if (other && !part.contains(document.activeElement)) part.replaceWith(other);
+      }
+    } catch {
+      // The next change brings another try.
+    }
+  }
+
+  function close() {
+    clearTimeout(again);
+    if (stream) stream.close();
+    stream = null;
+  }
+
+  function open() { // a browser has few connections to one server: a page that nobody sees has none
+    close();
+    if (document.hidden) return;
+    stream = new EventSource(known === null ? "/events" : `/events?standings=${known}`);
+    stream.addEventListener("playing", (event) => {
+      known = event.lastEventId;
+      show(JSON.parse(event.data));
+    });
+    stream.addEventListener("standings", (event) => {
+      known = event.lastEventId;
+      if (!refreshing) refreshing = setTimeout(refresh, SPREAD_MS * Math.random());
+    });
+    stream.addEventListener("error", () => {
+      // After a break it asks again by itself, but not after an answer that is an error.
+      if (stream && stream.readyState === EventSource.CLOSED) again = setTimeout(open, 10000 + 10000 * Math.random());
+    });
+  }
+
+  document.addEventListener("visibilitychange", open);
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
+  open();
+})();

@@ -1,0 +1,159 @@
+"""The competitions of a course, and the games of each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from tournaments.course.model import CompetitionKind
+from tournaments.game_summary import GameSummary
+from tournaments.report import words
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.rows import GameRow, game_rows
+from tournaments.web.shown import competition_of, shown_to, titles_for
+from tournaments.web.shows import Shown
+from tournaments.web.site import in_thread, me_of, site_of
+
+PAGE = 100
+"""Games on one page of their list."""
+PARTS = ("about", "standings", "rulings", "cross", "rating", "race", "sides", "times", "faults", "aside")
+"""Of the report's first page, in its order."""
+ANY_FAULT = "any fault"
+OUTCOMES = ("won", "drawn", "lost")
+"""Of the bot that was chosen."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which games are listed; a field that is empty lets all pass."""
+
+    bot: str = ""
+    """A name, as it is shown."""
+    outcome: str = ""
+    """One of OUTCOMES; of no meaning without a bot."""
+    end: str = ""
+    """How a game ended, or ANY_FAULT."""
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> "Filter":
+        """From an address; what it cannot be is as if it were not there."""
+        outcome = query.get("outcome", "")
+        return cls(query.get("bot", ""), outcome if outcome in OUTCOMES else "", query.get("end", ""))
+
+    def passes(self, game: GameSummary) -> bool:
+        """Whether a game is listed."""
+        if self.bot:
+            if self.bot not in (game.first, game.second):
+                return False
+            word = {"win": "won", "draw": "drawn", "loss": "lost"}[words.outcome(game, self.bot)]
+            if self.outcome and word != self.outcome:
+                return False
+        if self.end == ANY_FAULT:
+            return game.fault is not None
+        return not self.end or words.ending(game) == self.end
+
+    def query(self, page: int) -> str:
+        """The end of the address of one page of such a list."""
+        values = {"bot": self.bot, "outcome": self.outcome, "end": self.end, "page": str(page)}
+        return "?" + urlencode({name: value for name, value in values.items() if value})
+
+
+@dataclass(frozen=True)
+class GameList:
+    """One page of a list of games."""
+
+    rows: Sequence[GameRow]
+    found: int
+    all: int
+    page: int
+    """From 1."""
+    pages: int
+    names: Sequence[str]
+    endings: Sequence[str]
+
+
+def game_list(shown: Shown, wanted: Filter, page: int, team_id: int | None) -> GameList:
+    """A page, the newest games first; a page that there is not is the last one."""
+    kept = shown.view.kept
+    games = [game for game in reversed(kept) if wanted.passes(game)]
+    pages = max(1, -(-len(games) // PAGE))
+    page = min(max(page, 1), pages)
+    return GameList(
+        rows=game_rows(shown, games[(page - 1) * PAGE : page * PAGE], team_id),
+        found=len(games),
+        all=len(kept),
+        page=page,
+        pages=pages,
+        names=sorted(shown.lines),
+        endings=shown.endings,
+    )
+
+
+async def competitions(request: Request) -> Response:
+    """All tournaments, and the practice ladder."""
+    found = await in_thread(site_of(request).course.competitions.all)
+    return render(
+        request,
+        "competitions.html",
+        active="competitions",
+        practice=[one for one in found if one.kind is CompetitionKind.PRACTICE],
+        tournaments=[one for one in found if one.kind is CompetitionKind.TOURNAMENT],
+        titles=await titles_for(request, found),
+    )
+
+
+async def competition(request: Request) -> Response:
+    """One tournament; a practice ladder has a page of its own."""
+    found = await competition_of(request)
+    if found.kind is CompetitionKind.PRACTICE:
+        return RedirectResponse("/standings", 303)
+    site = site_of(request)
+    shown = await shown_to(request, found)
+    times = await site.times.of(site.service.contests, found.id, [game.key for game in shown.view.games])
+    parts = await in_thread(shown.parts, PARTS, times)
+    return render(
+        request,
+        "competition.html",
+        active="competitions",
+        competition=found,
+        title=shown.names.sentence(found.title),
+        message=shown.names.sentence(found.message),
+        summary=shown.view.summary,
+        parts_of=parts.values(),
+        hidden=shown.names.on,
+    )
+
+
+async def games(request: Request) -> Response:
+    """The list of a competition's games."""
+    found = await competition_of(request)
+    shown = await shown_to(request, found)
+    me = me_of(request)
+    wanted = Filter.read(request.query_params)
+    listed = game_list(shown, wanted, _page(request), me.team_id if me is not None else None)
+    return render(
+        request,
+        "games.html",
+        active="competitions",
+        competition=found,
+        title=shown.names.sentence(found.title),
+        wanted=wanted,
+        listed=listed,
+        any_fault=ANY_FAULT,
+        outcomes=OUTCOMES,
+    )
+
+
+def _page(request: Request) -> int:
+    text = request.query_params.get("page", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+
+
+ROUTES = (
+    Route("GET", "/competitions", competitions, Access.PUBLIC, "competitions"),
+    Route("GET", "/competitions/{slug}", competition, Access.PUBLIC, "competition"),
+    Route("GET", "/competitions/{slug}/games", games, Access.PUBLIC, "games"),
+)

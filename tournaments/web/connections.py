@@ -1,0 +1,152 @@
+"""Connections to browsers, none of which can hold the server up.
+
+Hypercorn sends to a client in a scope that is shielded from cancellation, so that one client that stops
+reading would keep the whole server from ending.  Here, therefore, each connection's stream has deadlines of
+its own inside that shield: a send ends after a while, and all of them do when the server shuts down.
+"""
+
+import logging
+from collections.abc import Callable
+from math import inf
+from types import TracebackType
+
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ASGIFramework
+
+LOG = logging.getLogger("kalarena.web")
+
+MOST_CONNECTIONS = 2_000
+"""At a time: 200 students with the six connections that a browser opens, and more; each takes 60 KiB."""
+SPARE_DESCRIPTORS = 256
+"""Of the process's open files, left for games, databases and uploads."""
+SEND_S = 20.0
+"""A client may stop reading for so long: a phone that changes its network comes back sooner."""
+SLOWEST = 20_000
+"""Bytes a second that it must read beyond that."""
+IDLE_S = 15.0
+"""Between requests, and for a request's headers to arrive."""
+LARGEST_HEADERS = 16 * 1024
+"""Bytes; browsers' are below 4 KiB."""
+LINGER_S = 1.0
+"""A handler has so long to end after its connection was closed."""
+GRACE_S = 1.0
+"""At shutdown, requests under way have so long to end."""
+
+
+class ClientStream:
+    """One connection as Hypercorn uses it, with deadlines that no shield keeps off."""
+
+    def __init__(self, stream: trio.SocketStream, closed: Callable[[], None]) -> None:
+        self._stream = stream
+        self._closed = closed
+        self._sending: trio.CancelScope | None = None
+        self._latest = inf
+        self.socket = stream.socket
+
+    async def send_all(self, data: bytes) -> None:
+        """Send, or close the connection if the client does not read.  Raises BrokenResourceError."""
+        deadline = min(trio.current_time() + SEND_S + len(data) / SLOWEST, self._latest)
+        with trio.CancelScope(deadline=deadline) as self._sending:
+            await self._stream.send_all(data)
+        stopped, self._sending = self._sending.cancelled_caught, None
+        if stopped:
+            self.close()
+            raise trio.BrokenResourceError("the client does not read")
+
+    async def receive_some(self, most: int) -> bytes | bytearray:
+        """What came; empty at the end."""
+        return await self._stream.receive_some(most)
+
+    async def send_eof(self) -> None:
+        """Say that nothing more comes."""
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        self.close()
+        await trio.lowlevel.checkpoint()
+
+    def close(self) -> None:
+        """Close it at once; who is sending or receiving learns of it."""
+        self.socket.close()
+        self._closed()
+
+    def end_by(self, deadline: float) -> None:
+        """Send nothing after this time."""
+        self._latest = deadline
+        if self._sending is not None:
+            self._sending.deadline = min(self._sending.deadline, deadline)
+
+
+class Connections:
+    """All connections of a server."""
+
+    def __init__(self, app: ASGIFramework, most: int = MOST_CONNECTIONS) -> None:
+        self._app = ASGIWrapper(app)
+        self._config = _config()
+        self._context = WorkerContext(None)
+        self._most = most
+        self._open: set[ClientStream] = set()
+
+    async def handle(self, stream: trio.SocketStream) -> None:
+        """Serve one connection until it ends.  Whatever goes wrong with it is logged and ends it alone."""
+        if len(self._open) >= self._most:
+            stream.socket.close()
+            return
+        with trio.CancelScope() as scope:
+
+            def closed() -> None:
+                scope.deadline = min(scope.deadline, trio.current_time() + LINGER_S)
+
+            client = ClientStream(stream, closed)
+            self._open.add(client)
+            try:
+                with _Logged():
+                    await TCPServer(self._app, self._config, self._context, {}, client)  # type: ignore[arg-type]
+            finally:
+                client.close()
+                self._open.discard(client)
+
+    async def end(self, deadline: float) -> None:
+        """End idle connections at once, and let nothing be sent after this time."""
+        await self._context.terminated.set()
+        for client in self._open:
+            client.end_by(deadline)
+
+
+class _Logged:
+    """Logs exceptions and lets only cancellation through: one connection never ends the server."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if error is None or isinstance(error, trio.Cancelled):
+            return False
+        cancelled: BaseException | None = None
+        rest: BaseException | None = error
+        if isinstance(error, BaseExceptionGroup):
+            cancelled, rest = error.split(trio.Cancelled)
+        if rest is not None:
+            LOG.error("a connection broke", exc_info=rest)
+        if cancelled is not None:
+            raise cancelled
+        return True
+
+
+def _config() -> Config:
+    config = Config()
+    config.errorlog = logging.getLogger("kalarena.hypercorn")
+    config.accesslog = None
+    config.keep_alive_timeout = IDLE_S
+    config.h11_max_incomplete_size = LARGEST_HEADERS
+    config.h2_max_header_list_size = LARGEST_HEADERS
+    config.h2_max_concurrent_streams = 20
+    config.include_server_header = False
+    return config

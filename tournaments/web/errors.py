@@ -1,0 +1,118 @@
+"""What may be wrong with a request, as exceptions that become pages or, for the API, JSON."""
+
+from collections.abc import Mapping
+from math import ceil
+
+
+class WebError(Exception):
+    """Ends a request with a status and one sentence for whoever asked."""
+
+    status = 400
+    title = "That did not work"
+
+    def __init__(self, sentence: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.headers = dict(headers or {})
+
+
+class BadInput(WebError):
+    """What was sent cannot be used; the sentence says why and what to do."""
+
+
+class NotSignedIn(WebError):
+    """Only for those who are signed in: pages lead to the form, the API answers 401."""
+
+    status = 401
+    title = "Please sign in"
+
+
+class Forbidden(WebError):
+    """Not for this account."""
+
+    status = 403
+    title = "Not for you"
+
+
+class StaleForm(Forbidden):
+    """A form without its session's text: sent from elsewhere, or open for too long."""
+
+    title = "Please try again"
+
+
+class NotFound(WebError):
+    """There is no such thing, or none that this account may know of."""
+
+    status = 404
+    title = "Nothing here"
+
+    def __init__(self, sentence: str = "There is nothing at this address.") -> None:
+        super().__init__(sentence)
+
+
+class MethodNotAllowed(WebError):
+    """The address exists, but not for this method."""
+
+    status = 405
+    title = "Not this way"
+
+    def __init__(self, method: str, allowed: set[str]) -> None:
+        names = ", ".join(sorted(allowed))
+        super().__init__(f"This address does not answer {method}, only {names}.", {"Allow": names})
+
+
+class TooSlow(WebError):
+    """The body of a request did not arrive in time."""
+
+    status = 408
+    title = "That took too long"
+
+
+class Conflict(WebError):
+    """It cannot be done in the present state of things."""
+
+    status = 409
+    title = "Not now"
+
+
+class TooLarge(WebError):
+    """The body of a request is larger than the address takes."""
+
+    status = 413
+    title = "Too large"
+
+
+class NotTaken(WebError):
+    """An upload that is refused for what it holds."""
+
+    status = 422
+    title = "Not taken"
+
+
+class TooMany(WebError):
+    """Asked too often: a wait in seconds is part of the answer."""
+
+    status = 429
+    title = "Too often"
+
+    def __init__(self, what: str, wait_s: float) -> None:
+        seconds = max(1, ceil(wait_s))
+        unit = "second" if seconds == 1 else "seconds"
+        super().__init__(f"{what} Try again in {seconds} {unit}.", {"Retry-After": str(seconds)})
+
+
+class Unavailable(WebError):
+    """Something of ours is not there just now."""
+
+    status = 503
+    title = "Not available just now"
+
+
+class ServerFault(WebError):
+    """A fault of ours; the number is also in the log."""
+
+    status = 500
+    title = "Our fault"
+
+    def __init__(self, number: str) -> None:
+        super().__init__(f"Something went wrong here. It is noted as {number}; tell it to the lecturer.")

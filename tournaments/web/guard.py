@@ -1,0 +1,139 @@
+"""Who asks, and whether they may: sessions, tokens, roles, and that forms come from our own pages."""
+
+from urllib.parse import quote
+
+from starlette.requests import Request
+
+from tournaments.course.model import Account, Role, Session
+from tournaments.web.cookies import Cookie
+from tournaments.web.errors import BadInput, Forbidden, NotSignedIn, StaleForm, TooMany
+from tournaments.web.rate_limits import address_key
+from tournaments.web.routing import Access
+from tournaments.web.security import local_path, may_post, same_text
+from tournaments.web.site import Site, Visit, in_thread
+
+MOST_FILES = 2_000
+"""Of one form: a folder's files, dropped into a page; submissions take fewer, and say so."""
+MOST_FIELDS = 2_000
+"""Of one form: the settings have some dozens."""
+FORM_FIELD = "csrf"
+FORM_HEADER = "x-csrf"
+"""In place of the field, for scripts that send something else than a form."""
+BEARER = "bearer "
+BEARER_ASKED = {"WWW-Authenticate": "Bearer"}
+
+
+async def recognize(request: Request, visit: Visit) -> None:
+    """Find out who asks.
+
+    Raises:
+        NotSignedIn: An API token is not valid (any more).
+        TooMany: The API was asked too often.
+
+    """
+    if visit.route.api:
+        await _recognize_token(request, visit)
+        return
+    cookies = visit.site.cookies
+    visit.note = cookies.read(request.cookies, Cookie.NOTE)
+    visit.form_text = cookies.read(request.cookies, Cookie.FORM)
+    secret = cookies.read(request.cookies, Cookie.SESSION)
+    if secret is None:
+        return
+    found = await in_thread(_find_session, visit.site, secret)
+    if found is not None:
+        visit.session, visit.me = found
+        visit.session_secret = secret
+
+
+def _find_session(site: Site, secret: str) -> tuple[Session, Account] | None:
+    session = site.course.sessions.find(secret, site.now())
+    account = session and site.course.accounts.get(session.account_id)
+    return (session, account) if session and account and not account.disabled else None
+
+
+async def _recognize_token(request: Request, visit: Visit) -> None:
+    given = request.headers.get("authorization", "")
+    secret = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else None
+    # By address until the token is known to be one: nobody gets a bucket for each guess.
+    key = address_key(visit.address)
+    if secret is not None:
+        visit.me = await in_thread(visit.site.course.tokens.find, secret, visit.site.now())
+        if visit.me is not None and not visit.me.disabled:
+            key = f"account {visit.me.id}"
+    wait = visit.site.limits.api.take(key, visit.site.now().timestamp())
+    if wait:
+        raise TooMany("The API was asked too often.", wait)
+    if given and (visit.me is None or visit.me.disabled):
+        raise NotSignedIn(
+            "This token is not valid (any more): make one on your account's page.", BEARER_ASKED
+        )
+
+
+def let_in(request: Request, visit: Visit) -> None:
+    """See whether a route lets this account in.
+
+    Raises:
+        NotSignedIn: It does not let visitors in.
+        Forbidden: It does not let this account in.
+
+    """
+    access = visit.route.access
+    me = visit.me
+    if access is Access.EVERYBODY:
+        return
+    if me is None:
+        if access is Access.PUBLIC and visit.settings.standings_for != "nobody":
+            return
+        raise NotSignedIn(
+            "This needs a token of your account's page, sent as 'Authorization: Bearer kal_...'."
+            if visit.route.api
+            else "Sign in to see this page.",
+            BEARER_ASKED if visit.route.api else None,
+        )
+    if access is Access.STUDENT and (me.role is not Role.STUDENT or me.team_id is None):
+        raise Forbidden(
+            "You are in no team yet: ask the lecturer."
+            if me.role is Role.STUDENT
+            else "This page is for students who have a team."
+        )
+    if access is Access.LECTURER and not me.role.teaches:
+        raise Forbidden("This page is for lecturers.")
+    if access is Access.ADMIN and me.role is not Role.ADMIN:
+        raise Forbidden("This page is for admins.")
+
+
+async def look_at_form(request: Request, visit: Visit) -> None:
+    """See that a form was sent from a page of ours, by somebody who saw that page.
+
+    Raises:
+        StaleForm: It was not, or the page is too old.
+        BadInput: A field has characters that no text has.
+
+    """
+    if visit.route.api:
+        return
+    if not may_post(request.headers, visit.site.public_url):
+        raise Forbidden(
+            "This form was sent from another site. If it was not, the server's public_url is wrong."
+        )
+    expected = visit.session.csrf if visit.session is not None else visit.form_text
+    given = request.headers.get(FORM_HEADER)
+    if given is None:
+        form = await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS)
+        for name, value in form.multi_items():
+            if isinstance(value, str) and "\0" in name + value:
+                raise BadInput(f"The field {name.replace(chr(0), '')!r} has a NUL character: leave it out.")
+        field = form.get(FORM_FIELD)
+        given = field if isinstance(field, str) else None
+    if expected is None or not same_text(given, expected):
+        raise StaleForm("This page was open for too long, or your browser keeps no cookies: load it again.")
+
+
+def sign_in_path(request: Request) -> str:
+    """Where somebody signs in who wanted to see a page, and is led back to it."""
+    if request.method not in ("GET", "HEAD"):
+        return "/sign-in"
+    query = request.url.query
+    wanted = local_path(request.url.path + (f"?{query}" if query else ""))
+    return "/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted, safe='/')}"

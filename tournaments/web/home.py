@@ -1,0 +1,148 @@
+"""The first page: who is ahead, what plays, and for a student what became of the own bot."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.course import Course
+from tournaments.course.model import Account, Competition, CompetitionKind, CompetitionState, Version
+from tournaments.service.live import LiveGame
+from tournaments.web.names import Names
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.rows import GameRow, Rung, game_rows, rungs
+from tournaments.web.shown import names_for, shown_to, titles_for
+from tournaments.web.shows import Shown
+from tournaments.web.site import in_thread, me_of, site_of
+
+TOP = 12
+"""Rungs on the first page: a screen's height."""
+LATEST = 8
+"""Games on the first page."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the course's database says."""
+
+    practice: Competition | None
+    tournaments: Sequence[Competition]
+    """Newest first."""
+    current: Mapping[int, Version]
+    own: Sequence[Version]
+    """Of the viewer's team, newest first."""
+
+
+@dataclass(frozen=True)
+class Playing:
+    """A game that is being played."""
+
+    href: str
+    competition: str
+    first: str
+    second: str
+    moves: int
+
+
+@dataclass(frozen=True)
+class Home:
+    """What the page shows."""
+
+    practice: Competition | None
+    ladder: Sequence[Rung]
+    rest: int
+    """How many bots are below those."""
+    own_rung: Rung | None
+    own: Version | None
+    """The team's newest version."""
+    own_current: Version | None
+    running: Sequence[Competition]
+    finished: Sequence[Competition]
+    latest: Sequence[GameRow]
+    own_games: Sequence[GameRow]
+
+
+def facts_of(course: Course, me: Account | None) -> Facts:
+    """Read them; blocks."""
+    competitions = course.competitions.all()
+    return Facts(
+        practice=practice_of(competitions),
+        tournaments=[one for one in competitions if one.kind is CompetitionKind.TOURNAMENT],
+        current=course.versions.current(),
+        own=course.versions.of_team(me.team_id) if me is not None and me.team_id is not None else (),
+    )
+
+
+def practice_of(competitions: Sequence[Competition]) -> Competition | None:
+    """The practice ladder: the newest one, since another game begins another one."""
+    return next((one for one in competitions if one.kind is CompetitionKind.PRACTICE), None)
+
+
+def home_of(facts: Facts, practice: Shown | None, team_id: int | None) -> Home:
+    """What a viewer of a team sees."""
+    ladder: list[Rung] = []
+    latest: list[GameRow] = []
+    own_games: list[GameRow] = []
+    if practice is not None:
+        ladder = rungs(practice, team_id)
+        kept = practice.view.kept
+        latest = game_rows(practice, reversed(kept[-LATEST:]), team_id)
+        if team_id is not None:
+            mine = [
+                game
+                for game in kept
+                if team_id in (practice.team_of(game.first), practice.team_of(game.second))
+            ]
+            own_games = game_rows(practice, reversed(mine[-LATEST:]), team_id)
+    own_rung = next((rung for rung in ladder if rung.is_own), None)
+    states = (CompetitionState.RUNNING, CompetitionState.PAUSED)
+    return Home(
+        practice=facts.practice,
+        ladder=ladder[:TOP],
+        rest=len(ladder[TOP:]),
+        own_rung=own_rung,
+        own=facts.own[0] if facts.own else None,
+        own_current=None if team_id is None else facts.current.get(team_id),
+        running=[one for one in facts.tournaments if one.state in states],
+        finished=[one for one in facts.tournaments if one.state is CompetitionState.FINISHED][:LATEST],
+        latest=latest,
+        own_games=own_games,
+    )
+
+
+def playing_of(
+    games: Sequence[LiveGame], names: Mapping[str, Names], titles: Mapping[str, str]
+) -> list[Playing]:
+    """What plays now, of competitions whose names for this viewer are known."""
+    return [
+        Playing(
+            href=f"/competitions/{game.competition}/live/{names[game.competition].key(game.key)}",
+            competition=titles[game.competition],
+            first=names[game.competition].shown(game.first),
+            second=names[game.competition].shown(game.second),
+            moves=len(game.moves),
+        )
+        for game in games
+        if game.competition in names
+    ]
+
+
+async def home(request: Request) -> Response:
+    """The first page; a visitor who may see no standings is led to sign in."""
+    site, me = site_of(request), me_of(request)
+    facts = await in_thread(facts_of, site.course, me)
+    practice = await shown_to(request, facts.practice) if facts.practice is not None else None
+    team_id = me.team_id if me is not None else None
+    view = home_of(facts, practice, team_id)
+    games = site.service.live.playing()
+    playing = {game.competition for game in games}
+    everything = [*([facts.practice] if facts.practice is not None else []), *facts.tournaments]
+    listed = [one for one in everything if one.slug in playing or one in view.running or one in view.finished]
+    names = {one.slug: await names_for(request, one) for one in listed}
+    titles = await titles_for(request, listed)
+    return render(request, "home.html", home=view, playing=playing_of(games, names, titles), titles=titles)
+
+
+ROUTES = (Route("GET", "/", home, Access.PUBLIC, "home"),)

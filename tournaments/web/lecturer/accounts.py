@@ -1,0 +1,131 @@
+"""Lecturers and admins, for admins."""
+
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Account, Role
+from tournaments.web.errors import BadInput, NotFound
+from tournaments.web.forms import text_of
+from tournaments.web.lecturer.new_links import make_link, show_links
+from tournaments.web.lecturer.noting import note
+from tournaments.web.lecturer.people import state_of
+from tournaments.web.rendering import render, see_other
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, account_of, in_thread, site_of
+
+HERE = "/teach/accounts"
+ROLES = tuple(role for role in Role if role.teaches)
+
+
+async def page(request: Request) -> Response:
+    """All who teach."""
+    return await _page(request)
+
+
+async def _page(request: Request, status: int = 200, wrong: str = "", **values: str) -> Response:
+    site = site_of(request)
+    accounts = [account for account in await in_thread(site.course.accounts.all) if account.role.teaches]
+    return render(
+        request,
+        "teach/accounts.html",
+        status,
+        active="teach",
+        accounts=[(account, state_of(account)) for account in accounts],
+        roles=[(role.value, role.value) for role in ROLES],
+        wrong=wrong,
+        given={"login": "", "name": "", "role": Role.LECTURER.value} | values,
+    )
+
+
+async def add(request: Request) -> Response:
+    """One more, with a link."""
+    site, form = site_of(request), await request.form()
+    given = {name: text_of(form, name).strip() for name in ("login", "name", "role")}
+    role = _role(given["role"])
+    try:
+        account = await in_thread(
+            site.course.accounts.add, given["login"], given["name"] or given["login"], role, None, site.now()
+        )
+    except CourseError as error:
+        return await _page(request, 400, str(error), **given)
+    await note(request, "account.add", account.login, role=role.value)
+    made = await make_link(request, account)
+    return show_links(
+        request, [made], f"A new {role.value}", f"{account.name} can come in with this link.", (HERE, "Back")
+    )
+
+
+async def link(request: Request) -> Response:
+    """A new link for choosing a password."""
+    account = await _asked_for(request)
+    try:
+        made = await make_link(request, account)
+    except CourseError as error:
+        return await _page(request, 400, str(error))
+    await note(request, "account.link", account.login)
+    return show_links(
+        request, [made], f"A link for {account.login}", "An earlier link is void now.", (HERE, "Back")
+    )
+
+
+async def role(request: Request) -> Response:
+    """Let somebody do more or less."""
+    site, account, form = site_of(request), await _asked_for(request), await request.form()
+    wanted = _role(text_of(form, "role"))
+    await in_thread(_guarded, site, account, lambda: site.course.accounts.set_role(account.id, wanted))
+    await note(request, "account.role", account.login, role=wanted.value)
+    return see_other(request, HERE, f"{account.login} is {wanted.value} now.")
+
+
+async def disable(request: Request) -> Response:
+    """Let somebody in no more, or again."""
+    site, account = site_of(request), await _asked_for(request)
+    disabled = text_of(await request.form(), "disabled") == "yes"
+    if disabled and account.id == account_of(request).id:
+        raise BadInput("You cannot disable your own account: another admin can.")
+    await in_thread(_guarded, site, account, lambda: site.course.accounts.set_disabled(account.id, disabled))
+    await note(request, "account.disable" if disabled else "account.enable", account.login)
+    done = "cannot sign in any more" if disabled else "can sign in again"
+    return see_other(request, HERE, f"{account.login} {done}.")
+
+
+def _role(text: str) -> Role:
+    found = next((role for role in ROLES if role.value == text), None)
+    if found is None:
+        raise BadInput("Choose a role from the list.")
+    return found
+
+
+async def _asked_for(request: Request) -> Account:
+    account = await in_thread(site_of(request).course.accounts.get, request.path_params["account"])
+    if account is None or not account.role.teaches:
+        raise NotFound("There is no such lecturer.")
+    return account
+
+
+def _guarded(site: Site, account: Account, change: Callable[[], object]) -> None:
+    """Change an account, unless the course would be without an admin then.
+
+    Raises:
+        BadInput: It would.
+
+    """
+    with site.course.transaction():
+        change()
+        admins = [
+            other for other in site.course.accounts.all() if other.role is Role.ADMIN and not other.disabled
+        ]
+        if not admins:
+            raise BadInput(f"{account.login} is the last admin: make another one first.")
+
+
+ROUTES = (
+    Route("GET", HERE, page, Access.ADMIN, "teach.accounts"),
+    Route("POST", f"{HERE}/add", add, Access.ADMIN, "teach.accounts.add"),
+    Route("POST", f"{HERE}/{{account:int}}/link", link, Access.ADMIN, "teach.accounts.link"),
+    Route("POST", f"{HERE}/{{account:int}}/role", role, Access.ADMIN, "teach.accounts.role"),
+    Route("POST", f"{HERE}/{{account:int}}/disable", disable, Access.ADMIN, "teach.accounts.disable"),
+)

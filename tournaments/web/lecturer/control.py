@@ -1,0 +1,179 @@
+"""A tournament's control page: start, pause, judge again, rule."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState
+from tournaments.journal import Action
+from tournaments.rulings import RulingError
+from tournaments.web.errors import BadInput, Conflict, NotFound
+from tournaments.web.forms import text_of
+from tournaments.web.lecturer.noting import note
+from tournaments.web.rendering import render, see_other
+from tournaments.web.routing import Access, Route
+from tournaments.web.shown import competition_of
+from tournaments.web.site import in_thread, site_of
+
+LIST = "/teach/tournaments"
+HERE = f"{LIST}/{{slug}}"
+LONGEST_WHY = 1000
+"""Characters of a reason, which reports show."""
+ANNULS = {"": None, "yes": True, "no": False}
+"""Whether the games of a bot that withdraws count for nobody; empty: as the format has it."""
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """What a ruling may be, for the form."""
+
+    action: Action
+    words: str
+
+
+OF_GAMES = (
+    Ruled(Action.VOID, "void it: it counts for nobody"),
+    Ruled(Action.REPLAY, "play it again: this one counts for nobody"),
+    Ruled(Action.RESTORE, "let it count again"),
+)
+OF_BOTS = (
+    Ruled(Action.WITHDRAW, "it plays no more"),
+    Ruled(Action.RESTORE, "it plays on"),
+)
+
+
+async def tournament_of(request: Request) -> Competition:
+    """The tournament in the address.
+
+    Raises:
+        NotFound: There is none; the practice ladder is none.
+
+    """
+    found = await competition_of(request)
+    if found.kind is not CompetitionKind.TOURNAMENT:
+        raise NotFound("This is the practice ladder; its settings are among the course's.")
+    return found
+
+
+async def tournaments(request: Request) -> Response:
+    """All of them."""
+    known = await in_thread(site_of(request).course.competitions.all)
+    return render(
+        request,
+        "teach/tournaments.html",
+        active="teach",
+        tournaments=[one for one in known if one.kind is CompetitionKind.TOURNAMENT],
+        practice=[one for one in known if one.kind is CompetitionKind.PRACTICE],
+    )
+
+
+async def page(request: Request) -> Response:
+    """One of them."""
+    return await _page(request)
+
+
+async def _page(request: Request, status: int = 200, wrong: str = "", **given: str) -> Response:
+    site, tournament = site_of(request), await tournament_of(request)
+    summary = await site.service.contests.summary(tournament.id)
+    asked = {"game": request.query_params.get("game", ""), "bot": "", "why": "", "action": "", "annul": ""}
+    return render(
+        request,
+        "teach/tournament.html",
+        status,
+        active="teach",
+        tournament=tournament,
+        may=_may(tournament),
+        summary=summary,
+        rejudging=site.service.contests.rejudging(tournament.id),
+        of_games=[(ruled.action.value, ruled.words) for ruled in OF_GAMES],
+        of_bots=[(ruled.action.value, ruled.words) for ruled in OF_BOTS],
+        wrong=wrong,
+        given=asked | given,
+    )
+
+
+def _may(tournament: Competition) -> Sequence[str]:
+    """Which buttons there are."""
+    match tournament.state:
+        case CompetitionState.CREATED:
+            return ("start",)
+        case CompetitionState.RUNNING:
+            return ("pause",)
+        case CompetitionState.PAUSED | CompetitionState.FAILED:
+            return ("resume",)
+    return ()
+
+
+async def start(request: Request) -> Response:
+    """Begin."""
+    return await _do(request, "start", site_of(request).service.contests.start, "is started")
+
+
+async def pause(request: Request) -> Response:
+    """Begin no more games."""
+    return await _do(
+        request,
+        "pause",
+        site_of(request).service.contests.pause,
+        "is paused: games that were begun are ended",
+    )
+
+
+async def resume(request: Request) -> Response:
+    """Go on."""
+    return await _do(request, "resume", site_of(request).service.contests.resume, "goes on")
+
+
+async def rejudge(request: Request) -> Response:
+    """Judge every game again from its record."""
+    return await _do(request, "rejudge", site_of(request).service.contests.rejudge, "is judged again")
+
+
+async def _do(
+    request: Request, action: str, work: Callable[[int], Awaitable[object]], done: str
+) -> RedirectResponse:
+    tournament = await tournament_of(request)
+    try:
+        await work(tournament.id)
+    except CourseError as error:
+        raise Conflict(str(error)) from error
+    await note(request, f"tournament.{action}", tournament.slug)
+    return see_other(request, _address(tournament), f"{tournament.title} {done}.")
+
+
+def _address(tournament: Competition) -> str:
+    return f"{LIST}/{tournament.slug}"
+
+
+async def rule(request: Request) -> Response:
+    """A ruling on a game or a bot, with its reason."""
+    site, tournament, form = site_of(request), await tournament_of(request), await request.form()
+    given = {name: text_of(form, name).strip() for name in ("game", "bot", "action", "why", "annul")}
+    subject = given["game"] or given["bot"]
+    allowed = {ruled.action.value for ruled in (OF_GAMES if given["game"] else OF_BOTS)}
+    if given["action"] not in allowed or given["annul"] not in ANNULS:
+        raise BadInput("Choose from the list what is to be ruled.")
+    if len(given["why"]) > LONGEST_WHY:
+        return await _page(request, 400, f"The reason is longer than {LONGEST_WHY} characters.", **given)
+    try:
+        follows = await site.service.contests.rule(
+            tournament.id, Action(given["action"]), subject, given["why"], ANNULS[given["annul"]]
+        )
+    except (RulingError, CourseError) as error:
+        return await _page(request, 400, str(error), **given)
+    await note(request, f"tournament.{given['action']}", tournament.slug, ruled_on=subject, why=given["why"])
+    return see_other(request, f"{_address(tournament)}#rulings", ". ".join(follows))
+
+
+ROUTES = (
+    Route("GET", LIST, tournaments, Access.LECTURER, "teach.tournaments"),
+    Route("GET", HERE, page, Access.LECTURER, "teach.tournament"),
+    Route("POST", f"{HERE}/start", start, Access.LECTURER, "teach.tournament.start"),
+    Route("POST", f"{HERE}/pause", pause, Access.LECTURER, "teach.tournament.pause"),
+    Route("POST", f"{HERE}/resume", resume, Access.LECTURER, "teach.tournament.resume"),
+    Route("POST", f"{HERE}/rejudge", rejudge, Access.LECTURER, "teach.tournament.rejudge"),
+    Route("POST", f"{HERE}/rule", rule, Access.LECTURER, "teach.tournament.rule"),
+)

@@ -1,0 +1,131 @@
+"""The lecturer's first page: what goes on, and what needs looking at."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.checking.report import Report, ReportError
+from tournaments.course.model import Account, Competition, Event, Team, Version, VersionState
+from tournaments.service.places import Kind
+from tournaments.web.lecturer.journal import SERVER, logins_of, told
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, in_thread, settings_of, site_of
+
+LATEST = 10
+"""Submissions, and entries of the journal."""
+OPEN = (VersionState.FAILED, VersionState.STUCK)
+KINDS = {Kind.QUALIFICATION: "checks", Kind.TOURNAMENT: "tournaments", Kind.PRACTICE: "practice"}
+
+
+@dataclass(frozen=True)
+class FailedItem:
+    """Something that checks found, and in whose newest version."""
+
+    title: str
+    versions: Sequence[tuple[Version, str, str]]
+    """With the team's name and the sentence."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the course's database says."""
+
+    students: int
+    invited: int
+    teams: int
+    without: Sequence[tuple[Team, Version | None]]
+    """Teams with members, but nothing to play with; and what they handed in last."""
+    failed: Sequence[FailedItem]
+    """By how many teams it stops, most first."""
+    latest: Sequence[tuple[Version, str]]
+    tournaments: Sequence[Competition]
+    events: Sequence[tuple[Event, str, str]]
+
+
+def overview(site: Site) -> Overview:
+    """Read it; blocks."""
+    teams = {team.id: team for team in site.course.teams.all()}
+    students = [one for one in site.course.accounts.all() if one.team_id is not None and not one.disabled]
+    current = site.course.versions.current()
+    newest = {number: next(iter(site.course.versions.of_team(number)), None) for number in teams}
+    logins = logins_of(site)
+    return Overview(
+        students=len(students),
+        invited=sum(not one.has_password for one in students),
+        teams=len(teams),
+        without=_without(teams, students, current, newest),
+        failed=failed_items(
+            site, [one for one in newest.values() if one is not None and one.state in OPEN], teams
+        ),
+        latest=[
+            (version, teams[version.team_id].name if version.team_id in teams else "")
+            for version in site.course.versions.all(LATEST)
+        ],
+        tournaments=site.course.competitions.all(),
+        events=[
+            (event, logins.get(event.account_id or 0, SERVER), told(event))
+            for event in site.course.journal.entries(LATEST)
+        ],
+    )
+
+
+def _without(
+    teams: dict[int, Team],
+    students: Sequence[Account],
+    current: dict[int, Version],
+    newest: dict[int, Version | None],
+) -> list[tuple[Team, Version | None]]:
+    used = {one.team_id for one in students}
+    found = [team for number, team in teams.items() if number in used and number not in current]
+    return [(team, newest[team.id]) for team in found]
+
+
+def failed_items(site: Site, versions: Sequence[Version], teams: dict[int, Team]) -> list[FailedItem]:
+    """What stops the newest versions of teams, by kind of item."""
+    titles: dict[str, str] = {}
+    found: defaultdict[str, list[tuple[Version, str, str]]] = defaultdict(list)
+    for version in versions:
+        team = teams[version.team_id].name
+        for item_id, title, sentence in _failures(site, version):
+            titles.setdefault(item_id, title)
+            found[item_id].append((version, team, sentence))
+    items = [FailedItem(titles[item], of) for item, of in found.items()]
+    return sorted(items, key=lambda one: (-len(one.versions), one.title))
+
+
+def _failures(site: Site, version: Version) -> list[tuple[str, str, str]]:
+    """Of each item of a version's check that failed its id, title and sentence, each once."""
+    if version.state is VersionState.STUCK:
+        return [("stuck", "could not be checked: our fault", "check it again once the cause is put right")]
+    checked = site.course.versions.checked(version.id)
+    if checked is None or checked.report is None:
+        return []
+    try:
+        failures = Report.from_json(checked.report).failures
+    except ReportError:  # of another version of kalarena
+        return []
+    return list({item.id: (item.id, item.title, item.sentence) for item in failures}.values())
+
+
+async def page(request: Request) -> Response:
+    """The dashboard."""
+    site, settings = site_of(request), settings_of(request)
+    status = site.service.status()
+    return render(
+        request,
+        "teach/dashboard.html",
+        active="teach",
+        going=status,
+        uses=[(name, status.uses[kind]) for kind, name in KINDS.items()],
+        seen=await in_thread(overview, site),
+        now=site.now(),
+        deadline=settings.deadline,
+        over=settings.deadline is not None and settings.deadline < site.now(),
+    )
+
+
+ROUTES = (Route("GET", "/teach", page, Access.LECTURER, "teach"),)

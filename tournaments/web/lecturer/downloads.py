@@ -1,0 +1,143 @@
+"""Downloads of a tournament: games, moves, the static report.  Made in a worker process, one at a time."""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import trio
+import trio_parallel
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from tournaments.course.model import Competition
+from tournaments.database.errors import StoreError
+from tournaments.database.place import Place
+from tournaments.exports import WHAT
+from tournaments.pseudonyms import KEY_FILE, pseudonyms_for
+from tournaments.report.game_pages import ReportError
+from tournaments.web.errors import Conflict, NotFound, Unavailable
+from tournaments.web.lecturer.control import HERE, tournament_of
+from tournaments.web.lecturer.noting import note
+from tournaments.web.lecturer.report_files import export_file, report_zip
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, in_thread, site_of
+
+PATIENCE_S = 600.0
+"""A report of 10,000 games takes about a minute; what takes longer than this is given up."""
+FORMS = {"csv": "text/csv", "json": "application/json", "jsonl": "application/jsonl"}
+
+
+async def export(request: Request) -> Response:
+    """All games or all moves, a row for each."""
+    tournament = await tournament_of(request)
+    what, _, form = request.path_params["file"].partition(".")
+    if what not in WHAT or form not in FORMS:
+        raise NotFound("There are games and moves, as csv, json and jsonl.")
+    name = f"{tournament.slug}-{what}.{form}"
+    return await _made(request, tournament, partial(_export, what, form, name), name, FORMS[form])
+
+
+def _export(what: str, form: str, name: str, place: Place, folder: Path) -> Path:
+    export_file(place, what, form, folder / name)
+    return folder / name
+
+
+async def report(request: Request) -> Response:
+    """The static report, packed."""
+    return await _report(request, anonymous=False)
+
+
+async def anonymous_report(request: Request) -> Response:
+    """The same with pseudonyms: those that the site uses, too."""
+    return await _report(request, anonymous=True)
+
+
+async def _report(request: Request, *, anonymous: bool) -> Response:
+    site, tournament = site_of(request), await tournament_of(request)
+    summary = await site.service.contests.summary(tournament.id)
+    if not summary.kept:
+        raise Conflict("No game was played yet: there is nothing to report.")
+    pseudonyms = None
+    if anonymous:
+        pseudonyms = await in_thread(_pseudonyms, site, tournament, list(summary.bots))
+    title = f"{tournament.slug}-{'anonymous' if anonymous else 'report'}"
+    await note(request, "tournament.report", tournament.slug, anonymous=anonymous)
+    return await _made(
+        request, tournament, partial(_packed, title, pseudonyms), f"{title}.zip", "application/zip"
+    )
+
+
+def _pseudonyms(site: Site, tournament: Competition, names: list[str]) -> dict[str, str]:
+    folder = site.data / "competitions" / tournament.slug
+    folder.mkdir(parents=True, exist_ok=True)
+    return pseudonyms_for(folder / KEY_FILE, names)
+
+
+def _packed(title: str, pseudonyms: dict[str, str] | None, place: Place, folder: Path) -> Path:
+    return report_zip(place, folder, title, pseudonyms)
+
+
+async def _made(
+    request: Request,
+    tournament: Competition,
+    make: Callable[[Place, Path], Path],
+    name: str,
+    media_type: str,
+) -> Response:
+    """Have a file made by a worker process, and send it; it is removed when it was sent.
+
+    Raises:
+        Unavailable: It takes too long, or cannot be made.
+
+    """
+    site = site_of(request)
+    place = await in_thread(site.service.database.competition, tournament.slug)
+    folder = Path(await in_thread(lambda: tempfile.mkdtemp(prefix="kalarena-download-")))
+    try:
+        with trio.fail_after(PATIENCE_S):
+            path = await trio_parallel.run_sync(make, place, folder, cancellable=True, limiter=_limiter())
+    except trio.TooSlowError as error:
+        await _remove(folder)
+        raise Unavailable(
+            f"{name} was not ready after {PATIENCE_S:.0f} s: make it from the command line."
+        ) from error
+    except (StoreError, ReportError, OSError, trio_parallel.BrokenWorkerError) as error:
+        await _remove(folder)
+        raise Unavailable(f"{name} cannot be made: {error}") from error
+    except BaseException:
+        with trio.CancelScope(shield=True):
+            await _remove(folder)
+        raise
+    return FileResponse(
+        path,
+        media_type=media_type,
+        filename=name,
+        headers={"Cache-Control": "no-store"},
+        background=BackgroundTask(_remove, folder),
+    )
+
+
+async def _remove(folder: Path) -> None:
+    await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+_AT_A_TIME: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("downloads")
+
+
+def _limiter() -> trio.CapacityLimiter:
+    """One is made at a time: the cores are there for games."""
+    try:
+        return _AT_A_TIME.get()
+    except LookupError:
+        _AT_A_TIME.set(trio.CapacityLimiter(1))
+        return _AT_A_TIME.get()
+
+
+ROUTES = (
+    Route("GET", f"{HERE}/report.zip", report, Access.LECTURER, "teach.report"),
+    Route("GET", f"{HERE}/report-anonymous.zip", anonymous_report, Access.LECTURER, "teach.report.anonymous"),
+    Route("GET", f"{HERE}/{{file}}", export, Access.LECTURER, "teach.export"),
+)

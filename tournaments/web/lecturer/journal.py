@@ -1,0 +1,53 @@
+"""The course's journal: who did what."""
+
+import json
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.model import Event
+from tournaments.web.lecturer.paging import PAGE, Page, number_asked
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, in_thread, site_of
+
+HERE = "/teach/journal"
+LONGEST_DETAIL = 300
+"""Characters that are shown at once; the rest opens."""
+SERVER = "the server"
+"""Who did what no account did."""
+
+
+def told(event: Event) -> str:
+    """What belongs to an entry, as a text."""
+    return "; ".join(f"{name}: {_value(value)}" for name, value in event.detail.items())
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+async def page(request: Request) -> Response:
+    """The newest entries, or those before a number."""
+    found, logins = await in_thread(_entries, site_of(request), number_asked(request))
+    return render(
+        request,
+        "teach/journal.html",
+        active="teach",
+        rows=[(event, logins.get(event.account_id or 0, SERVER), told(event)) for event in found.rows],
+        older=found.older,
+        longest=LONGEST_DETAIL,
+    )
+
+
+def _entries(site: Site, before: int | None) -> tuple[Page[Event], dict[int, str]]:
+    events = site.course.journal.entries(PAGE + 1, before)
+    return Page.of(events, lambda event: event.number), logins_of(site)
+
+
+def logins_of(site: Site) -> dict[int, str]:
+    """Id of an account -> its login."""
+    return {account.id: account.login for account in site.course.accounts.all()}
+
+
+ROUTES = (Route("GET", HERE, page, Access.LECTURER, "teach.journal"),)

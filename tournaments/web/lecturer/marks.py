@@ -1,0 +1,140 @@
+"""Marks of a tournament, by rules in TOML, for the students of the roster."""
+
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.marked import Marked, marked_people
+from tournaments.course.model import Competition
+from tournaments.mark_sheets import mark_sheet
+from tournaments.marks.file import MarkPlan, MarksError, plan_marks, read_marks
+from tournaments.marks.sheet import Sheet
+from tournaments.summary import Summary
+from tournaments.tables import json_text
+from tournaments.web.forms import text_of
+from tournaments.web.lecturer.control import tournament_of
+from tournaments.web.lecturer.noting import note
+from tournaments.web.lecturer.sent_text import BODY_LIMIT, sent_text
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, in_thread, site_of
+
+HERE = "/teach/tournaments/{slug}/marks"
+EXAMPLE = """\
+# Every key is in docs/marks.md.  Students come from the roster.
+max = 20
+round = 0.5
+missing = "zero"             # students whose team has no bot here get nothing from any rule
+
+[[rule]]
+name = "Place"
+kind = "rank"
+bands = [
+  { top = 1, marks = 20 },
+  { top_percent = 25, marks = 16 },
+  { top_percent = 50, marks = 12 },
+  { marks = 8 },
+]
+"""
+
+
+async def page(request: Request) -> Response:
+    """Where the rules go."""
+    return _page(request, await tournament_of(request), EXAMPLE)
+
+
+def _page(
+    request: Request,
+    tournament: Competition,
+    rules: str,
+    problems: str = "",
+    unfinished: bool = False,
+    sheet: Sheet | None = None,
+    remarks: tuple[str, ...] = (),
+) -> Response:
+    return render(
+        request,
+        "teach/marks.html",
+        400 if problems else 200,
+        active="teach",
+        tournament=tournament,
+        rules=rules,
+        problems=problems.split("\n") if problems else [],
+        unfinished=unfinished,
+        sheet=sheet,
+        rows=[] if sheet is None else sheet.to_json()["rows"],
+        remarks=remarks,
+    )
+
+
+async def make(request: Request) -> Response:
+    """The sheet as a page, or as a file (``do`` is ``csv`` or ``json``)."""
+    site, tournament, form = site_of(request), await tournament_of(request), await request.form()
+    rules = await sent_text(form, "rules")
+    unfinished = text_of(form, "unfinished") != ""
+    summary = await site.service.contests.summary(tournament.id, wait=True)
+    try:
+        sheet, remarks = await in_thread(_sheet, site, tournament, summary, rules, unfinished)
+    except MarksError as error:
+        return _page(request, tournament, rules, str(error), unfinished)
+    wanted = text_of(form, "do")
+    if wanted not in ("csv", "json"):
+        return _page(request, tournament, rules, "", unfinished, sheet, remarks)
+    await note(request, "marks.export", tournament.slug, form=wanted, **sheet.about)
+    text = sheet.to_csv() if wanted == "csv" else json_text(sheet.to_json()) + "\n"
+    media_type = "text/csv" if wanted == "csv" else "application/json"
+    name = f"marks-{tournament.slug}.{wanted}"
+    return Response(
+        text,
+        media_type=media_type,
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
+    )
+
+
+def _sheet(
+    site: Site, tournament: Competition, summary: Summary, rules: str, unfinished: bool
+) -> tuple[Sheet, tuple[str, ...]]:
+    """The sheet and what there is to remark.  Raises MarksError with all that is wrong."""
+    plan, remarks = marks_plan(rules, summary, _marked(site, tournament, summary))
+    if summary.schedule.due(summary.history):
+        so_far = f"{summary.done} of {summary.total} games have a result"
+        if not unfinished:
+            raise MarksError(f"{so_far}: wait for the end, or tick that the sheet may be made before it")
+        remarks = (*remarks, f"{so_far} so far")
+    return mark_sheet(summary, plan, rules.encode(), None), remarks
+
+
+def _marked(site: Site, tournament: Competition, summary: Summary) -> Marked:
+    competitors = site.course.competitions.competitors(tournament.id)
+    teams = {}
+    for competitor in competitors:
+        version = None if competitor.version_id is None else site.course.versions.get(competitor.version_id)
+        if version is not None:
+            teams[version.id] = version.team_id
+    return marked_people(competitors, teams, site.course.accounts.all(), summary.rulings.withdrawn)
+
+
+def marks_plan(rules: str, summary: Summary, marked: Marked) -> tuple[MarkPlan, tuple[str, ...]]:
+    """How a tournament is marked.  Rules that name students are for these; else the roster is.
+
+    Reference players need not be named.  Raises MarksError.
+    """
+    file, people = read_marks(rules)
+    references = dict.fromkeys(
+        [*file.references, *(name for name in marked.references if name in summary.bots)]
+    )
+    file = file.model_copy(update={"references": list(references)})
+    if people is not None:
+        plan = plan_marks(file, people, summary.bots, summary.rulings.withdrawn)
+        return plan, tuple(plan.remarks)
+    groups = {bot: students for bot, students in marked.people.groups.items() if bot in summary.bots}
+    known = replace(marked.people, groups=groups)
+    plan = plan_marks(file, known, summary.bots, summary.rulings.withdrawn)
+    return plan, (*marked.remarks, *plan.remarks)
+
+
+ROUTES = (
+    Route("GET", HERE, page, Access.LECTURER, "teach.marks"),
+    Route("POST", HERE, make, Access.LECTURER, "teach.marks.make", body_limit=BODY_LIMIT),
+)

@@ -1,0 +1,83 @@
+"""One-time links, shown once: only their digests are kept."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.model import Account, LinkPurpose
+from tournaments.tables import inert
+from tournaments.web.rendering import render
+from tournaments.web.site import Site, in_thread, site_of
+
+COLUMNS = ("login", "name", "team", "link")
+
+
+@dataclass(frozen=True)
+class NewLink:
+    """A link that was just made, for whom."""
+
+    login: str
+    name: str
+    team: str
+    link: str
+
+
+async def make_link(request: Request, account: Account) -> NewLink:
+    """A link by which somebody chooses a password; an earlier one is void.  Raises CourseError."""
+    site = site_of(request)
+    purpose = LinkPurpose.RESET if account.has_password else LinkPurpose.INVITATION
+    secret = await in_thread(site.course.links.make, account.id, purpose, site.now())
+    return NewLink(account.login, account.name, "", address(request, secret))
+
+
+def address(request: Request, secret: str) -> str:
+    """Where a link leads."""
+    site = site_of(request)
+    return f"{site.public_url or str(request.base_url).rstrip('/')}/links/{secret}"
+
+
+def new_links(request: Request, site: Site, secrets: Mapping[str, str]) -> list[NewLink]:
+    """With names and teams, by login.  ``secrets``: login -> the link's secret."""
+    teams = {team.id: team.name for team in site.course.teams.all()}
+    accounts = {account.login: account for account in site.course.accounts.all()}
+    return [
+        NewLink(
+            login,
+            accounts[login].name,
+            teams.get(accounts[login].team_id or 0, ""),
+            address(request, secrets[login]),
+        )
+        for login in sorted(secrets)
+    ]
+
+
+def show_links(
+    request: Request, links: Sequence[NewLink], title: str, done: str, back: tuple[str, str]
+) -> Response:
+    """The page that shows them, this once.  ``back`` is where to go on: an address and its name."""
+    response = render(
+        request,
+        "teach/links.html",
+        active="teach",
+        links=links,
+        title=title,
+        done=done,
+        back=back,
+        csv=f"data:text/csv;charset=utf-8,{quote(links_csv(links))}",
+    )
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def links_csv(links: Sequence[NewLink]) -> str:
+    """For a program that sends mail."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([inert(link.login), inert(link.name), inert(link.team), link.link] for link in links)
+    return out.getvalue()

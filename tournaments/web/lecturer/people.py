@@ -1,0 +1,227 @@
+"""The roster: students, their teams, and what they need to come in."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Account, Role, Team, Version, VersionState
+from tournaments.web.errors import NotFound
+from tournaments.web.forms import text_of
+from tournaments.web.lecturer.new_links import NewLink, make_link, show_links
+from tournaments.web.lecturer.noting import note
+from tournaments.web.rendering import render, see_other
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, in_thread, site_of
+
+NO_TEAM = ""
+"""In forms, in the place of a team's name."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """A line of the roster."""
+
+    account: Account
+    team: Team | None
+    current: Version | None
+    """What the team plays with."""
+    newest: Version | None
+    """What it handed in last."""
+
+    @property
+    def state(self) -> str:
+        """``invited``, ``active`` or ``disabled``."""
+        return state_of(self.account)
+
+
+def state_of(account: Account) -> str:
+    """What of an account people want to know."""
+    if account.disabled:
+        return "disabled"
+    return "active" if account.has_password else "invited"
+
+
+def people_of(site: Site) -> list[Person]:
+    """All students, by team and login; those without a team last."""
+    teams = {team.id: team for team in site.course.teams.all()}
+    current = site.course.versions.current()
+    newest = {team_id: next(iter(site.course.versions.of_team(team_id)), None) for team_id in teams}
+    people = [
+        Person(
+            account,
+            teams.get(account.team_id or 0),
+            current.get(account.team_id or 0),
+            newest.get(account.team_id or 0),
+        )
+        for account in site.course.accounts.all()
+        if account.role is Role.STUDENT
+    ]
+    return sorted(
+        people,
+        key=lambda one: (one.team is None, one.team.name.casefold() if one.team else "", one.account.login),
+    )
+
+
+async def page(request: Request) -> Response:
+    """Everybody."""
+    return await _page(request)
+
+
+async def _page(request: Request, status: int = 200, wrong: str = "", **values: str) -> Response:
+    site = site_of(request)
+    people = await in_thread(people_of, site)
+    teams = await in_thread(site.course.teams.all)
+    with_people = {person.account.team_id for person in people}
+    return render(
+        request,
+        "teach/roster.html",
+        status,
+        active="teach",
+        people=people,
+        teams=teams,
+        empty=[team for team in teams if team.id not in with_people],
+        failed=VersionState.FAILED,
+        wrong=wrong,
+        given={"login": "", "name": "", "team": ""} | values,
+    )
+
+
+async def add(request: Request) -> Response:
+    """One more student, by a form; a team that is not there yet is made."""
+    site, form = site_of(request), await request.form()
+    given = {name: text_of(form, name).strip() for name in ("login", "name", "team")}
+    try:
+        account = await in_thread(_add, site, **given)
+    except CourseError as error:
+        return await _page(request, 400, str(error), **given)
+    await note(request, "account.add", account.login, role=account.role, team=given["team"])
+    link = await make_link(request, account)
+    return show_links(
+        request,
+        [NewLink(link.login, link.name, given["team"], link.link)],
+        "A new student",
+        f"{account.name} can come in with this link.",
+        ("/teach/roster", "Back to the roster"),
+    )
+
+
+def _add(site: Site, login: str, name: str, team: str) -> Account:
+    with site.course.transaction():  # no team for nobody, if the login is taken
+        return site.course.accounts.add(login, name or login, Role.STUDENT, team_id(site, team), site.now())
+
+
+def team_id(site: Site, name: str) -> int | None:
+    """The team of that name, made if there is none; None for no name.  Raises CourseError."""
+    if not name:
+        return None
+    found = site.course.teams.by_name(name)
+    return (found or site.course.teams.add(name, site.now())).id
+
+
+async def student(request: Request) -> Response:
+    """One student, with all that can be changed."""
+    return await _student(request)
+
+
+async def _student(request: Request, status: int = 200, wrong: str = "") -> Response:
+    site, account = site_of(request), await _asked_for(request)
+    teams = await in_thread(site.course.teams.all)
+    versions = (
+        [] if account.team_id is None else await in_thread(site.course.versions.of_team, account.team_id)
+    )
+    return render(
+        request,
+        "teach/student.html",
+        status,
+        active="teach",
+        account=account,
+        state=state_of(account),
+        team=next((team for team in teams if team.id == account.team_id), None),
+        teams=teams,
+        versions=versions,
+        wrong=wrong,
+    )
+
+
+async def _asked_for(request: Request) -> Account:
+    """The student in the address: lecturers' accounts are not for lecturers to change."""
+    site = site_of(request)
+    account = await in_thread(site.course.accounts.get, request.path_params["account"])
+    if account is None or account.role is not Role.STUDENT:
+        raise NotFound("There is no such student.")
+    return account
+
+
+async def link(request: Request) -> Response:
+    """A new link for choosing a password, shown this once."""
+    account = await _asked_for(request)
+    try:
+        made = await make_link(request, account)
+    except CourseError as error:
+        return await _student(request, 400, str(error))
+    await note(request, "account.link", account.login)
+    return show_links(
+        request,
+        [made],
+        f"A link for {account.login}",
+        "An earlier link is void now.",
+        (f"/teach/roster/{account.id}", f"Back to {account.login}"),
+    )
+
+
+async def disable(request: Request) -> Response:
+    """Let a student in no more, or again."""
+    site, account = site_of(request), await _asked_for(request)
+    disabled = text_of(await request.form(), "disabled") == "yes"
+    await in_thread(site.course.accounts.set_disabled, account.id, disabled)
+    await note(request, "account.disable" if disabled else "account.enable", account.login)
+    done = "cannot sign in any more" if disabled else "can sign in again"
+    return see_other(request, f"/teach/roster/{account.id}", f"{account.login} {done}.")
+
+
+async def change(request: Request) -> Response:
+    """Another name, or another team."""
+    site, account, form = site_of(request), await _asked_for(request), await request.form()
+    name, team = text_of(form, "name").strip(), text_of(form, "team").strip()
+    try:
+        changed = await in_thread(_change, site, account, name, team)
+    except CourseError as error:
+        return await _student(request, 400, str(error))
+    if changed != account:
+        await note(request, "account.change", account.login, name=changed.name, team=team)
+    return see_other(request, f"/teach/roster/{account.id}", "Saved.")
+
+
+def _change(site: Site, account: Account, name: str, team: str) -> Account:
+    with site.course.transaction():
+        changed = account if name == account.name else site.course.accounts.rename(account.id, name)
+        wanted = team_id(site, team)
+        return changed if wanted == account.team_id else site.course.accounts.move(account.id, wanted)
+
+
+async def rename_team(request: Request) -> Response:
+    """Another name for a team; games that were played keep the one that it had."""
+    site, form = site_of(request), await request.form()
+    number = request.path_params["team"]
+    team = await in_thread(site.course.teams.get, number)
+    if team is None:
+        raise NotFound("There is no such team.")
+    try:
+        renamed = await in_thread(site.course.teams.rename, number, text_of(form, "name").strip())
+    except CourseError as error:
+        return await _page(request, 400, str(error))
+    await note(request, "team.rename", team.name, name=renamed.name)
+    return see_other(request, "/teach/roster#teams", f"{team.name} is called {renamed.name} now.")
+
+
+ROUTES = (
+    Route("GET", "/teach/roster", page, Access.LECTURER, "teach.roster"),
+    Route("POST", "/teach/roster/add", add, Access.LECTURER, "teach.roster.add"),
+    Route("GET", "/teach/roster/{account:int}", student, Access.LECTURER, "teach.student"),
+    Route("POST", "/teach/roster/{account:int}/link", link, Access.LECTURER, "teach.student.link"),
+    Route("POST", "/teach/roster/{account:int}/disable", disable, Access.LECTURER, "teach.student.disable"),
+    Route("POST", "/teach/roster/{account:int}/change", change, Access.LECTURER, "teach.student.change"),
+    Route("POST", "/teach/teams/{team:int}/rename", rename_team, Access.LECTURER, "teach.team.rename"),
+)

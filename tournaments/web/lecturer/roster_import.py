@@ -1,0 +1,135 @@
+"""Importing a roster: what it would change, and then changing it."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.course import Course
+from tournaments.course.enrolment import RosterResult, enrol
+from tournaments.course.model import Account
+from tournaments.course.roster import RosterError, parse_roster
+from tournaments.web.forms import text_of
+from tournaments.web.lecturer.new_links import new_links, show_links
+from tournaments.web.lecturer.sent_text import BODY_LIMIT, sent_text
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, account_of, in_thread, site_of
+
+HERE = "/teach/roster/import"
+
+
+class _UndoneError(Exception):
+    """Ends a transaction so that nothing of it is kept."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a roster would change."""
+
+    added: tuple[tuple[Account, str], ...]
+    """With the team's name."""
+    moved: tuple[tuple[Account, str, str], ...]
+    """With the old team's name and the new one's."""
+    renamed: tuple[tuple[Account, str], ...]
+    """With the old name."""
+    disabled: tuple[Account, ...]
+    new_teams: tuple[str, ...]
+    unchanged: int
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.added or self.moved or self.renamed or self.new_teams)
+
+
+def tried(course: Course, text: str, site: Site) -> Tried:
+    """Import a roster, see what changed, and undo it.  Raises RosterError."""
+    roster = parse_roster(text)
+    found: list[Tried] = []
+    try:
+        with course.transaction():
+            teams = {team.id: team.name for team in course.teams.all()}
+            before = {account.id: account for account in course.accounts.all()}
+            result = enrol(course, roster, site.now())
+            after = {team.id: team.name for team in course.teams.all()}
+            found.append(_tried(result, before, teams, after))
+            raise _UndoneError
+    except _UndoneError:
+        return found[0]
+
+
+def _tried(
+    result: RosterResult, before: dict[int, Account], teams: dict[int, str], after: dict[int, str]
+) -> Tried:
+    def team(account: Account) -> str:
+        return after.get(account.team_id or 0, "")
+
+    return Tried(
+        added=tuple((account, team(account)) for account in result.added),
+        moved=tuple((account, team(before[account.id]), team(account)) for account in result.moved),
+        renamed=tuple((account, before[account.id].name) for account in result.renamed),
+        disabled=result.disabled,
+        new_teams=tuple(sorted(name for number, name in after.items() if number not in teams)),
+        unchanged=result.unchanged,
+    )
+
+
+async def page(request: Request) -> Response:
+    """Where the roster goes."""
+    return _page(request)
+
+
+def _page(request: Request, text: str = "", problems: str = "", seen: Tried | None = None) -> Response:
+    return render(
+        request,
+        "teach/roster_import.html",
+        400 if problems else 200,
+        active="teach",
+        text=text,
+        problems=problems.split("\n") if problems else [],
+        seen=seen,
+    )
+
+
+async def send(request: Request) -> Response:
+    """Show what it would change; or change it (``do`` is ``import``), and show the new links this once."""
+    site, form = site_of(request), await request.form()
+    text = await sent_text(form, "roster")
+    try:
+        if text_of(form, "do") != "import":
+            return _page(request, text, seen=await in_thread(tried, site.course, text, site))
+        result = await in_thread(_import, site, text, account_of(request).id)
+    except RosterError as error:
+        return _page(request, text, str(error))
+    links = await in_thread(new_links, request, site, result.links)
+    done = (
+        f"{len(result.added)} students were added, {len(result.moved)} moved to another team, "
+        f"{len(result.renamed)} renamed; {result.unchanged} are as they were."
+    )
+    return show_links(request, links, "The roster is imported", done, ("/teach/roster", "To the roster"))
+
+
+def _import(site: Site, text: str, account_id: int) -> RosterResult:
+    roster = parse_roster(text)
+    now = site.now()
+    with site.course.transaction():
+        result = enrol(site.course, roster, now)
+        site.course.journal.note(
+            now,
+            account_id,
+            "roster.import",
+            f"{len(roster.rows)} students",
+            {
+                "added": [account.login for account in result.added],
+                "moved": [account.login for account in result.moved],
+                "renamed": [account.login for account in result.renamed],
+            },
+        )
+    return result
+
+
+ROUTES = (
+    Route("GET", HERE, page, Access.LECTURER, "teach.roster.import"),
+    Route("POST", HERE, send, Access.LECTURER, "teach.roster.import.send", body_limit=BODY_LIMIT),
+)

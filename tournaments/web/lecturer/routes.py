@@ -1,0 +1,32 @@
+"""The routes of lecturers' pages."""
+
+from tournaments.web.lecturer import (
+    accounts,
+    control,
+    dashboard,
+    downloads,
+    journal,
+    marks,
+    new_tournament,
+    people,
+    roster_import,
+    settings,
+    submissions,
+)
+from tournaments.web.routing import Route
+
+MODULES = (
+    dashboard,
+    roster_import,  # fixed addresses before those with a part to be filled in
+    people,
+    submissions,
+    settings,
+    journal,
+    accounts,
+    new_tournament,
+    marks,
+    control,
+    downloads,
+)
+
+ROUTES: tuple[Route, ...] = tuple(route for module in MODULES for route in module.ROUTES)

@@ -1,0 +1,66 @@
+"""All submissions.  What may be done with one is on its own page, and done by web/versions.py."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.course.model import Version, VersionState
+from tournaments.web.lecturer.paging import PAGE, Page, number_asked
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Site, in_thread, site_of
+
+HERE = "/teach/submissions"
+CHUNK = 500
+"""Versions read at a time where only some of them are shown."""
+UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A version with the names that belong to it."""
+
+    version: Version
+    team: str
+    by: str
+    current: bool
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it can be checked again."""
+        return self.version.state not in UNDECIDED
+
+
+async def page(request: Request) -> Response:
+    """The newest, or those before a number; all, or those of one state."""
+    asked = request.query_params.get("state", "")
+    state = next((state for state in VersionState if state.value == asked), None)
+    found = await in_thread(_lines, site_of(request), state, number_asked(request))
+    return render(
+        request,
+        "teach/submissions.html",
+        active="teach",
+        lines=found.rows,
+        older=found.older,
+        states=[one.value for one in VersionState],
+        state=state.value if state else "",
+    )
+
+
+def _lines(site: Site, state: VersionState | None, before: int | None) -> Page[Line]:
+    teams = {team.id: team.name for team in site.course.teams.all()}
+    accounts = {account.id: account.login for account in site.course.accounts.all()}
+    current = {version.id for version in site.course.versions.current().values()}
+    found: list[Version] = []
+    while len(found) <= PAGE and (some := site.course.versions.all(CHUNK, before)):
+        found += [version for version in some if state is None or version.state is state]
+        before = some[-1].id
+    lines = [
+        Line(one, teams.get(one.team_id, ""), accounts.get(one.submitted_by, ""), one.id in current)
+        for one in found[: PAGE + 1]
+    ]
+    return Page.of(lines, lambda line: line.version.id)
+
+
+ROUTES = (Route("GET", HERE, page, Access.LECTURER, "teach.submissions"),)

@@ -1,0 +1,32 @@
+"""The boards of the games that are watched, each worked out once for all who watch."""
+
+from collections import OrderedDict
+
+import trio
+
+from tournaments.report.live_replay import LiveReplay
+from tournaments.service.live import LiveGame
+
+MOST_BOARDS = 100
+"""Kept, the last ones that somebody looked at; each has some hundred kB."""
+
+
+class LiveBoards:
+    """Boards by game."""
+
+    def __init__(self) -> None:
+        self._boards: OrderedDict[tuple[object, ...], tuple[trio.Lock, LiveReplay]] = OrderedDict()
+
+    async def of(self, game: LiveGame) -> LiveReplay:
+        """The board with at least the moves that are known of this game."""
+        which = (game.competition, game.key, game.started_at)
+        if which not in self._boards:
+            self._boards[which] = trio.Lock(), LiveReplay(game.game, game.opening)
+        self._boards.move_to_end(which)
+        if len(self._boards) > MOST_BOARDS:
+            self._boards.popitem(last=False)
+        lock, board = self._boards[which]
+        if len(board.plies) < len(game.moves):
+            async with lock:
+                await trio.to_thread.run_sync(board.go_on, game.moves, game.charged_us)
+        return board

@@ -1,0 +1,48 @@
+"""What moves took, read from records once and kept."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import trio
+
+from referee.results import GameRecord
+from tournaments.database.errors import StoreError
+from tournaments.report.times import GameTimes, game_times
+
+MOST = 400
+"""Of the newest games of those that a chart is about: enough for its quantiles (30,000 moves and more), and
+read in half a second."""
+MOST_KEPT = 20_000
+"""Games; one of 86 moves takes 3 KiB."""
+
+
+class Records(Protocol):
+    """Where records come from: the service."""
+
+    async def record(self, competition_id: int, key: str) -> GameRecord:
+        """One game.  Raises StoreError."""
+
+
+class MoveTimes:
+    """Times of games by competition and key."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, str], GameTimes] = {}
+        self._lock = trio.Lock()
+
+    async def of(self, records: Records, competition_id: int, keys: Sequence[str]) -> dict[str, GameTimes]:
+        """Times of the last of these games; of those whose records can be read."""
+        found = {}
+        async with self._lock:
+            if len(self._kept) > MOST_KEPT:
+                self._kept.clear()
+            for key in keys[-MOST:]:
+                times = self._kept.get((competition_id, key))
+                if times is None:
+                    try:
+                        times = game_times(await records.record(competition_id, key))
+                    except StoreError:
+                        continue
+                    self._kept[competition_id, key] = times
+                found[key] = times
+        return found

@@ -1,0 +1,86 @@
+"""How often something may be done: token buckets.  Pure; time is an argument, in seconds on any clock.
+
+A bucket holds ``burst`` tokens and gets ``per_s`` new ones a second; each time takes one.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
+
+MOST_KEYS = 10_000
+"""Buckets of one limit: 2 MB at most, whoever asks from however many addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often."""
+
+    burst: int
+    """Times at once."""
+    per_s: float
+    """Times a second in the long run."""
+
+
+class RateLimit:
+    """The buckets of one limit, one for each key: an address, a login, an account."""
+
+    def __init__(self, rate: Rate, most_keys: int = MOST_KEYS) -> None:
+        self._rate = rate
+        self._most_keys = most_keys
+        self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+        """Tokens and the time when there were so many; the longest unused first."""
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def take(self, key: Hashable, now: float) -> float:
+        """Take one token.  0 if there was one, else the seconds until there is one, and nothing was taken."""
+        tokens = self._tokens(key, now)
+        if tokens < 1:
+            self._keep(key, tokens, now)
+            return (1 - tokens) / self._rate.per_s
+        self._keep(key, tokens - 1, now)
+        return 0.0
+
+    def give_back(self, key: Hashable, now: float) -> None:
+        """Undo a ``take``, as of a sign-in that succeeded."""
+        self._keep(key, min(self._rate.burst, self._tokens(key, now) + 1), now)
+
+    def _tokens(self, key: Hashable, now: float) -> float:
+        tokens, at = self._buckets.get(key, (float(self._rate.burst), now))
+        return min(self._rate.burst, tokens + max(0.0, now - at) * self._rate.per_s)
+
+    def _keep(self, key: Hashable, tokens: float, now: float) -> None:
+        self._buckets[key] = (tokens, now)
+        self._buckets.move_to_end(key)
+        while len(self._buckets) > self._most_keys:
+            self._buckets.popitem(last=False)
+
+
+class Limits:
+    """The limits of a site."""
+
+    def __init__(self) -> None:
+        self.sign_in_address = RateLimit(Rate(burst=60, per_s=1))
+        """A whole course behind one address may sign in within a minute or two."""
+        self.sign_in_login = RateLimit(Rate(burst=10, per_s=1 / 20))
+        """Wrong passwords alone count: 4,300 guesses a day against a login."""
+        self.links = RateLimit(Rate(burst=60, per_s=1))
+        self.uploads = RateLimit(Rate(burst=10, per_s=1 / 15))
+        """By account, beside the lecturer's own limits: each upload costs a check of a minute."""
+        self.api = RateLimit(Rate(burst=60, per_s=2))
+        """By token, or by address without one."""
+
+
+def address_key(address: str) -> str:
+    """What counts as one address: all of an IPv6 network of 64 bits, which one household has."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ip_network((parsed.packed[:8] + bytes(8), 64)))
+    return str(parsed)

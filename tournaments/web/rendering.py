@@ -1,0 +1,119 @@
+"""From templates to answers."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from secrets import token_urlsafe
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from referee.sentences import visible
+from tournaments.report.svg import numeral, short
+from tournaments.web.assets import asset_path
+from tournaments.web.cookies import Cookie
+from tournaments.web.routing import Route
+from tournaments.web.site import Visit, site_of, visit_of
+
+LONGEST_NAME = 40
+"""Characters of a name where there are many."""
+PARAMETER = re.compile(r"{(\w+)(:\w+)?}")
+
+
+@cache
+def environment() -> Environment:
+    """The templates."""
+    made = Environment(
+        loader=PackageLoader("tournaments.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {"moment": moment, "bot": bot_name, "numeral": numeral, "visible": visible}
+    made.globals |= {"asset": asset_path}
+    return made
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page.
+
+    Templates are given ``me``, ``settings``, ``csrf`` (the text for forms), ``note``, ``url_for`` and
+    ``active`` (which entry of the navigation is the page's; by default none) beside the values.
+    """
+    visit = visit_of(request)
+    given = {
+        "me": visit.me,
+        "settings": visit.settings,
+        "csrf": csrf_text(visit),
+        "note": visit.note,
+        "active": "",
+        "url_for": lambda name, **parameters: path_for(visit.site.routes, name, parameters),
+    }
+    response = HTMLResponse(environment().get_template(template).render(given | values), status)
+    cookies = visit.site.cookies
+    if visit.session_secret is not None:
+        cookies.write(response, Cookie.SESSION, visit.session_secret)  # lasts as long again
+    elif visit.form_text is not None:
+        cookies.write(response, Cookie.FORM, visit.form_text)
+    if visit.note is not None:
+        cookies.clear(response, Cookie.NOTE)
+    return response
+
+
+def part(template: str, **values: Any) -> Markup:
+    """A piece of a page that depends on nothing but its values."""
+    return Markup(environment().get_template(template).render(values))
+
+
+def csrf_text(visit: Visit) -> str:
+    """What a form carries so that it is known to come from a page of ours."""
+    if visit.session is not None:
+        return visit.session.csrf
+    if visit.form_text is None:
+        visit.form_text = token_urlsafe()
+    return visit.form_text
+
+
+def see_other(request: Request, path: str, note: str | None = None) -> RedirectResponse:
+    """Go on at a path of this site after a form was handled; the page there shows the note."""
+    response = RedirectResponse(path, 303)
+    if note is not None:
+        site_of(request).cookies.write(response, Cookie.NOTE, note)
+    return response
+
+
+def path_for(routes: Iterable[Route], name: str, parameters: Mapping[str, object]) -> str:
+    """The path of a route with its parameters, encoded.
+
+    Raises:
+        KeyError: No such route, or a parameter is missing.
+
+    """
+    path = next((route.path for route in routes if route.name == name), None)
+    if path is None:
+        raise KeyError(f"no route is called {name!r}")
+
+    def fill(match: re.Match[str]) -> str:
+        return quote(str(parameters[match[1]]), safe="/" if match[2] == ":path" else "")
+
+    return PARAMETER.sub(fill, path)
+
+
+def moment(at: datetime, offset_shown: bool = True) -> Markup:
+    """A moment for people and programs, in UTC; site.js shows it in the reader's own time."""
+    at = at.astimezone(UTC)
+    return Markup('<time datetime="{}">{}</time>').format(
+        at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M") + (" UTC" if offset_shown else "")
+    )
+
+
+def bot_name(name: str, longest: int = LONGEST_NAME) -> Markup:
+    """A name that somebody chose: on one line, cut, and kept from turning the text around it."""
+    return Markup("<bdi>{}</bdi>").format(short(visible(name), longest))

@@ -1,0 +1,107 @@
+"""Lines of tables: games, and the rungs of the practice ladder.  Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tournaments.game_summary import GameSummary
+from tournaments.report import words
+from tournaments.report.rating_chart import interval
+from tournaments.report.svg import numeral
+from tournaments.web.names import Entrant
+from tournaments.web.shows import Shown
+
+
+@dataclass(frozen=True)
+class GameRow:
+    """A game in a list."""
+
+    key: str
+    href: str
+    first: str
+    first_href: str
+    second: str
+    second_href: str
+    result: str
+    score: str
+    moves: int
+    ending: str
+    is_fault: bool
+    counts: bool
+    blame: str
+    """What the loser did, for a fault."""
+    outcome: str
+    """``win``, ``draw`` or ``loss`` of the viewer's bot; empty if it did not play."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A bot on the practice ladder."""
+
+    place: int
+    """From 1 at the top."""
+    name: str
+    href: str
+    elo: str
+    interval: str
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    forfeits: int
+    is_reference: bool
+    is_own: bool
+
+
+def game_rows(shown: Shown, games: Iterable[GameSummary], team_id: int | None = None) -> list[GameRow]:
+    """Games as a viewer sees them, who is of a team."""
+    return [_game_row(shown, game, team_id) for game in games]
+
+
+def _game_row(shown: Shown, game: GameSummary, team_id: int | None) -> GameRow:
+    links = shown.links
+    own = [name for name in (game.first, game.second) if is_own(shown.entrants.get(name), team_id)]
+    return GameRow(
+        key=shown.names.key(game.key),
+        href=links.game(game.key),
+        first=game.first,
+        first_href=links.bot(game.first),
+        second=game.second,
+        second_href=links.bot(game.second),
+        result=words.result(game),
+        score=words.score(game),
+        moves=sum(game.moves),
+        ending=words.ending(game),
+        is_fault=game.fault is not None,
+        counts=shown.view.counts(game),
+        blame=words.blame(game) if game.fault is not None else "",
+        outcome=words.outcome(game, own[0]) if len(own) == 1 else "",
+    )
+
+
+def is_own(entrant: Entrant | None, team_id: int | None) -> bool:
+    """Whether a bot is of the viewer's team."""
+    return entrant is not None and team_id is not None and entrant.team_id == team_id
+
+
+def rungs(shown: Shown, team_id: int | None) -> list[Rung]:
+    """A practice ladder as a viewer sees it, who is of a team."""
+    found = []
+    for line in shown.view.table:
+        entrant = shown.entrants.get(line.name)
+        found.append(
+            Rung(
+                place=line.rank,
+                name=line.name,
+                href=shown.links.bot(line.name),
+                elo="" if line.rating is None else numeral(round(line.rating.value)),
+                interval="" if line.rating is None else interval(line.rating),
+                games=line.games,
+                wins=line.wins,
+                draws=line.draws,
+                losses=line.losses,
+                forfeits=line.forfeits,
+                is_reference=entrant is not None and entrant.reference is not None,
+                is_own=is_own(entrant, team_id),
+            )
+        )
+    return found

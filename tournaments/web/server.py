@@ -1,0 +1,106 @@
+"""The site on sockets: listening before anything else is started, and ended in time."""
+
+import errno
+import resource
+import socket
+from collections.abc import Sequence
+from functools import partial
+
+import trio
+from hypercorn.typing import ASGIFramework
+
+from tournaments.web.connections import GRACE_S, MOST_CONNECTIONS, SPARE_DESCRIPTORS, Connections
+
+BACKLOG = 256
+"""Connections that wait to be taken: a lecture hall that opens the page at once."""
+
+
+class ListenError(Exception):
+    """The address cannot be listened at; the message says why and what to do."""
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Sockets at all addresses of a host; port 0 is any free one.
+
+    Raises:
+        ListenError: The address is in use, not ours, or none.
+
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError) as error:
+        raise ListenError(f"--host: there is no address {host!r}: try 127.0.0.1") from error
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            one = socket.socket(family, kind, protocol)
+            sockets.append(one)
+            one.setblocking(False)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+            one.listen(BACKLOG)
+            if port == 0:
+                break  # a second one would have another port
+    except OSError as error:
+        close(sockets)
+        raise ListenError(_why_not(error, host, port)) from error
+    return sockets
+
+
+def _why_not(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is in use: end what uses it, or choose another with --port"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"port {port} of {host} is for the system's administrator: choose one above 1023 with --port"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{host} is no address of this machine: choose another with --host, such as 127.0.0.1"
+    return f"cannot listen at port {port} of {host}: {error.strerror}"
+
+
+def close(sockets: Sequence[socket.socket]) -> None:
+    """Close them."""
+    for one in sockets:
+        one.close()
+
+
+def url_of(sockets: Sequence[socket.socket]) -> str:
+    """Where a browser on this machine finds them."""
+    host, port = sockets[0].getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def serve(
+    app: ASGIFramework,
+    sockets: Sequence[socket.socket],
+    closing: trio.Event,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Answer until ``closing`` is set, and then for a second at most, whatever clients do."""
+    listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in sockets]
+    connections = Connections(app, most_connections())
+    async with trio.open_nursery() as clients:
+        async with trio.open_nursery() as taking:
+            taking.start_soon(
+                partial(trio.serve_listeners, connections.handle, listeners, handler_nursery=clients)
+            )
+            task_status.started()
+            await closing.wait()
+            taking.cancel_scope.cancel()
+        deadline = trio.current_time() + GRACE_S
+        clients.cancel_scope.deadline = deadline
+        await connections.end(deadline)
+
+
+def most_connections() -> int:
+    """How many connections the process's open files allow; the soft limit is raised where it may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + SPARE_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(16, min(MOST_CONNECTIONS, soft - SPARE_DESCRIPTORS))

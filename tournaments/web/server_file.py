@@ -1,0 +1,104 @@
+"""server.toml: what whoever runs the server decides.  What a lecturer decides is on the settings' page."""
+
+import tomllib
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from tournaments.complaints import render
+from tournaments.service.config import MAX_PLACES
+
+SERVER_FILE = "server.toml"
+"""Its name in the data directory, where it is found without being asked for."""
+
+
+class ServerFileError(ValueError):
+    """A file that cannot be used; the message has one line for each thing that is wrong."""
+
+
+class ServerFile(BaseModel):
+    """The whole file.  Everything may be left out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65_535)
+    database: str | None = None
+    """``postgresql://USER@HOST/DATABASE``; None: SQLite files in the data directory."""
+    public_url: str | None = None
+    """Where people reach the site: cookies, links and the check of forms follow it."""
+    trusted_proxies: list[str] = []
+    """Addresses or networks whose ``X-Forwarded-For`` is believed."""
+    places: Annotated[int | None, Field(ge=1, le=MAX_PLACES)] = None
+    """Games and checks at a time; None: one per core."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("database")
+    @classmethod
+    def _is_postgresql(cls, text: str | None) -> str | None:
+        if text is not None and urlsplit(text).scheme not in ("postgresql", "postgres"):
+            raise ValueError("must be as in postgresql://USER@HOST/DATABASE; leave it out for SQLite")
+        return text
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_an_origin(cls, text: str | None) -> str | None:
+        if text is None:
+            return None
+        text = text.rstrip("/")
+        try:
+            parts = urlsplit(text)
+            known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            known = False
+        if not known or text != f"{parts.scheme}://{parts.netloc}" or "@" in parts.netloc:
+            raise ValueError("must be as in https://kalah.example.org: no path, and nothing else")
+        return text.lower()
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, texts: list[str]) -> list[str]:
+        for text in texts:
+            _network(text)
+        return texts
+
+    @property
+    def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The trusted proxies."""
+        return tuple(_network(text) for text in self.trusted_proxies)
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no address and no network, such as 127.0.0.1 or 10.0.0.0/8") from None
+
+
+def load_server_file(path: Path) -> ServerFile:
+    """Read the file.
+
+    Raises:
+        ServerFileError: It cannot be read, or not be used.
+
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ServerFileError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ServerFileError(f"{path} is not a text in UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ServerFileError(f"{path} is not TOML: {error}") from error
+    try:
+        return ServerFile.model_validate(values)
+    except ValidationError as error:
+        lines = [render(item, _known) for item in error.errors()]
+        raise ServerFileError("\n".join(f"{path}: {line}" for line in lines)) from error
+
+
+def _known(_location: tuple[Any, ...]) -> list[str]:
+    return list(ServerFile.model_fields)

@@ -1,0 +1,45 @@
+"""What who asks may see of a competition."""
+
+from collections.abc import Iterable
+
+from starlette.requests import Request
+
+from tournaments.course.model import Competition
+from tournaments.web.errors import NotFound
+from tournaments.web.names import Names, Sight, Viewer, viewer_of
+from tournaments.web.shows import Shown
+from tournaments.web.site import in_thread, me_of, settings_of, site_of
+
+
+async def competition_of(request: Request) -> Competition:
+    """The competition of an address.  Raises NotFound."""
+    site = site_of(request)
+    slug: str = request.path_params["slug"]
+    found = await in_thread(site.course.competitions.by_slug, slug)
+    if found is None:
+        raise NotFound("There is no such competition.")
+    return found
+
+
+def this_viewer(request: Request) -> Viewer:
+    """What who asks may see."""
+    return viewer_of(settings_of(request), me_of(request))
+
+
+async def shown_to(request: Request, competition: Competition) -> Shown:
+    """A competition as who asks sees it."""
+    site = site_of(request)
+    summary = await site.service.contests.summary(competition.id)
+    return await site.shows.of(site.course, site.data, competition, this_viewer(request), summary)
+
+
+async def names_for(request: Request, competition: Competition) -> Names:
+    """How a competition's bots are called before who asks."""
+    if this_viewer(request).sight is Sight.NAMED:
+        return Names()
+    return (await shown_to(request, competition)).names
+
+
+async def titles_for(request: Request, competitions: Iterable[Competition]) -> dict[str, str]:
+    """Slug -> title before who asks: it may have a bot's name in it."""
+    return {one.slug: (await names_for(request, one)).sentence(one.title) for one in competitions}

@@ -1,0 +1,206 @@
+"""A competition as one kind of viewer sees it, kept for as long as nothing has changed.
+
+A page of standings costs more than all else that the site does, and hundreds look at the same one.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
+
+import trio
+from markupsafe import Markup
+
+from tournaments.course.course import Course
+from tournaments.course.model import Competition, Competitor
+from tournaments.pseudonyms import KEY_FILE, pseudonyms_for
+from tournaments.report import words
+from tournaments.report.addresses import Addresses
+from tournaments.report.pages import Pages
+from tournaments.report.times import GameTimes
+from tournaments.report.view import View
+from tournaments.standing import Standing
+from tournaments.summary import Summary
+from tournaments.web.errors import NotFound
+from tournaments.web.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn
+
+MOST_KEPT = 100
+"""Competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
+
+
+@dataclass(frozen=True)
+class SiteLinks:
+    """Where a competition's pages are on this site: ``report.pages.Links``."""
+
+    slug: str
+    files: Addresses
+    names: Names
+    games: frozenset[str]
+
+    def bot(self, name: str) -> str:
+        """A bot's page."""
+        return f"/competitions/{self.slug}/bots/{quote(self.files.bots[name], safe='')}"
+
+    def game(self, key: str) -> str:
+        """A game's page."""
+        return f"/competitions/{self.slug}/games/{quote(self.names.key(key), safe='')}"
+
+    def meeting(self, name: str, other: str) -> str:
+        """The games between two bots."""
+        return f"{self.bot(name)}#{quote(self.anchor(other))}"
+
+    def anchor(self, other: str) -> str:
+        """Of the part of a bot's page that is about an opponent."""
+        return self.files.anchor(other)
+
+
+@dataclass
+class Shown:
+    """A competition before one kind of viewer.  All of its names are those that this viewer may see."""
+
+    slug: str
+    """The competition's."""
+    names: Names
+    view: View
+    entrants: Mapping[str, Entrant]
+    """By the names that are shown."""
+    source: Summary
+    """What it was made of."""
+    _parts: dict[str, Markup] = field(default_factory=dict)
+    _bots: dict[str, tuple[int, Mapping[str, Markup]]] = field(default_factory=dict)
+
+    @cached_property
+    def links(self) -> SiteLinks:
+        """Where its pages are."""
+        files = Addresses.of(sorted(self.view.summary.bots), {})
+        games = frozenset(game.key for game in self.view.kept)
+        return SiteLinks(self.slug, files, self.names, games)
+
+    @cached_property
+    def pages(self) -> Pages:
+        """Parts of the report's pages."""
+        return Pages(self.view, self.links)
+
+    def part(self, name: str) -> Markup:
+        """A part of the report's first page, rendered once."""
+        if name not in self._parts:
+            self._parts[name] = self.pages.part(name)
+        return self._parts[name]
+
+    def parts(self, names: Iterable[str], times: Mapping[str, GameTimes]) -> dict[str, Markup]:
+        """Several of these; ``times`` (by keys) are for the one that is about them."""
+        return {name: self._times_part(times) if name == "times" else self.part(name) for name in names}
+
+    def bot_parts(self, line: Standing, times: Mapping[str, GameTimes]) -> Mapping[str, Markup]:
+        """The parts of a bot's page, rendered once for so many times."""
+        made = self._bots.get(line.name)
+        if made is None or made[0] != len(times):
+            made = self._bots[line.name] = len(times), self._timed(times).bot_parts(line)
+        return made[1]
+
+    def _times_part(self, times: Mapping[str, GameTimes]) -> Markup:
+        name = f"times of {len(times)}"
+        if name not in self._parts:
+            self._parts[name] = self._timed(times).part("times")
+        return self._parts[name]
+
+    def _timed(self, times: Mapping[str, GameTimes]) -> Pages:
+        return Pages(View(self.view.summary, self.view.disguise, times), self.links)
+
+    @cached_property
+    def endings(self) -> list[str]:
+        """How games ended."""
+        return sorted({words.ending(game) for game in self.view.kept})
+
+    @cached_property
+    def lines(self) -> Mapping[str, Standing]:
+        """Bot -> its line."""
+        return {line.name: line for line in self.view.table}
+
+    def line_at(self, file: str) -> Standing:
+        """The bot whose page has this name.  Raises NotFound."""
+        for name, own in self.links.files.bots.items():
+            if own == file and name in self.lines:
+                return self.lines[name]
+        raise NotFound("There is no such bot in this competition.")
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Key of a game, as it is shown -> its place among those that were played."""
+        return {self.names.key(game.key): place for place, game in enumerate(self.view.kept)}
+
+    def key_at(self, shown_key: str) -> str:
+        """The key of a game in the store, by the one that is shown.
+
+        A practice ladder shows the games of those who are on it, and has those of others; their keys tell
+        nothing, and are shown as they are.
+        """
+        if shown_key in self.places:
+            return self.view.kept[self.places[shown_key]].key
+        if self.names.key(shown_key) != shown_key:
+            raise NotFound("There is no such game in this competition.")
+        return shown_key
+
+    def bot_href(self, name: str) -> str | None:
+        """The page of a bot by the name that is shown; None if it has none, or none any more."""
+        if name in self.lines:
+            return self.links.bot(name)
+        team = self.team_of(name)
+        return None if team is None or self.names.on else f"/bots/{team}"
+
+    def team_of(self, name: str) -> int | None:
+        """Whose bot it is, by the name that is shown; None if it is nobody's, or not to be known."""
+        entrant = self.entrants.get(name)
+        return None if entrant is None else entrant.team_id
+
+
+class Shows:
+    """What was made lately, by competition and kind of viewer."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, Viewer], Shown] = OrderedDict()
+        self._locks: dict[tuple[int, Viewer], trio.Lock] = {}
+
+    async def of(
+        self, course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary
+    ) -> Shown:
+        """A competition as a viewer sees it; the same one as long as the summary is."""
+        key = competition.id, viewer
+        async with self._locks.setdefault(key, trio.Lock()):
+            shown = self._kept.get(key)
+            if shown is None or shown.source is not summary:
+                shown = await trio.to_thread.run_sync(show, course, data, competition, viewer, summary)
+                self._kept[key] = shown
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST_KEPT:
+                self._locks.pop(self._kept.popitem(last=False)[0], None)
+        return shown
+
+
+def show(course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary) -> Shown:
+    """Make what a viewer sees; blocks."""
+    entrants = entrants_of(course, course.competitions.competitors(competition.id))
+    teams = {team.id: team.name for team in course.teams.all()}
+    names = Names()
+    if viewer.sight is not Sight.NAMED:
+        folder = data / "competitions" / competition.slug
+        folder.mkdir(parents=True, exist_ok=True)
+        everybody = [*to_be_drawn(entrants, teams)]
+        everybody += [name for name in summary.bots if name not in everybody]
+        pseudonyms = pseudonyms_for(folder / KEY_FILE, everybody)
+        names = Names.hidden(pseudonyms, known_names(viewer, entrants, teams), summary.bots)
+    view = View(names.disguise.summary(summary), names.disguise)
+    by_name = {names.shown(entrant.name): entrant for entrant in entrants}
+    return Shown(competition.slug, names, view, by_name, summary)
+
+
+def entrants_of(course: Course, competitors: list[Competitor]) -> list[Entrant]:
+    """Whose bots these are."""
+    found = []
+    for one in competitors:
+        version = None if one.version_id is None else course.versions.get(one.version_id)
+        team, number = (None, None) if version is None else (version.team_id, version.number)
+        found.append(Entrant(one.name, team, number, one.reference, one.version_id))
+    return found

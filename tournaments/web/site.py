@@ -1,0 +1,143 @@
+"""The site: what every page may use, and what a request knows about who asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import trio
+
+from tournaments.web.cookies import Cookies
+from tournaments.web.errors import NotSignedIn
+from tournaments.web.live_boards import LiveBoards
+from tournaments.web.move_times import MoveTimes
+from tournaments.web.rate_limits import Limits
+from tournaments.web.replays import Replays
+from tournaments.web.shows import Shows
+from tournaments.web.streams import Streams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from tournaments.course.course import Course
+    from tournaments.course.model import Account, Session
+    from tournaments.course.settings import Settings
+    from tournaments.service.service import Service
+    from tournaments.web.routing import Route
+    from tournaments.web.security import Network
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SETTINGS_S = 1.0
+"""For how long settings are taken for known: each request asks for them."""
+MOST_HASHES = 2
+"""Passwords hashed at a time; each takes 64 MiB and a core for 50 ms."""
+
+
+@dataclass
+class Site:
+    """One course's site."""
+
+    course: Course
+    service: Service
+    now: Callable[[], datetime]
+    """Aware, in UTC."""
+    data: Path
+    """The data directory."""
+    secret: bytes
+    """The key that cookies are signed with."""
+    routes: Sequence[Route]
+    public_url: str | None = None
+    """Where people reach the site, without a slash at the end; None: wherever they ask for it."""
+    trusted_proxies: Sequence[Network] = ()
+    limits: Limits = field(default_factory=Limits)
+    closing: trio.Event = field(default_factory=trio.Event)
+    """Set when the server begins to shut down: what lasts ends then."""
+    hashing: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(MOST_HASHES))
+    _settings: tuple[float, Settings] | None = None
+
+    def __post_init__(self) -> None:
+        self.cookies = Cookies(self.secret, self.https)
+        self.streams = Streams(self.closing)
+        self.boards = LiveBoards()
+        self.shows = Shows()
+        self.times = MoveTimes()
+        self.replays = Replays()
+
+    @property
+    def https(self) -> bool:
+        """Whether people reach the site by TLS, which a proxy in front of it does."""
+        return self.public_url is not None and self.public_url.startswith("https:")
+
+    async def settings(self) -> Settings:
+        """The lecturer's settings, at most a second old."""
+        now = trio.current_time()
+        if self._settings is None or not 0 <= now - self._settings[0] < SETTINGS_S:
+            self._settings = (now, await in_thread(self.course.settings.load))
+        return self._settings[1]
+
+    def forget_settings(self) -> None:
+        """They were changed: read them anew."""
+        self._settings = None
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do something that blocks where it does not hold up everybody."""
+    return await trio.to_thread.run_sync(lambda: work(*args, **kwargs))
+
+
+@dataclass
+class Visit:
+    """What is known about one request, as ``request.state.visit``."""
+
+    site: Site
+    settings: Settings
+    route: Route
+    address: str
+    """The client's, behind our own proxies."""
+    me: Account | None = None
+    session: Session | None = None
+    session_secret: str | None = None
+    form_text: str | None = None
+    """What forms carry while there is no session."""
+    note: str | None = None
+    """A sentence that the redirecting page left for this one."""
+
+
+def visit_of(request: Request) -> Visit:
+    """All that is known about a request."""
+    visit: Visit = request.state.visit
+    return visit
+
+
+def site_of(request: Request) -> Site:
+    """The site that was asked."""
+    return visit_of(request).site
+
+
+def settings_of(request: Request) -> Settings:
+    """The settings as they were when the request came."""
+    return visit_of(request).settings
+
+
+def me_of(request: Request) -> Account | None:
+    """Who asked; None for a visitor."""
+    return visit_of(request).me
+
+
+def account_of(request: Request) -> Account:
+    """Who asked, where only those who are signed in come in.
+
+    Raises:
+        NotSignedIn: It is a visitor.
+
+    """
+    me = me_of(request)
+    if me is None:
+        raise NotSignedIn("Sign in to see this page.")
+    return me

@@ -1,0 +1,158 @@
+"""Server-sent events: answers that go on while there is news.
+
+A stream ends when its client goes away or takes nothing any more, when the server is to end, and after half
+an hour, so that whoever may no longer see it does not see it for ever; browsers then ask again by themselves.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import trio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tournaments.web.errors import Unavailable, WebError
+from tournaments.web.site import me_of, visit_of
+from tournaments.web.streams import MOST_OF_ACCOUNT, MOST_OF_ADDRESS, Streams, Viewer
+
+HEARTBEAT_S = 15.0
+"""After so long without news a comment is sent: proxies close what is silent for a minute (nginx's
+default)."""
+LIFE_S = 1800.0
+TAKING_S = 30.0
+"""A client that takes nothing for so long is gone."""
+ENDING_S = 1.0
+"""At the end it has less time: the server waits for it."""
+RETRY_MS = 2_000
+"""Browsers wait so long before they ask again."""
+FULL_RETRY_S = 30
+
+
+def viewer_of(request: Request) -> Viewer:
+    """The account, or a visitor's address."""
+    me = me_of(request)
+    if me is not None:
+        return Viewer(f"account {me.id}", MOST_OF_ACCOUNT)
+    return Viewer(f"address {visit_of(request).address}", MOST_OF_ADDRESS)
+
+
+class Emit(Protocol):
+    """Sends one event; returns when the connection has taken it."""
+
+    async def __call__(self, data: Any, event: str | None = None, event_id: str | None = None) -> None:
+        """``data`` as JSON; ``event`` is its kind, ``event_id`` what a browser that asks again tells us."""
+
+
+Produce = Callable[[Emit], Awaitable[None]]
+"""Sends events as they come.  Returns at the end of the stream; is cancelled when the stream ends
+otherwise."""
+
+
+def event_bytes(data: Any, event: str | None = None, event_id: str | None = None) -> bytes:
+    """One event as it is written; ``event`` and ``event_id`` are words of ours, without line ends."""
+    lines = [f"event: {event}"] if event is not None else []
+    lines += [f"id: {event_id}"] if event_id is not None else []
+    return "\n".join([*lines, f"data: {json.dumps(data, separators=(',', ':'))}", "", ""]).encode()
+
+
+class EventStream(Response):
+    """An answer that ``produce`` writes."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, streams: Streams, viewer: Viewer, produce: Produce) -> None:
+        """Raises Unavailable where there are too many already; a few that come at once may be more."""
+        if not streams.has_place(viewer):
+            raise Unavailable(
+                "Too many pages are being kept up to date. Close some, or load this one again later.",
+                {"Retry-After": str(FULL_RETRY_S)},
+            )
+        self.status_code = 200
+        self.background = None
+        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # nginx: pass on at once
+        self._streams = streams
+        self._viewer = viewer
+        self._produce = produce
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        line = _Line(send)
+        news = trio.CancelScope(deadline=trio.current_time() + LIFE_S)
+        with self._streams.one_more(self._viewer):
+            async with trio.open_nursery() as nursery:
+                scope_of_all = nursery.cancel_scope
+                line.lost = scope_of_all.cancel
+                nursery.start_soon(_end_when_gone, receive, scope_of_all)
+                nursery.start_soon(_end_when_closing, self._streams.closing, news)
+                nursery.start_soon(line.keep_alive)
+                with news:
+                    await line.begin(self.status_code, self.raw_headers)
+                    await self._produce(line.emit)
+                await line.end()
+                scope_of_all.cancel()
+
+
+class _Line:
+    """The connection; what is written to it comes from two tasks."""
+
+    def __init__(self, send: Send) -> None:
+        self.lost: Callable[[], None]
+        """Called when the client takes nothing any more."""
+        self._send = send
+        self._turn = trio.Lock()
+        self._quiet_since = trio.current_time()
+        self._open = False
+
+    async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        async with self._turn:
+            await self._give({"type": "http.response.start", "status": status, "headers": headers})
+            self._open = True
+            await self._give(_part(f"retry: {RETRY_MS}\n\n".encode()))
+
+    async def emit(self, data: Any, event: str | None = None, event_id: str | None = None) -> None:
+        async with self._turn:
+            await self._give(_part(event_bytes(data, event, event_id)))
+
+    async def end(self) -> None:
+        async with self._turn:
+            if self._open:
+                self._open = False
+                with trio.move_on_after(ENDING_S):
+                    await self._send(_part(b"", more=False))
+
+    async def keep_alive(self) -> None:
+        while True:
+            due = self._quiet_since + HEARTBEAT_S
+            await trio.sleep_until(due)
+            if self._quiet_since + HEARTBEAT_S <= trio.current_time():
+                async with self._turn:
+                    if self._open:
+                        await self._give(_part(b":\n\n"))
+
+    async def _give(self, message: dict[str, Any]) -> None:
+        with trio.move_on_after(TAKING_S) as taking:
+            await self._send(message)
+        if taking.cancelled_caught:
+            self.lost()
+        self._quiet_since = trio.current_time()
+        await trio.lowlevel.checkpoint()
+
+
+def _part(body: bytes, *, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def _end_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
+    try:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    except WebError:  # it sends on and on where nothing was to be sent
+        pass
+    scope.cancel()
+
+
+async def _end_when_closing(closing: trio.Event, scope: trio.CancelScope) -> None:
+    await closing.wait()
+    scope.cancel()

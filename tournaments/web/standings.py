@@ -1,0 +1,37 @@
+"""The practice ladder, whole."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tournaments.web.home import practice_of
+from tournaments.web.rendering import render
+from tournaments.web.routing import Access, Route
+from tournaments.web.rows import rungs
+from tournaments.web.shown import shown_to
+from tournaments.web.site import in_thread, me_of, site_of
+
+PARTS = ("cross", "rating", "faults")
+"""Of the report's first page, in the order of this one."""
+
+
+async def standings(request: Request) -> Response:
+    """Who is how strong, and against whom."""
+    site, me = site_of(request), me_of(request)
+    practice = practice_of(await in_thread(site.course.competitions.all))
+    if practice is None:
+        return render(
+            request, "standings.html", active="standings", practice=None, ladder=(), parts_of={}, hidden=False
+        )
+    shown = await shown_to(request, practice)
+    return render(
+        request,
+        "standings.html",
+        active="standings",
+        practice=practice,
+        ladder=rungs(shown, me.team_id if me is not None else None),
+        parts_of=await in_thread(shown.parts, PARTS, {}),
+        hidden=shown.names.on,
+    )
+
+
+ROUTES = (Route("GET", "/standings", standings, Access.PUBLIC, "standings"),)
