@@ -1,10 +1,12 @@
 """The server as a process, and its connections: clients that misbehave, and its end."""
 
 import contextlib
+import itertools
 import os
 import re
 import signal
 import socket
+import subprocess
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -67,6 +69,18 @@ def test_first_start_link_and_next_start(tmp_path: Path) -> None:
         three.process.send_signal(signal.SIGTERM)
         output, _ = three.process.communicate(timeout=10)
         assert output == ""
+
+
+@pytest.mark.slow
+def test_it_ends_as_well_if_told_again_and_again(tmp_path: Path) -> None:
+    with served(tmp_path / "data") as one:
+        for number in itertools.cycle((signal.SIGINT, signal.SIGTERM)):
+            one.process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                one.process.wait(0.002)
+                break
+        _, errors = one.process.communicate(timeout=10)
+    assert (one.process.returncode, errors.splitlines()[-1]) == (0, "The server has ended.")
 
 
 @pytest.mark.slow

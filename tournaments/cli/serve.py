@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,7 @@ def command(data: Path, host: str | None, port: int | None, config: Path | None,
         file = _file(data, host, port, config)
         _log(file.log_level)
         with open_host(data, file, demo=demo) as server:
+            _take_signals_once()
             trio.run(server.run, partial(_say, data))
     except (ListenError, DataDirectoryError, ServerFileError) as error:
         raise Usage(str(error)) from error
@@ -70,6 +72,13 @@ def _log(level: str) -> None:
     logging.basicConfig(level=level.upper(), format=LOG_FORMAT)  # to standard error
     for name in ("alembic", "python_multipart", "hypercorn"):
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _take_signals_once() -> None:
+    """Let only the server itself hear of signals that end it, while it runs: what comes while it ends is too
+    much, a second Ctrl-C or a terminal that is closed."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _leave() -> None:

@@ -81,7 +81,14 @@ async def use_link(request: Request) -> Response:
             )
     except CourseError as error:
         return _link_page(request, account, purpose, str(error))
-    return await _begin_session(request, account, "/", f"Welcome, {account.name or account.login}.")
+    return await _begin_session(request, account, _first_page(account), f"Welcome, {account.name or account.login}.")
+
+
+def _first_page(account: Account) -> str:
+    """Where somebody who is new finds what to do first."""
+    if account.role.teaches:
+        return "/teach"
+    return "/my" if account.team_id is not None else "/"
 
 
 def _link_page(request: Request, account: Account, purpose: LinkPurpose, wrong: str = "") -> Response:

@@ -15,6 +15,13 @@
       const number = Number(event.lastEventId);
       if (number <= known) return;
       known = number;
+      if (log.dataset.checking) { // it waited when the page was made
+        const state = document.getElementById("state");
+        state.className = "state checking";
+        state.textContent = "checking";
+        document.getElementById("verdict").textContent = log.dataset.checking;
+        delete log.dataset.checking;
+      }
       const follows = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
       log.append(`${log.textContent ? "\n" : ""}${JSON.parse(event.data)}`);
       if (follows) log.scrollTop = log.scrollHeight;

@@ -77,7 +77,7 @@ async def page(request: Request) -> Response:
 
 async def _page(request: Request, status: int = 200, wrong: str = "", **given: str) -> Response:
     site, tournament = site_of(request), await tournament_of(request)
-    summary = await site.service.contests.summary(tournament.id)
+    summary = await site.service.contests.summary(tournament.id, wait=True)
     asked = {"game": request.query_params.get("game", ""), "bot": "", "why": "", "action": "", "annul": ""}
     return render(
         request,

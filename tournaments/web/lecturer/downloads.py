@@ -22,7 +22,9 @@ from tournaments.web.errors import Conflict, NotFound, Unavailable
 from tournaments.web.lecturer.control import HERE, tournament_of
 from tournaments.web.lecturer.noting import note
 from tournaments.web.lecturer.report_files import export_file, report_zip
+from tournaments.web.names import to_be_drawn
 from tournaments.web.routing import Access, Route
+from tournaments.web.shows import entrants_of
 from tournaments.web.site import Site, in_thread, site_of
 
 PATIENCE_S = 600.0
@@ -60,20 +62,21 @@ async def _report(request: Request, *, anonymous: bool) -> Response:
     summary = await site.service.contests.summary(tournament.id)
     if not summary.kept:
         raise Conflict("No game was played yet: there is nothing to report.")
-    pseudonyms = None
-    if anonymous:
-        pseudonyms = await in_thread(_pseudonyms, site, tournament, list(summary.bots))
-    title = f"{tournament.slug}-{'anonymous' if anonymous else 'report'}"
+    pseudonyms = await in_thread(_pseudonyms, site, tournament, list(summary.bots)) if anonymous else None
+    title = "report-anonymous" if anonymous else f"report-{tournament.slug}"  # titles have names in them
     await note(request, "tournament.report", tournament.slug, anonymous=anonymous)
     return await _made(
         request, tournament, partial(_packed, title, pseudonyms), f"{title}.zip", "application/zip"
     )
 
 
-def _pseudonyms(site: Site, tournament: Competition, names: list[str]) -> dict[str, str]:
+def _pseudonyms(site: Site, tournament: Competition, bots: list[str]) -> dict[str, str]:
+    """Those of the site's anonymous pages: of bots, and of teams, which sentences and titles may name."""
     folder = site.data / "competitions" / tournament.slug
     folder.mkdir(parents=True, exist_ok=True)
-    return pseudonyms_for(folder / KEY_FILE, names)
+    entrants = entrants_of(site.course, site.course.competitions.competitors(tournament.id))
+    names = to_be_drawn(entrants, {team.id: team.name for team in site.course.teams.all()})
+    return pseudonyms_for(folder / KEY_FILE, list(dict.fromkeys([*names, *bots])))
 
 
 def _packed(title: str, pseudonyms: dict[str, str] | None, place: Place, folder: Path) -> Path:
@@ -97,16 +100,7 @@ async def _made(
     place = await in_thread(site.service.database.competition, tournament.slug)
     folder = Path(await in_thread(lambda: tempfile.mkdtemp(prefix="kalarena-download-")))
     try:
-        with trio.fail_after(PATIENCE_S):
-            path = await trio_parallel.run_sync(make, place, folder, cancellable=True, limiter=_limiter())
-    except trio.TooSlowError as error:
-        await _remove(folder)
-        raise Unavailable(
-            f"{name} was not ready after {PATIENCE_S:.0f} s: make it from the command line."
-        ) from error
-    except (StoreError, ReportError, OSError, trio_parallel.BrokenWorkerError) as error:
-        await _remove(folder)
-        raise Unavailable(f"{name} cannot be made: {error}") from error
+        path = await _in_worker(make, place, folder, name)
     except BaseException:
         with trio.CancelScope(shield=True):
             await _remove(folder)
@@ -118,6 +112,18 @@ async def _made(
         headers={"Cache-Control": "no-store"},
         background=BackgroundTask(_remove, folder),
     )
+
+
+async def _in_worker(make: Callable[[Place, Path], Path], place: Place, folder: Path, name: str) -> Path:
+    try:
+        with trio.fail_after(PATIENCE_S):
+            return await trio_parallel.run_sync(make, place, folder, cancellable=True, limiter=_limiter())
+    except trio.TooSlowError as error:
+        raise Unavailable(
+            f"{name} was not ready after {PATIENCE_S:.0f} s: try again when the server has less to do."
+        ) from error
+    except (StoreError, ReportError, OSError, trio_parallel.BrokenWorkerError) as error:
+        raise Unavailable(f"{name} cannot be made: {error}") from error
 
 
 async def _remove(folder: Path) -> None:

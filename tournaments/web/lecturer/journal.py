@@ -20,10 +20,12 @@ SERVER = "the server"
 
 def told(event: Event) -> str:
     """What belongs to an entry, as a text."""
-    return "; ".join(f"{name}: {_value(value)}" for name, value in event.detail.items())
+    return "; ".join(f"{name}: {_value(value)}" for name, value in event.detail.items() if value != [])
 
 
 def _value(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_value, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

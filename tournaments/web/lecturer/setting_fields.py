@@ -54,7 +54,7 @@ GROUPS = (
                 "game",
                 "Game",
                 "What is played on the practice ladder and in checks: a preset such as manchester, or a spec "
-                "text such as kalah(6,4); `kalarena games` lists them.",
+                "text such as kalah(6,4); kalarena games lists them.",
             ),
             SettingField(
                 "time_zone",
