@@ -9,6 +9,7 @@ from referee.games.spec import SpecError
 from referee.probe import SandboxError, find_sandbox
 from referee.results import Player
 from referee.sandbox import Sandbox
+from sample_bots.catalog import needs_kernels
 from tournaments.bots import BotError
 from tournaments.building import BUILD_LIMIT_S
 from tournaments.course.course import Course
@@ -22,8 +23,10 @@ from tournaments.submissions.content import ContentStore
 MARGIN_S = 60.0
 """For what surrounds a build: starting a worker on a busy machine, copying files, waiting for the disk."""
 WORKERS = 2
-"""Builds at a time.  Few are needed: bots that were checked are built, but for those of a restored backup.
-One that takes long, as compiling a reference player for the first time, must not keep the others waiting."""
+"""Builds at a time.  Few are needed: bots that were checked are built, but for those of a restored backup."""
+COMPILERS = 1
+"""Reference players that are compiled at a time, beside the builds.  It takes a minute once on a machine, and
+all of them need the same: the others wait for the first, and nobody else does."""
 MAX_KEPT = 2000
 """Players that are kept ready; a course has some hundred."""
 
@@ -60,6 +63,7 @@ class Bots:
         self._ready: dict[tuple[str, str], Player] = {}
         self._making: defaultdict[tuple[str, str], trio.Lock] = defaultdict(trio.Lock)
         self._workers = trio.CapacityLimiter(WORKERS)
+        self._compilers = trio.CapacityLimiter(COMPILERS)
 
     async def sandbox(self, mode: str) -> Sandbox:
         """The sandbox of one of ``referee.probe``'s modes.  Raises SandboxError."""
@@ -116,7 +120,7 @@ class Bots:
         settings = await trio.to_thread.run_sync(self._course.settings.load)
         try:
             sandbox = await self.sandbox(settings.sandbox_mode)
-            async with self._workers:
+            async with self._compilers if needs_kernels(job.reference) else self._workers:
                 return await do(
                     replace(job, sandbox=sandbox, nice=self._config.nice),
                     lambda _line: None,
