@@ -5,6 +5,7 @@
 #   make bench   compare the referee with one in C, in the same run; time a large table, a large report, the strong players' searches
 #   make ladder  measure how far apart the levels of the reference ladder are (takes ten minutes)
 #   make solve   solve the published Kalah boards, at most a minute each
+#   make load    load a server as 200 students do before a deadline, for five minutes, and judge it
 #   make soak    play thousands of games with bots that misbehave, and count what is left behind
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO_OUT := results/demo
 
-.PHONY: help demo install test lint format bench ladder solve soak clean
+.PHONY: help demo install test lint format bench ladder solve load soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -64,6 +65,9 @@ ladder: $(VENV)/installed
 
 solve: $(VENV)/installed
 	$(BIN)/python -m benchmarks.bench_solver
+
+load: $(VENV)/installed
+	$(BIN)/python -m benchmarks.load
 
 soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak

@@ -22,6 +22,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+GIVEN_UP = "net::ERR_ABORTED"
+"""The browser ended a request itself: its page was left, or what came is a download."""
 LOCAL = ("file:", "data:", "blob:")
 """What a page that must work from the file system may ask for."""
 
@@ -80,9 +82,7 @@ def watched_page(browser: Browser, *, site: str = "", **options: Any) -> Iterato
         page.on(
             "requestfailed",
             lambda request: (
-                None
-                if request.resource_type == "eventsource"  # which ends when its page does
-                else troubles.append(f"did not get {request.url}")
+                None if request.failure == GIVEN_UP else troubles.append(f"did not get {request.url}")
             ),
         )
         yield page

@@ -99,12 +99,14 @@ class NaiveKalamala:
     def groups(self, line: Line) -> list[tuple[Square, ...]]:
         """Rule 6: every run of stones of one colour on consecutive squares, and every part of one."""
         found: list[tuple[Square, ...]] = []
-        for first in range(len(line)):
+        for first, square in enumerate(line):
+            colour = self.board.get(square)
+            if colour is None:
+                continue
             for last in range(first, len(line)):
-                squares = tuple(line[first : last + 1])
-                colours = [self.board.get(square) for square in squares]
-                if colours[0] is not None and all(colour == colours[0] for colour in colours):
-                    found.append(squares)
+                if self.board.get(line[last]) != colour:
+                    break
+                found.append(tuple(line[first : last + 1]))
         return found
 
     def choices(self) -> list[Choice]:
@@ -156,7 +158,7 @@ class NaiveKalamala:
             del board[square]
         for x, y in choice.moved:
             square = (x + choice.distance * choice.step[0], y + choice.distance * choice.step[1])
-            if square in SQUARES:  # a stone that ends off the board is gone for good
+            if 1 <= square[0] <= 8 and 1 <= square[1] <= 8:  # a stone that ends off the board is gone for good
                 board[square] = colour
         return board
 

@@ -82,8 +82,8 @@ REFUSED = {
     ),
     "a source in a product": ("mkdir engine; echo > engine/new.java", "'engine/new.java' is a source"),
     "all its files": (
-        "for n in 0 1 2 3 4 5 6 7 8 9; do head -c 60000000 /dev/zero > $n || exit 3; done",
-        "ended with exit status 3: head: ",
+        "yes | head -c 60000000 > 0; for n in 1 2 3 4 5 6 7 8 9; do cp 0 $n || exit 3; done",
+        "No space left on device",
     ),
     "prints for ever": ("yes to all", "printed over 16 MB: "),
     "ends everything": ("kill -9 -1; sleep 60", "ended with exit status 137"),

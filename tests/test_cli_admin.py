@@ -101,7 +101,9 @@ def test_a_token_works_as_long_as_it_should(data: Path) -> None:
             account = course.tokens.find(secret, datetime.now(UTC))
             assert account is not None
             assert account.login == "admin"
-        kept = course.tokens.of(account.id)
+        owner = course.accounts.by_login("admin")
+        assert owner is not None
+        kept = course.tokens.of(owner.id)
         assert sorted(token.name for token in kept) == ["kalarena admin", "script"]
         assert told["expires_at"][:10] > datetime.now(UTC).isoformat()[:10]
         entry = course.journal.entries(1)[0]

@@ -16,6 +16,7 @@ from referee.play import Job, play_game
 from referee.results import GameRecord, Player, Reason
 from referee.sandbox import MAX_COPIED_FILES
 from sample_bots.catalog import SAMPLE_BOTS
+from sample_bots.strong import kernels
 from tests.builders import quick_sample_bot
 from tests.confinement import needs_sandbox, outcome, reading_bot, sandbox_of
 from tests.ordinary_user import as_ordinary_user
@@ -353,11 +354,15 @@ async def test_faults_are_the_same_as_without_a_sandbox(what: str, tier: str) ->
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user")
 def test_all_of_this_as_an_ordinary_user(tmp_path: Path) -> None:
     names = ("test_confined_bots", "test_launch", "test_limits", "test_sandbox")
+    compiled = kernels.prepare().parent.parent if kernels.can_compile() else tmp_path
     tests = [f"tests/{name}.py" for name in names]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-m", "not slow"]
     done = subprocess.run(
-        as_ordinary_user([*command, f"--basetemp={tmp_path / 'home' / 'base'}"], [_made(tmp_path / "home")]),
+        as_ordinary_user(
+            [*command, f"--basetemp={tmp_path / 'home' / 'base'}"], [_made(tmp_path / "home")], [compiled]
+        ),
         cwd=Path(__file__).parent.parent,
+        env={**os.environ, "XDG_CACHE_HOME": str(compiled)},  # compiling once is enough
         capture_output=True,
         text=True,
         timeout=500,

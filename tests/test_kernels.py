@@ -39,20 +39,47 @@ def test_numba_is_there() -> None:
     assert kernels.can_compile() or os.environ.get(PURE_VARIABLE)
 
 
-@pytest.mark.slow
-def test_kernels_are_compiled_once_and_found_again(empty_cache: Path) -> None:
-    with ThreadPoolExecutor() as pool:  # two who want them at the same time
+def compiler(folder: Path, count: int) -> str:
+    """A program in Python's place that "compiles" in no time, as soon as so many of it run at once."""
+    program = folder / "compiler"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import os, pathlib, sys, time\n"
+        f"started = pathlib.Path({str(folder / 'started')!r})\n"
+        "started.mkdir(exist_ok=True)\n"
+        "(started / str(os.getpid())).touch()\n"
+        f"while len(list(started.iterdir())) < {count}:\n"
+        "    time.sleep(0.001)\n"
+        f"(pathlib.Path(os.environ[{kernels.CACHE_VARIABLE!r}]) / 'code').write_text('machine code')\n"
+    )
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_who_wants_kernels_at_the_same_time_gets_the_same(
+    empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", compiler(tmp_path, count=2))
+    with ThreadPoolExecutor() as pool:
         first, second = pool.map(lambda _: kernels.prepare(), range(2))
     assert first == second == kernels.directory()
+    assert len(list((tmp_path / "started").iterdir())) == 2  # else they were not at the same time
     assert [path.name for path in first.parent.iterdir()] == [first.name]  # nothing half-made is left
+    assert {path.name for path in first.iterdir()} == {"code", kernels.COMPLETE}
     made = first.stat().st_mtime_ns
     assert kernels.prepare() == first
     assert first.stat().st_mtime_ns == made
-    record = play_strong("first_legal", SMALL, empty_cache.parent, needs_sandbox())
+    assert len(list((tmp_path / "started").iterdir())) == 2
+
+
+@pytest.mark.slow  # where nobody has compiled them, 20 s
+def test_kernels_are_compiled_and_found_by_a_confined_bot(tmp_path: Path) -> None:
+    record = play_strong("first_legal", SMALL, tmp_path, needs_sandbox())
     assert record.sandbox != "off"
     assert record.stderr[0].startswith("strong: search compiled by numba ")
     assert "had to be compiled" not in record.stderr[0]
     assert record.result.fault is None
+    assert kernels.is_prepared()
 
 
 def test_what_cannot_be_prepared_is_said(empty_cache: Path, tmp_path: Path) -> None:

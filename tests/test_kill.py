@@ -1,4 +1,9 @@
-"""SIGKILL of the runner and of its workers at random moments: nothing lost, nothing doubled, nobody left."""
+"""SIGKILL of the runner and of its workers at random moments: nothing lost, nothing doubled, nobody left.
+
+Twenty kills: each is a start of the whole command, which is what this test's time goes to.  The moments that
+matter are hit on purpose: three of four kills come while games are played, one of four at any moment, also while
+the runner starts; two of five are the runner's, the others a worker's.
+"""
 
 import json
 import os
@@ -13,8 +18,8 @@ import pytest
 from tests.test_resume import KALARENA, all_end, descendants, open_pidfds, run_to_the_end, table
 from tournaments.store import Store
 
-KILLS = 50
-ROUNDS = 60
+KILLS = 20
+ROUNDS = 30
 BOTS = ["first_legal", "random:7", "greedy", "minimax:1"]
 GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
 LONGEST_S = 0.6
@@ -105,7 +110,7 @@ class Disturbed:
                 runner.wait()
 
 
-def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+def test_twenty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     path = write_tournament(tmp_path)
     run_to_the_end(path, tmp_path / "calm")
     calm = {form: table(tmp_path / "calm", form) for form in ("text", "csv", "json", "html")}
@@ -122,7 +127,7 @@ def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
         seen = played
         assert len(seen) < GAMES, f"over too soon, after {disturbed.kills}"
     assert sum(disturbed.kills.values()) == KILLS
-    assert min(disturbed.kills.values()) >= 10
+    assert min(disturbed.kills.values()) >= 5
 
     run_to_the_end(path, out)
     assert {form: table(out, form) for form in calm} == calm

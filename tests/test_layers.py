@@ -124,7 +124,7 @@ RULES = (
 
     # Statistics: numbers in, numbers out.
     Rule("tournaments.evidence",    ("numpy", "tournaments.game_summary"), pure=True),
-    Rule("tournaments.ratings",     ("numpy", "scipy", "tournaments.evidence", "tournaments.game_summary",
+    Rule("tournaments.ratings",     ("numpy", "tournaments.evidence", "tournaments.game_summary",
                                      "tournaments.ratings"), pure=True),
 
     Rule("tournaments.comparison",  ("tournaments.evidence", "tournaments.game_summary",
@@ -329,6 +329,7 @@ RULES = (
     Rule("tournaments.service.stores", ("tournaments.database", "tournaments.store")),
     Rule("tournaments.service.practice_summary", ("tournaments.game_summary", "tournaments.plan",
                                      "tournaments.schedule", "tournaments.store", "tournaments.summary")),
+    Rule("tournaments.service.recall",   ("trio", "tournaments.course")),
     Rule("tournaments.service.summaries", ("trio", "tournaments.course", "tournaments.service.failures",
                                      "tournaments.service.practice_summary", "tournaments.service.stores",
                                      "tournaments.summary")),

@@ -144,7 +144,7 @@ def test_links_lead_somewhere_whatever_bots_are_called(tmp_path: Path) -> None:
     assert len({path.name.casefold() for path in (site / "bots").iterdir()}) == len(HOSTILE)
     for path, page in pages.items():
         ours = {"index.html": 1, "games.html": 1}.get(path.name, 0)
-        assert page.scripts == (2 if path.parent.name == "games" else ours), path
+        assert page.scripts == (3 if path.parent.name == "games" else ours), path
     assert HOSTILE[0] in pages[site / "index.html"].text
     assert "\u202e" not in pages[site / "index.html"].text
 

@@ -17,15 +17,20 @@ from tournaments.store import Store
 
 KALARENA = str(Path(sys.executable).parent / "kalarena")
 BOTS = ["first_legal", "random:7", "greedy", "minimax:2"]
+KILLS = 3
+ROUNDS = 6
+GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
 GONE_WITHIN_S = 5.0
 """Bound for the end of what a killed runner leaves behind; it takes milliseconds."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)")
 
 
-def write_tournament(folder: Path, rounds: int) -> Path:
+def write_tournament(folder: Path, rounds: int, game: str = "manchester") -> Path:
     path = folder / "cup.toml"
-    path.write_text(f"name = 'cup'\nrounds = {rounds}\nbots = {json.dumps(BOTS)}\n[time]\nmove_s = 20.0\n")
+    path.write_text(
+        f"name = 'cup'\nrounds = {rounds}\ngame = '{game}'\nbots = {json.dumps(BOTS)}\n[time]\nmove_s = 20.0\n"
+    )
     return path
 
 
@@ -99,13 +104,13 @@ def all_end(pidfds: list[int], within_s: float) -> bool:
 
 @pytest.mark.slow
 def test_sigkill_and_resume_give_the_same_table_as_no_disturbance(tmp_path: Path) -> None:
-    path = write_tournament(tmp_path, rounds=10)
+    path = write_tournament(tmp_path, ROUNDS, "kalah(5,5)")
     run_to_the_end(path, tmp_path / "calm")
     calm = {form: table(tmp_path / "calm", form) for form in ("text", "csv", "json", "html")}
 
     out = tmp_path / "disturbed"
     played = []
-    for _ in range(4):  # each time at another moment, about a tenth further on
+    for _ in range(KILLS):  # each time at another moment, about a tenth further on
         runner = start_and_wait_for_games(path, out)
         left_behind = open_pidfds(descendants(runner.pid))
         runner.kill()
@@ -114,13 +119,13 @@ def test_sigkill_and_resume_give_the_same_table_as_no_disturbance(tmp_path: Path
         with Store(out / "results.db") as store:
             played.append(store.played())
             assert all(store.record(key).result.detail for key in played[-1])
-    assert 0 < len(played[-1]) < 120
+    assert 0 < len(played[-1]) < GAMES
     assert all(earlier <= later for earlier, later in pairwise(played))
 
     run_to_the_end(path, out)
     assert {form: table(out, form) for form in calm} == calm
     with Store(out / "results.db") as store:
-        assert len(store.played()) == 120
+        assert len(store.played()) == GAMES
     assert not list(out.glob("leash-*"))
 
 

@@ -31,15 +31,16 @@ CASES: dict[str, tuple[str, int]] = {
 }
 """Format -> (lines of the file, number of bots).  The bots do the same in every run."""
 
-BOTS = ["minimax:1", "greedy", "first_legal", "random:1", "random:2", "minimax:2", "random:3"]
+BOTS = ["minimax:1", "greedy", "first_legal", "random:1", "random:2", "ladder:2", "random:3"]
 
 
 def write(folder: Path, kind: str) -> Path:
     lines, count = CASES[kind]
     path = folder / "cup.toml"
     path.write_text(
-        f"name = 'cup'\ngame = 'kalah(6,4)'\n{lines}\nseed = 3\nbots = {json.dumps(BOTS[:count])}\n"
+        f"name = 'cup'\ngame = 'kalah(4,3)'\n{lines}\nseed = 3\nbots = {json.dumps(BOTS[:count])}\n"
         "openings = {random = {plies = 3, seed = 5}}\n[time]\nmove_s = 20.0\n"
+        "[sandbox]\nmode = 'off'\n"  # tests/test_resume.py and tests/test_kill.py have one
     )
     return path
 

@@ -119,6 +119,11 @@ async def test_a_build_that_fails_is_a_report_with_its_output_in_the_log(yard: Y
     assert answer.digest == ""
 
 
+async def test_a_build_takes_no_longer_than_a_check_may(yard: Yard) -> None:
+    job = replace(yard.job(Task.CHECK, built_bot("sleep 1000")), total_s=0.5)
+    assert (await yard.do(job)).wrong.endswith("took over 0.5 s")
+
+
 async def test_what_a_bot_prints_cannot_pass_for_an_answer(yard: Yard) -> None:
     said = '{"end": {"ours": "", "report": {"ok": true}}}'
     answer = await yard.do(yard.job(Task.BUILD, built_bot(f"echo '{said}'; echo '{said}' >&2; exit 1")))

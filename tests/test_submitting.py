@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -286,6 +287,32 @@ def test_the_command_in_json_and_without_waiting(serve: Serve, tmp_path: Path) -
     found = json.loads(invoke(*where).stdout)
     assert (found["version"]["state"], found["new"], found["report"]) == ("qualified", True, None)
     assert json.loads(invoke(*where, "--no-wait").stdout)["version"]["state"] == "queued"
+
+
+@pytest.mark.parametrize(
+    ("server", "warned"),
+    [
+        ("http://kalah.invalid", True),
+        ("http://kalah.invalid:8000/course", True),
+        ("HTTP://192.0.2.1", True),
+        ("https://kalah.invalid", False),
+        ("kalah.invalid", False),
+        ("http://127.0.0.1:1", False),
+        ("http://[::1]:1", False),
+        ("http://localhost:1", False),
+    ],
+)
+def test_a_token_that_others_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str, warned: bool
+) -> None:
+    def away(*_arguments: object) -> NoReturn:
+        raise SubmitError("it is not there", is_ours=True)
+
+    monkeypatch.setattr(Client, "submit", away)
+    (tmp_path / "bot.py").write_text("print()\n")
+    done = invoke("submit", str(tmp_path), "--server", server, "--token", TOKEN, "--json")
+    assert ("the token travels unencrypted" in done.stderr) is warned
+    assert (done.exit_code, done.stdout) == (3, "")
 
 
 def test_the_command_says_what_is_wrong(serve: Serve, tmp_path: Path) -> None:

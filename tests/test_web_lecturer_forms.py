@@ -35,7 +35,7 @@ def test_every_setting_is_asked_for_once() -> None:
         {},
         optional={
             "title": st.sampled_from(["A course", "Ünïcode"]),
-            "move_s": st.sampled_from([None, 0.5, 10.0, 3600.0]),
+            "move_s": st.sampled_from([0.5, 10.0, 3600.0]),
             "uploads_open": st.booleans(),
             "deadline": st.sampled_from([None, "2026-03-29T01:30:15+00:00", "2026-10-25T00:30:00+00:00"]),
             "time_zone": st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
@@ -107,7 +107,7 @@ def test_problems_are_shown_at_their_fields() -> None:
 def test_the_time_is_told_from_practice_games_and_places() -> None:
     values = default_values("round-robin", Settings()) | {"title": "Cup"}
     spec = TournamentSpec.read(spec_of_form(values, []))
-    games = [make_summary(wall_us=(1_500_000, 400_000)) for _ in range(3)]
+    games = [make_summary("a", "b", 0, wall_us=(1_500_000, 400_000)) for _ in range(3)]
     assert mean_game_s(games) == pytest.approx(2.0)
     found = preview(spec, BOTS, games, 3)
     assert (found.games, found.places, found.measured) == (12, 3, 3)

@@ -197,6 +197,14 @@ async def test_a_password_that_is_none_leaves_the_link(
         assert (await browser.submit(link, {"password": NEW, "again": NEW})).status_code == 303
 
 
+@pytest.mark.parametrize(("role", "path"), [("student", "/my"), ("lecturer", "/teach"), ("admin", "/teach")])
+async def test_who_is_new_sees_first_what_there_is_to_do(world: World, role: str, path: str) -> None:
+    async with world.browser() as browser:
+        link = invitation(world, world.accounts[role].login)
+        answer = await browser.submit(link, {"password": NEW, "again": NEW})
+    assert answer.headers["location"] == path
+
+
 async def test_old_and_made_up_links(world: World) -> None:
     link = invitation(world)
     world.clock.advance(days=31)

@@ -104,6 +104,16 @@ async def test_nothing_chosen(played: Played) -> None:
     assert "Choose a zip archive" in answer.text
 
 
+@pytest.mark.parametrize("fields", [("file", "file"), ("file", "folder")])
+async def test_more_than_one_choice(played: Played, fields: tuple[str, ...]) -> None:
+    files = [(field, (f"{number}.py", BOT)) for number, field in enumerate(fields)]
+    async with played.world.browser("student") as browser:
+        answer = await send(browser, files)
+    assert answer.status_code == 422
+    assert "Choose one file alone" in answer.text
+    assert newest(played).number == 1
+
+
 async def test_the_same_files_are_no_new_version(played: Played) -> None:
     async with played.world.browser("student") as browser:
         await send(browser, [("file", ("bot.py", BOT))])

@@ -61,12 +61,14 @@ def resolve_bot(
     *,
     may_build: bool = True,
     build_in: Sandbox | None = None,
+    build_within_s: float | None = None,
 ) -> Player:
     """The player that a text names: a sample bot, a directory, a file, or a command line.
 
     Relative paths are taken from ``base``.  With ``game``, a spec text, a bot that says that it does
     not play it is refused, and one that is still to be built is built: in the sandbox ``build_in`` if one is
-    given, and then only if that confines; else bare, unless ``may_build`` forbids it.  Raises BotError.
+    given, and then only if that confines; else bare, unless ``may_build`` forbids it.  A build may take
+    ``build_within_s``, and ``tournaments.building.BUILD_LIMIT_S`` at most.  Raises BotError.
     """
     if not text.strip():
         raise BotError("an empty text names no bot")
@@ -80,7 +82,7 @@ def resolve_bot(
         return _sample_bot(text, base, name, command, prepare=game is not None)
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
-        builder = _Builder(may_build=may_build and build_in is None, sandbox=_confining(build_in))
+        builder = _Builder(may_build and build_in is None, _confining(build_in), build_within_s)
         return _directory_bot(path, name, game, builder)
     if path is not None:
         digest = _digest([path], path.parent)
@@ -153,6 +155,8 @@ class _Builder:
     """Whether a build may be run bare."""
     sandbox: Sandbox | None
     """One that confines, which builds are then run in."""
+    within_s: float | None
+    """How long a build may take, if less than usual."""
 
     def bring_up_to_date(self, directory: Path, command: list[str], products: list[str]) -> None:
         """Build what is not there yet, or older than what it is made from.  Raises BotError."""
@@ -166,7 +170,7 @@ class _Builder:
             )
         if missing or (able and is_outdated(directory, products, SKIPPED_DIRECTORIES)):
             try:
-                build(directory, command, products, self.sandbox)
+                build(directory, command, products, self.sandbox, self.within_s)
             except BuildError as error:
                 raise BotError(str(error), is_ours=error.is_ours, printed=error.printed) from error
 

@@ -67,20 +67,29 @@ def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[st
 
 
 def build(
-    directory: Path, command: list[str], products: Sequence[str] = (), sandbox: Sandbox | None = None
+    directory: Path,
+    command: list[str],
+    products: Sequence[str] = (),
+    sandbox: Sandbox | None = None,
+    within_s: float | None = None,
 ) -> None:
     """Run a bot's build command.  Raises BuildError with the end of what it printed.
+
+    It may take ``within_s``, or ``BUILD_LIMIT_S`` if that is less.
 
     With a sandbox, which must be one that confines, it is run there, in a copy of the directory, and of what
     it made only the products come back.  Without one it is run as any command.
     """
+    limit_s = BUILD_LIMIT_S if within_s is None else min(within_s, BUILD_LIMIT_S)
     if sandbox is None:
-        _build_bare(directory, command)
+        _build_bare(directory, command, limit_s)
     else:
-        _build_in(sandbox, directory, command, products)
+        _build_in(sandbox, directory, command, products, limit_s)
 
 
-def _build_in(sandbox: Sandbox, directory: Path, command: list[str], products: Sequence[str]) -> None:
+def _build_in(
+    sandbox: Sandbox, directory: Path, command: list[str], products: Sequence[str], limit_s: float
+) -> None:
     shown = shlex.join(command)
     program = find_program(command[0])
     if program is None:
@@ -94,13 +103,14 @@ def _build_in(sandbox: Sandbox, directory: Path, command: list[str], products: S
             [program, *command[1:]],
             names,
             sandbox,
-            within_s=BUILD_LIMIT_S,
+            within_s=limit_s,
             toolchains=toolchains_for(program),
         )
         put(directory, checked(parcels, names, KEPT))
     except NotBuiltError as error:
         raise BuildError(
-            f"{directory}: its build command {shown!r} {error}" + _end_of(error.printed), printed=error.printed
+            f"{directory}: its build command {shown!r} {error}" + _end_of(error.printed),
+            printed=error.printed,
         ) from error
     except ProductError as error:
         raise BuildError(
@@ -124,7 +134,7 @@ def _end_of(printed: str) -> str:
     return ": " + " | ".join(lines) if lines else ""
 
 
-def _build_bare(directory: Path, command: list[str]) -> None:
+def _build_bare(directory: Path, command: list[str], limit_s: float) -> None:
     shown = shlex.join(command)
     # Into a file: a pipe would be held open by what the command leaves running in a session of its own.
     with tempfile.TemporaryFile() as output:
@@ -142,18 +152,17 @@ def _build_bare(directory: Path, command: list[str]) -> None:
                 f"{directory}: its build command {shown!r} cannot be run: {error.strerror}"
             ) from error
         try:
-            status = process.wait(BUILD_LIMIT_S)
+            status = process.wait(limit_s)
         except subprocess.TimeoutExpired as error:
-            raise BuildError(
-                f"{directory}: its build command {shown!r} took over {BUILD_LIMIT_S:g} s"
-            ) from error
+            raise BuildError(f"{directory}: its build command {shown!r} took over {limit_s:g} s") from error
         finally:
             _end_group(process)
         if status != 0:
             output.seek(max(0, output.seek(0, os.SEEK_END) - PRINTED_BYTES_READ))
             printed = output.read().decode("utf-8", "backslashreplace")
             raise BuildError(
-                f"{directory}: its build command {shown!r} ended with exit status {status}" + _end_of(printed),
+                f"{directory}: its build command {shown!r} ended with exit status {status}"
+                + _end_of(printed),
                 printed=printed,
             )
 

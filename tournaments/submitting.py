@@ -14,6 +14,7 @@ import urllib.request
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode, urlsplit
@@ -123,6 +124,8 @@ class Client:
             token.encode("ascii")
         except UnicodeEncodeError as error:
             raise SubmitError("the token has characters that none has: copy it again") from error
+        self.tells_the_token = parts.scheme == "http" and not _is_this_machine(parts.hostname)
+        """Whether others on the way to the server can read the token."""
         self.base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._token = token
         self._opener = urllib.request.build_opener(_NoRedirects)
@@ -206,6 +209,13 @@ class Client:
         if not message:
             message = f"the server answered with status {status}, and not like a kalarena server"
         raise SubmitError(message, is_ours=status >= 500)
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
 from tournaments import tables
-from tournaments.config import Tournament
 from tournaments.evidence import evidence_of
 from tournaments.format_tables import FORMAT_TABLES
 from tournaments.game_summary import GameSummary
@@ -24,6 +23,9 @@ from tournaments.schedule import History, Schedule
 from tournaments.standing import Estimate, Standing
 from tournaments.standings import Tally
 from tournaments.store import Store
+
+if TYPE_CHECKING:  # it reads tournament files and finds bots, which nobody does who looks at results
+    from tournaments.config import Tournament
 
 CAVEAT = (
     "who met whom depended on results, so that luck adds up: read these ratings as a guide, differences as "
@@ -74,7 +76,7 @@ class Summary:
         )
 
     @classmethod
-    def of(cls, tournament: Tournament) -> "Summary":
+    def of(cls, tournament: "Tournament") -> "Summary":
         """The summary of a tournament before its first game."""
         return cls(
             name=tournament.name,

@@ -1,4 +1,4 @@
-"""What a backup says of itself: the last member of its archive, by which all others are verified.  Pure."""
+"""What a backup says of itself: the last member of its archive, by which all others are verified."""
 
 import json
 from collections.abc import Mapping

@@ -50,6 +50,12 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
     try:
         package = pack(bot)
         client = Client(server, token)
+        if client.tells_the_token:
+            click.echo(
+                f"warning: {client.base} is not https: the token travels unencrypted, and whoever sees it "
+                "can submit for you",
+                err=True,
+            )
         submitted = client.submit(package)
         version = submitted["version"]
         if not as_json:

@@ -67,6 +67,11 @@ class Course:
         """End all connections."""
         self._connections.close()
 
+    @property
+    def writes(self) -> int:
+        """How many transactions of this object's have changed something, or may have."""
+        return self._transactions.writes
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Keep everything that this thread changes until the end, or nothing of it.

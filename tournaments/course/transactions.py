@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import local
+from threading import Lock, local
 
 from sqlalchemy import Connection
 
@@ -19,6 +19,9 @@ class Transactions:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._outer = local()
+        self._counting = Lock()
+        self.writes = 0
+        """Transactions that may have changed something since this process began."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -37,12 +40,16 @@ class Transactions:
         if outer is not None:
             yield outer
             return
-        with self._connections.writing() as connection:
-            self._outer.connection = connection
-            try:
-                yield connection
-            finally:
-                self._outer.connection = None
+        try:
+            with self._connections.writing() as connection:
+                self._outer.connection = connection
+                try:
+                    yield connection
+                finally:
+                    self._outer.connection = None
+        finally:
+            with self._counting:
+                self.writes += 1
 
     def _begun(self) -> Connection | None:
         return getattr(self._outer, "connection", None)

@@ -21,6 +21,7 @@ class Connections:
         self.read_only = read_only
         self._open = ExitStack()
         self._engine = self._open.enter_context(place.engine(read_only=read_only))
+        self._engines = {kind: self._engine.execution_options(**place.options(kind)) for kind in Kind}
 
     def __enter__(self) -> "Connections":
         return self
@@ -37,8 +38,7 @@ class Connections:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment and does not wait for a writer."""
-        engine = self._engine.execution_options(**self.place.options(Kind.READ))
-        with self.explained(), engine.connect() as connection:
+        with self.explained(), self._engines[Kind.READ].connect() as connection:
             yield connection
 
     @contextmanager
@@ -47,8 +47,7 @@ class Connections:
 
         There is one at a time at a place, so that nothing which it has read changes before its end.
         """
-        engine = self._engine.execution_options(**self.place.options(kind))
-        with self.explained(what), engine.begin() as connection:
+        with self.explained(what), self._engines[kind].begin() as connection:
             yield connection
 
     @contextmanager

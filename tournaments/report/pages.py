@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from referee.sentences import visible
@@ -52,6 +53,23 @@ class GamePage:
     counts: bool
 
 
+class _Compiled(BytecodeCache):
+    """Templates are compiled once, whatever views they are used for: a site has many of these an hour."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._kept:
+            bucket.bytecode_from_string(self._kept[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[bucket.key] = bucket.bytecode_to_string()
+
+
+COMPILED = _Compiled()
+
+
 def environment() -> Environment:
     """The templates."""
     made = Environment(
@@ -60,6 +78,8 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
+        bytecode_cache=COMPILED,
     )
     made.filters |= {
         "blame": lambda game: short(visible(words.blame(game)), LONGEST_SENTENCE),

@@ -52,7 +52,7 @@ class BotJob:
     limits: Limits = field(default_factory=Limits)
     sandbox: Sandbox = field(default_factory=Sandbox)
     total_s: float = 120.0
-    """For the check's games."""
+    """For the check's games; a build may take as long."""
     nice: int = 0
     """By how much the worker and the bots give way to other processes."""
 

@@ -112,7 +112,7 @@ def _do(job: BotJob, teller: _Teller, leash: _Leash) -> Answer:
             teller.say(line)
     try:
         with leash.building():
-            workshop.build(job.content, job.game, job.sandbox)
+            workshop.build(job.content, job.game, job.sandbox, job.total_s)
             player = workshop.player(job.content, job.name, job.game)
     except BotError as error:
         if error.is_ours:

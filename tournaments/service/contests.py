@@ -28,6 +28,7 @@ from tournaments.rulings import RulingError
 from tournaments.service.contest import Contest, Outcome, claimed, folder_of, players_of
 from tournaments.service.line_up import candidates, fix, tournament_of
 from tournaments.service.parts import Parts
+from tournaments.service.recall import Recall
 from tournaments.service.rejudging import Docket, Rejudging, judge_all_again
 from tournaments.service.stores import Stores
 from tournaments.service.summaries import Summaries
@@ -54,6 +55,7 @@ class Contests:
         self._parts = parts
         self._patience_s = patience_s
         self._stores = Stores(parts.database)
+        self._recall = Recall(parts.course)
         self._summaries = Summaries(self._stores, parts.course, parts.failures, parts.now, self._told)
         self._contests: dict[int, Contest] = {}
         self._rejudgings: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
@@ -191,11 +193,11 @@ class Contests:
 
     async def summary(self, competition_id: int, *, wait: bool = False) -> Summary:
         """See ``Summaries.of``.  Raises CourseError if there is no such competition, StoreError."""
-        return await self._summaries.of(await self._competition(competition_id), wait=wait)
+        return await self._summaries.of(await self._recalled(competition_id), wait=wait)
 
     async def record(self, competition_id: int, key: str) -> GameRecord:
         """One game.  Raises CourseError if there is no such competition, StoreError if no such game."""
-        competition = await self._competition(competition_id)
+        competition = await self._recalled(competition_id)
         return await trio.to_thread.run_sync(lambda: self._stores.get(competition.slug).record(key))
 
     async def rejudge(self, competition_id: int) -> Rejudging:
@@ -279,10 +281,15 @@ class Contests:
         return results[0]
 
     async def _competition(self, competition_id: int) -> Competition:
-        found = await trio.to_thread.run_sync(self._parts.course.competitions.get, competition_id)
-        if found is None:
-            raise CourseError(f"there is no competition {competition_id}")
-        return found
+        return _there(
+            competition_id, await trio.to_thread.run_sync(self._parts.course.competitions.get, competition_id)
+        )
+
+    async def _recalled(self, competition_id: int) -> Competition:
+        """What of it never changes, and what did a moment ago."""
+        return _there(
+            competition_id, await self._recall.of(self._parts.course.competitions.get, competition_id)
+        )
 
     async def _set(self, competition: Competition, outcome: Outcome) -> Competition:
         set_state = self._parts.course.competitions.set_state
@@ -321,6 +328,12 @@ class Contests:
     def _told(self, competition: Competition) -> None:
         if not _is_tournament(competition):
             self._parts.hub.standings_changed()
+
+
+def _there(competition_id: int, found: Competition | None) -> Competition:
+    if found is None:
+        raise CourseError(f"there is no competition {competition_id}")
+    return found
 
 
 def _is_tournament(competition: Competition) -> bool:

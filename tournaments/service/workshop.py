@@ -71,12 +71,12 @@ class Workshop:
         """Where the bot of a submission is, if it is built."""
         return self.root / content / BOT
 
-    def build(self, content: str, game: str, sandbox: Sandbox) -> None:
+    def build(self, content: str, game: str, sandbox: Sandbox, within_s: float | None = None) -> None:
         """Bring the bot of a submission about, unless it is there.
 
         Its build command is run in the sandbox if that confines.  If it does not, the bot itself is not
-        confined either, and the build is run as it is.  Raises BotError, whose ``is_ours`` says whose fault
-        it is; ContentError, WorkshopError.
+        confined either, and the build is run as it is.  It may take ``within_s``.  Raises BotError, whose
+        ``is_ours`` says whose fault it is; ContentError, WorkshopError.
         """
         with contextlib.suppress(NotBuiltError):
             self.player(content, THE_UPLOAD, game)
@@ -86,7 +86,9 @@ class Workshop:
             self._copy(content, bot)
             confining = sandbox if sandbox.tier.confines else None
             with told_of_the_upload(bot):
-                player = resolve_bot(str(bot), new, THE_UPLOAD, game, build_in=confining)
+                player = resolve_bot(
+                    str(bot), new, THE_UPLOAD, game, build_in=confining, build_within_s=within_s
+                )
             (new / DIGEST_FILE).write_text(player.digest, encoding="ascii")
             _finish(new)
             self._move_in(new, content)

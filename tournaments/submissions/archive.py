@@ -8,7 +8,7 @@ the files, the largest one of them a second time, and the archive's directory.
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from tournaments.submissions.limits import UploadLimits, size_text
+from tournaments.submissions.limits import UploadLimits, excess_text, size_text
 from tournaments.submissions.names import check_names, check_structure, check_together, passed_over
 from tournaments.submissions.upload import SubmittedFile, Upload, UploadError, shown
 from tournaments.submissions.zip_format import Entry, read_entries, unpack
@@ -51,8 +51,7 @@ def read_upload(name: str, file: BinaryIO, limits: UploadLimits = DEFAULT_LIMITS
     size = file.seek(0, 2)
     if size > limits.upload_bytes:
         raise UploadError(
-            f"{where} has {size_text(size)}, {size_text(limits.upload_bytes)} are allowed; "
-            "leave out what the bot does not need"
+            f"{where} has {excess_text(size, limits.upload_bytes)}; leave out what the bot does not need"
         )
     if size == 0:
         raise UploadError(f"{where} is empty; upload a zip archive of the bot's folder, or the bot's file")
@@ -157,7 +156,7 @@ def _check_sizes(path: str, size: int, compressed: int, total: int, count: int, 
         raise UploadError(f"it holds more than {limits.files:,} files; {LEAVE_OUT}")
     if size > limits.file_bytes:
         raise UploadError(
-            f"{shown(path)} has {size_text(size)} unpacked, {size_text(limits.file_bytes)} are allowed; "
+            f"{shown(path)} has {excess_text(size, limits.file_bytes, ' unpacked')}; "
             "make it smaller, or leave it out"
         )
     if size > limits.ratio_from_bytes and size > limits.ratio * compressed:

@@ -47,3 +47,11 @@ def size_text(count: int) -> str:
     if count >= MEBIBYTE:
         return f"{count / MEBIBYTE:.4g} MiB"
     return f"{count:,} bytes"
+
+
+def excess_text(count: int, limit: int, what: str = "") -> str:
+    """What there is and what is allowed, for people, so that they see that it is more."""
+    has, allowed = size_text(count), size_text(limit)
+    if has == allowed:
+        has, allowed = f"{count:,} bytes", f"{limit:,} bytes"
+    return f"{has}{what}, {allowed} are allowed"

@@ -90,7 +90,7 @@ class Application:
             response = await self._respond(request, body)
         except WebError as error:
             wrong = error
-        except trio.Cancelled:
+        except (trio.Cancelled, ClientDisconnect):
             raise
         except BaseException as fault:  # SystemExit, too
             if not _is_of_handler(fault):

@@ -40,7 +40,8 @@ class Body:
         if self._declared is not None and self._declared > self.limit:
             raise self._too_large()
         if self._deadline is None:
-            self._deadline = trio.current_time() + PATIENCE_S + self.limit / SLOWEST
+            expected = self.limit if self._declared is None else self._declared
+            self._deadline = trio.current_time() + PATIENCE_S + expected / SLOWEST
         message: Message | None = None
         with trio.move_on_at(self._deadline):
             message = await self._receive()

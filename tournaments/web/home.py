@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.course.course import Course
 from tournaments.course.model import Account, Competition, CompetitionKind, CompetitionState, Version
 from tournaments.service.live import LiveGame
 from tournaments.web.names import Names
@@ -15,7 +14,7 @@ from tournaments.web.routing import Access, Route
 from tournaments.web.rows import GameRow, Rung, game_rows, rungs
 from tournaments.web.shown import names_for, shown_to, titles_for
 from tournaments.web.shows import Shown
-from tournaments.web.site import in_thread, me_of, site_of
+from tournaments.web.site import Site, me_of, site_of
 
 TOP = 12
 """Rungs on the first page: a screen's height."""
@@ -64,14 +63,16 @@ class Home:
     own_games: Sequence[GameRow]
 
 
-def facts_of(course: Course, me: Account | None) -> Facts:
-    """Read them; blocks."""
-    competitions = course.competitions.all()
+async def facts_of(site: Site, me: Account | None) -> Facts:
+    """Find them."""
+    tables, recall = site.course, site.recall
+    team_id = None if me is None else me.team_id
+    competitions = await recall.of(tables.competitions.all)
     return Facts(
         practice=practice_of(competitions),
         tournaments=[one for one in competitions if one.kind is CompetitionKind.TOURNAMENT],
-        current=course.versions.current(),
-        own=course.versions.of_team(me.team_id) if me is not None and me.team_id is not None else (),
+        current=await recall.of(tables.versions.current),
+        own=() if team_id is None else await recall.of(tables.versions.of_team, team_id),
     )
 
 
@@ -132,7 +133,7 @@ def playing_of(
 async def home(request: Request) -> Response:
     """The first page; a visitor who may see no standings is led to sign in."""
     site, me = site_of(request), me_of(request)
-    facts = await in_thread(facts_of, site.course, me)
+    facts = await facts_of(site, me)
     practice = await shown_to(request, facts.practice) if facts.practice is not None else None
     team_id = me.team_id if me is not None else None
     view = home_of(facts, practice, team_id)

@@ -149,14 +149,20 @@ async def upload(request: Request) -> Response:
 
 async def _received(form: FormData, limits: UploadLimits) -> Upload:
     """The files of the form.  Raises NotTaken, BadInput."""
-    parts = [part for part in form.getlist(FOLDER) if isinstance(part, UploadFile) and part.filename]
-    if parts:
-        return await trio.to_thread.run_sync(_folder, parts, limits, limiter=READING)
-    one = form.get(FILE)
-    if not isinstance(one, UploadFile) or not one.filename:
+    folder, files = _chosen(form, FOLDER), _chosen(form, FILE)
+    if len(files) > 1 or (files and folder):
+        raise BadInput("Choose one file alone: a zip archive of the bot's folder, if the bot has several.")
+    if folder:
+        return await trio.to_thread.run_sync(_folder, folder, limits, limiter=READING)
+    if not files:
         raise BadInput("Choose a zip archive of the bot's folder, or the file that is the bot, first.")
-    file: BinaryIO = one.file
-    return await unpacked(one.filename, file, limits)
+    file: BinaryIO = files[0].file
+    return await unpacked(files[0].filename or "", file, limits)
+
+
+def _chosen(form: FormData, field: str) -> list[UploadFile]:
+    """The files of a field; a browser sends one without a name where none was chosen."""
+    return [part for part in form.getlist(field) if isinstance(part, UploadFile) and part.filename]
 
 
 def _folder(parts: Sequence[UploadFile], limits: UploadLimits) -> Upload:

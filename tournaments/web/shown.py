@@ -8,14 +8,14 @@ from tournaments.course.model import Competition
 from tournaments.web.errors import NotFound
 from tournaments.web.names import Names, Sight, Viewer, viewer_of
 from tournaments.web.shows import Shown
-from tournaments.web.site import in_thread, me_of, settings_of, site_of
+from tournaments.web.site import me_of, settings_of, site_of
 
 
 async def competition_of(request: Request) -> Competition:
     """The competition of an address.  Raises NotFound."""
     site = site_of(request)
     slug: str = request.path_params["slug"]
-    found = await in_thread(site.course.competitions.by_slug, slug)
+    found = await site.recall.of(site.course.competitions.by_slug, slug)
     if found is None:
         raise NotFound("There is no such competition.")
     return found

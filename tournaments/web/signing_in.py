@@ -81,7 +81,9 @@ async def use_link(request: Request) -> Response:
             )
     except CourseError as error:
         return _link_page(request, account, purpose, str(error))
-    return await _begin_session(request, account, _first_page(account), f"Welcome, {account.name or account.login}.")
+    return await _begin_session(
+        request, account, _first_page(account), f"Welcome, {account.name or account.login}."
+    )
 
 
 def _first_page(account: Account) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import trio
 
+from tournaments.service.recall import Recall
 from tournaments.web.cookies import Cookies
 from tournaments.web.errors import NotSignedIn
 from tournaments.web.live_boards import LiveBoards
@@ -63,6 +64,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.cookies = Cookies(self.secret, self.https)
+        self.recall = Recall(self.course)
         self.streams = Streams(self.closing)
         self.boards = LiveBoards()
         self.shows = Shows()

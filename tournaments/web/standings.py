@@ -17,7 +17,7 @@ PARTS = ("cross", "rating", "faults")
 async def standings(request: Request) -> Response:
     """Who is how strong, and against whom."""
     site, me = site_of(request), me_of(request)
-    practice = practice_of(await in_thread(site.course.competitions.all))
+    practice = practice_of(await site.recall.of(site.course.competitions.all))
     if practice is None:
         return render(
             request, "standings.html", active="standings", practice=None, ladder=(), parts_of={}, hidden=False

@@ -31,6 +31,7 @@ BY_URGENCY = (Status.FAILED, Status.WARNING, Status.PASSED, Status.SKIPPED)
 FILE, PROGRAM = 0o100644, 0o100755
 MOMENT = (1980, 1, 1, 0, 0, 0)
 """The earliest that a zip can say; when a file was written is not kept."""
+CHECKING = "It is being checked: what happens is told below."
 UNITS = {"ms": "ms", "mb": "MB", "s": "s", "bytes": "bytes", "kb": "kB"}
 """How a measured number's name ends -> its unit."""
 
@@ -69,6 +70,8 @@ class VersionPage:
     is_undecided: bool
     verdict: str
     """One sentence."""
+    several_games: bool
+    """Whether it was checked in more than one game."""
     groups: Sequence[Group]
     """What failed first; empty if there was no check to its end."""
     host_fault: str
@@ -112,6 +115,7 @@ def version_page(facts: Facts, log: Sequence[str], me: Account) -> VersionPage:
         current=facts.current,
         is_undecided=version.state in UNDECIDED,
         verdict=_verdict(version, facts.current),
+        several_games=report is not None and len(report.games) > 1,
         groups=[group for group in groups if group.items],
         host_fault=report.host_fault if report is not None else "",
         numbers=_numbers(report.numbers) if report is not None else (),
@@ -135,7 +139,7 @@ def _verdict(version: Version, current: Version | None) -> str:
         case VersionState.QUEUED:
             return "It waits for its check, which begins by itself."
         case VersionState.CHECKING:
-            return "It is being checked: what happens is told below."
+            return CHECKING
         case VersionState.QUALIFIED if version.withdrawn:
             return "It qualified, and was withdrawn: it does not play."
         case VersionState.QUALIFIED if current is not None and current.id != version.id:
@@ -161,7 +165,7 @@ def _numbers(numbers: Mapping[str, float]) -> list[tuple[str, str]]:
         label, _, unit = name.rpartition("_")
         known = unit in UNITS and label
         text = f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
-        words = (label if known else name).replace("_", " ")
+        words = (label if known else name).replace("_", " ").replace(" p95", ", 95 % below")
         found.append((words[:1].upper() + words[1:], f"{text} {UNITS[unit]}" if known else text))
     return found
 
@@ -180,7 +184,9 @@ async def version(request: Request) -> Response:
     facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
     log = await site.service.check_log(facts.version.id)
     page = version_page(facts, list(log.lines), me)
-    return render(request, "version.html", active="my" if page.is_own else "teach", page=page)
+    return render(
+        request, "version.html", active="my" if page.is_own else "teach", page=page, checking=CHECKING
+    )
 
 
 async def events(request: Request) -> Response:

@@ -10,6 +10,9 @@ LARGEST_NUMBER = 2**31 - 1
 """In queries, as in addresses: what both databases take."""
 LONGEST_TEXT = 255
 """Of a value in a query, in characters: the longest name of a file on Linux has as many bytes."""
+NUMBER = {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER}
+TEXT = {"type": "string", "maxLength": LONGEST_TEXT, "pattern": "^[^\\u0000]*$"}
+"""What ``number_in_query`` and ``text_in_query`` take, as JSON Schema."""
 
 
 def answer(shape: BaseModel, status: int = 200) -> Response:

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from tournaments.course.model import Competition
 from tournaments.game_summary import GameSummary
 from tournaments.gamefiles import public_view
-from tournaments.web.api.answers import LONGEST_TEXT, answer, number_in_query, text_in_query
+from tournaments.web.api.answers import TEXT, answer, number_in_query, text_in_query
 from tournaments.web.api.openapi import Operation, Parameter
 from tournaments.web.api.views import (
     CompetitionsAnswer,
@@ -103,7 +103,6 @@ REFUSED = {
     429: "Asked too often; Retry-After says how long to wait.",
 }
 UNKNOWN = {**REFUSED, 404: "There is no such competition."}
-TEXT = {"type": "string", "maxLength": LONGEST_TEXT}
 SLUG = Parameter("slug", "path", TEXT, "The competition's name in addresses.")
 
 OPERATIONS = (

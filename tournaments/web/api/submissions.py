@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.model import Account, Version
-from tournaments.web.api.answers import answer, number_in_query, text_in_query
+from tournaments.web.api.answers import NUMBER, TEXT, answer, number_in_query, text_in_query
 from tournaments.web.api.openapi import Operation, Parameter
 from tournaments.web.api.views import (
     AccountAnswer,
@@ -110,7 +110,7 @@ def _page(found: Version) -> str:
 NO_TOKEN = {401: "No valid token.", 429: "Asked too often; Retry-After says how long to wait."}
 NO_STUDENT = {**NO_TOKEN, 403: "The token's account is in no team."}
 NO_VERSION = {**NO_STUDENT, 404: "The team has no such version."}
-ID = Parameter("id", "path", {"type": "integer", "minimum": 0}, "The version's id, not its number.")
+ID = Parameter("id", "path", NUMBER, "The version's id, not its number.")
 
 OPERATIONS = (
     Operation(
@@ -142,7 +142,7 @@ OPERATIONS = (
             Parameter(
                 "name",
                 "query",
-                {"type": "string", "minLength": 1, "maxLength": 255},
+                {**TEXT, "minLength": 1},
                 "The file's name: of a zip archive of the bot's folder, or of the bot's only file.",
                 required=True,
             ),
@@ -169,9 +169,7 @@ OPERATIONS = (
         {**NO_VERSION, 400: "after is no number of lines."},
         (
             ID,
-            Parameter(
-                "after", "query", {"type": "integer", "minimum": 0}, "So many lines are there already."
-            ),
+            Parameter("after", "query", NUMBER, "So many lines are there already."),
         ),
     ),
 )

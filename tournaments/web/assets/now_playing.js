@@ -1,10 +1,11 @@
 // What plays now, and standings that stay up to date: for pages with [data-now-playing] or [data-refresh].
+// [data-poll] says that something goes on, and after how many seconds to look again.
 "use strict";
 (() => {
   const list = document.querySelector("[data-now-playing]");
   if (!list && !document.querySelector("[data-refresh]")) return;
   const SPREAD_MS = 5000; // not all readers ask for the new standings in the same moment
-  let stream = null, again = 0, refreshing = 0;
+  let stream = null, again = 0, refreshing = 0, polling = 0;
   let known = null; // the number of the standings that the page shows
 
   function bot(parent, name) {
@@ -55,8 +56,16 @@
     }
   }
 
+  function poll(wentOn) {
+    const going = document.querySelector("[data-poll]");
+    if (!going && !wentOn) return; // once more after the end: a table may be a moment behind
+    const seconds = going ? Number(going.dataset.poll) : 2;
+    polling = setTimeout(() => refresh().then(() => poll(going !== null)), 1000 * seconds * (0.8 + 0.4 * Math.random()));
+  }
+
   function close() {
     clearTimeout(again);
+    clearTimeout(polling);
     if (stream) stream.close();
     stream = null;
   }
@@ -64,6 +73,7 @@
   function open() { // a browser has few connections to one server: a page that nobody sees has none
     close();
     if (document.hidden) return;
+    poll(false);
     stream = new EventSource(known === null ? "/events" : `/events?standings=${known}`);
     stream.addEventListener("playing", (event) => {
       known = event.lastEventId;

@@ -78,6 +78,7 @@ async def page(request: Request) -> Response:
 async def _page(request: Request, status: int = 200, wrong: str = "", **given: str) -> Response:
     site, tournament = site_of(request), await tournament_of(request)
     summary = await site.service.contests.summary(tournament.id, wait=True)
+    rejudging = site.service.contests.rejudging(tournament.id)
     asked = {"game": request.query_params.get("game", ""), "bot": "", "why": "", "action": "", "annul": ""}
     return render(
         request,
@@ -87,7 +88,9 @@ async def _page(request: Request, status: int = 200, wrong: str = "", **given: s
         tournament=tournament,
         may=_may(tournament),
         summary=summary,
-        rejudging=site.service.contests.rejudging(tournament.id),
+        goes_on=tournament.state is CompetitionState.RUNNING
+        or (rejudging is not None and not rejudging.over),
+        rejudging=rejudging,
         of_games=[(ruled.action.value, ruled.words) for ruled in OF_GAMES],
         of_bots=[(ruled.action.value, ruled.words) for ruled in OF_BOTS],
         wrong=wrong,
@@ -114,12 +117,7 @@ async def start(request: Request) -> Response:
 
 async def pause(request: Request) -> Response:
     """Begin no more games."""
-    return await _do(
-        request,
-        "pause",
-        site_of(request).service.contests.pause,
-        "is paused: games that were begun are ended",
-    )
+    return await _do(request, "pause", site_of(request).service.contests.pause, "is paused")
 
 
 async def resume(request: Request) -> Response:
@@ -141,6 +139,8 @@ async def _do(
     except CourseError as error:
         raise Conflict(str(error)) from error
     await note(request, f"tournament.{action}", tournament.slug)
+    if action == "pause" and (await tournament_of(request)).state is CompetitionState.FINISHED:
+        done = "has finished: its last games ended before the pause"
     return see_other(request, _address(tournament), f"{tournament.title} {done}.")
 
 
@@ -165,7 +165,8 @@ async def rule(request: Request) -> Response:
     except (RulingError, CourseError) as error:
         return await _page(request, 400, str(error), **given)
     await note(request, f"tournament.{given['action']}", tournament.slug, ruled_on=subject, why=given["why"])
-    return see_other(request, f"{_address(tournament)}#rulings", ". ".join(follows))
+    told = ". ".join(follows)
+    return see_other(request, f"{_address(tournament)}#rulings", told[:1].upper() + told[1:])
 
 
 ROUTES = (

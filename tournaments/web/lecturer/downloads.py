@@ -117,7 +117,10 @@ async def _made(
 async def _in_worker(make: Callable[[Place, Path], Path], place: Place, folder: Path, name: str) -> Path:
     try:
         with trio.fail_after(PATIENCE_S):
-            return await trio_parallel.run_sync(make, place, folder, cancellable=True, limiter=_limiter())
+            made: Path = await trio_parallel.run_sync(
+                make, place, folder, cancellable=True, limiter=_limiter()
+            )
+            return made
     except trio.TooSlowError as error:
         raise Unavailable(
             f"{name} was not ready after {PATIENCE_S:.0f} s: try again when the server has less to do."

@@ -141,7 +141,12 @@ GROUPS = (
             ),
             _number("memory_mb", "Memory of a bot in MiB"),
             _number("processes", "Processes and threads of a bot"),
-            _number("check_total_s", "Seconds for a whole check", step="any"),
+            _number(
+                "check_total_s",
+                "Seconds for a whole check",
+                "The build before it may take as long, and two minutes at most.",
+                "any",
+            ),
         ),
     ),
 )

@@ -1,0 +1,95 @@
+"""What the databases have in the end: every upload and every game, once, and why games ended."""
+
+from collections import Counter
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+
+from benchmarks.load.scene import CHEAP, Scene
+from benchmarks.load.students import Acknowledged
+from referee.results import Reason
+from tournaments.course.course import Course
+from tournaments.course.model import Competition, CompetitionKind
+from tournaments.database.location import Database
+from tournaments.game_summary import GameSummary
+from tournaments.store import Store
+from tournaments.submissions.content import ContentError, ContentStore
+from tournaments.summary import Summary
+
+PLAYED_OUT = (Reason.SCORE, Reason.TURN_CAP)
+BY_TIME = (Reason.TIMEOUT, Reason.START)
+
+
+@dataclass(frozen=True)
+class Uploads:
+    """What became of uploads that were acknowledged."""
+
+    states: Counter[str]
+    lost: list[str]
+    """Sentences."""
+
+
+@dataclass(frozen=True)
+class Games:
+    """The games of one competition."""
+
+    kept: int
+    total: int | None
+    """That there will be; None of the practice ladder, which has no end."""
+    by_time: list[str]
+    """Lost by time, as sentences: none of the bots needs as much as it has."""
+    other_faults: list[str]
+    wrong: list[str]
+    """Games that the server said it has, and has not, or has twice; sentences."""
+
+
+def audit_uploads(scene: Scene, acknowledged: Iterable[Acknowledged]) -> Uploads:
+    """Look for each of them."""
+    contents = ContentStore(scene.data / "submissions")
+    states: Counter[str] = Counter()
+    lost: list[str] = []
+    with Course(scene.database.course(), CHEAP) as course:
+        for one in acknowledged:
+            version = course.versions.get(one.version)
+            if version is None or version.content != one.content:
+                lost.append(f"version {one.version} is {'not there' if version is None else 'another one'}")
+                continue
+            states[version.state.value] += 1
+            try:
+                contents.verify(one.content)
+            except ContentError as error:
+                lost.append(str(error))
+    return Uploads(states, lost)
+
+
+def audit_games(scene: Scene, finished: Set[tuple[str, str]]) -> dict[str, Games]:
+    """The games of each competition, by its name; ``finished`` are those that must be there."""
+    with Course(scene.database.course(), CHEAP) as course:
+        known = course.competitions.all()
+    return {one.slug: _games(scene.database, one, finished) for one in known}
+
+
+def _games(database: Database, competition: Competition, finished: Set[tuple[str, str]]) -> Games:
+    with Store(database.competition(competition.slug)) as store:
+        games = store.games()
+        for game in games:
+            store.record(game.key)  # raises StoreError if it is damaged
+        is_tournament = competition.kind is CompetitionKind.TOURNAMENT
+        total = Summary.load(store).total if is_tournament else None
+    keys = {game.key for game in games}
+    watched = {key for slug, key in finished if slug == competition.slug}
+    wrong = [f"game {key} was finished, and is not there" for key in sorted(watched - keys)]
+    if is_tournament:
+        # In each round of a round robin everybody moves first once against everybody.
+        meetings = Counter((game.round, game.first, game.second) for game in games)
+        wrong += [f"{meeting} was played {times} times" for meeting, times in meetings.items() if times > 1]
+    return Games(
+        kept=len(games),
+        total=total,
+        by_time=[_told(game) for game in games if game.reason in BY_TIME],
+        other_faults=[_told(game) for game in games if game.reason not in (*PLAYED_OUT, *BY_TIME)],
+        wrong=wrong,
+    )
+
+
+def _told(game: GameSummary) -> str:
+    return f"{game.key}: {game.detail}"

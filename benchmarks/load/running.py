@@ -1,0 +1,139 @@
+"""The load itself: who does what from the server's start to its end."""
+
+import json
+import os
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count, cycle
+
+import trio
+
+from benchmarks.load.client import Browser
+from benchmarks.load.lecturer import failures_of_ours, make_tournament, supervise
+from benchmarks.load.measured import Measured
+from benchmarks.load.scene import Scene, Student
+from benchmarks.load.server import Server
+from benchmarks.load.students import Acknowledged, Class
+
+BOTS = 8
+"""Teams that have a bot when it begins, and play in the tournament."""
+REFERENCES = ("ladder:1", "ladder:3", "ladder:5", "ladder:7")
+"""As on the practice ladder by default."""
+QUALIFIED_S = 600.0
+"""For the first bots to be checked, one by one."""
+SIGN_INS = 4
+"""At a time."""
+SEED = 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of everything."""
+
+    seconds: float
+    uploads_a_minute: float
+
+
+@dataclass
+class Run:
+    """What came of it, beside what was measured."""
+
+    measured: Measured = field(default_factory=Measured)
+    acknowledged: Sequence[Acknowledged] = ()
+    finished: set[tuple[str, str]] = field(default_factory=set)
+    tournament: str = ""
+    failures: list[str] = field(default_factory=list)
+    end_s: float = 0.0
+    """How long the server's end took, with everybody connected."""
+    connected: int = 0
+    """Browsers and streams that were."""
+    server_cores: float = 0.0
+    """What the server's process used of the cores, bots and workers apart."""
+    server_memory_mb: float = 0.0
+    client_cores: float = 0.0
+    load_before: float = 0.0
+    """Load average of the last minute."""
+    load_after: float = 0.0
+
+
+async def load(scene: Scene, server: Server, plan: Plan) -> Run:
+    """Do all of it.  Raises RuntimeError if something fails before the load begins."""
+    run = Run(load_before=os.getloadavg()[0])
+    everybody = Class(scene.students, server.port, run.measured, random.Random(SEED))
+    browsers = [(student, Browser(server.port, student.address)) for student in scene.students]
+    lecturer = Browser(server.port, scene.lecturer.address)
+    async with trio.open_nursery() as nursery:
+        await _arrive(everybody, browsers, lecturer, scene.lecturer)
+        run.tournament = await make_tournament(everybody, lecturer, BOTS, REFERENCES, plan.seconds)
+        for student, browser in browsers:
+            nursery.start_soon(everybody.browse, student, browser)
+        nursery.start_soon(run.measured.watch_own_delay)
+        used, own, began = server.used(), time.process_time(), trio.current_time()
+        run.measured.counts = True
+        async with trio.open_nursery() as busy:
+            busy.start_soon(supervise, run.measured, lecturer, run.tournament, everybody.over)
+            busy.start_soon(_upload, everybody, plan)
+            await trio.sleep_until(began + plan.seconds)
+            everybody.over.set()
+        run.measured.counts = False
+        seconds, after = trio.current_time() - began, server.used()
+        run.server_cores = (after.cpu_s - used.cpu_s) / seconds
+        run.client_cores = (time.process_time() - own) / seconds
+        run.server_memory_mb = after.memory_mb
+        run.failures = await failures_of_ours(lecturer)
+        run.connected = len(browsers) + everybody.streams
+        run.end_s = await trio.to_thread.run_sync(server.end)
+        run.load_after = os.getloadavg()[0]
+        nursery.cancel_scope.cancel()
+    run.acknowledged, run.finished = everybody.acknowledged, everybody.finished
+    return run
+
+
+async def _arrive(
+    everybody: Class, browsers: Sequence[tuple[Student, Browser]], lecturer: Browser, teacher: Student
+) -> None:
+    """Everybody signs in, and the first teams have their bots qualify."""
+    turn = trio.CapacityLimiter(SIGN_INS)
+
+    async def sign_in(student: Student, browser: Browser) -> None:
+        async with turn:
+            await everybody.sign_in(student, browser)
+
+    async with trio.open_nursery() as nursery:
+        for student in everybody.students[:BOTS]:
+            nursery.start_soon(_qualify, everybody, student)
+        for student, browser in [(teacher, lecturer), *browsers]:
+            nursery.start_soon(sign_in, student, browser)
+
+
+async def _qualify(everybody: Class, student: Student) -> None:
+    made = await everybody.upload(student, everybody.students.index(student))
+    if made is None:
+        raise RuntimeError(f"the upload of {student.login} was not taken: {dict(everybody.measured.errors)}")
+    browser = Browser(everybody.port, student.address, student.token)
+    with trio.fail_after(QUALIFIED_S):
+        while True:
+            answer = await browser.get(f"/api/v1/submissions/{made.version}")
+            state = json.loads(answer.body)["version"]["state"]
+            if state == "qualified":
+                browser.close()
+                return
+            if state not in ("queued", "checking"):
+                raise RuntimeError(f"the bot of {student.login} is {state}: {answer.text}")
+            await trio.sleep(1)
+
+
+async def _upload(everybody: Class, plan: Plan) -> None:
+    """Each time another team, as evenly as can be; teams that have a bot submit last."""
+    teams = [*everybody.students[BOTS:], *everybody.students[:BOTS]]
+    due = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        for number, student in zip(count(len(everybody.students)), cycle(teams)):
+            due += 60 / plan.uploads_a_minute
+            with trio.move_on_at(due):
+                await everybody.over.wait()
+            if everybody.over.is_set():
+                break
+            nursery.start_soon(everybody.upload, student, number)

@@ -1,0 +1,80 @@
+"""docs/api.md says what the API and `kalarena submit` do."""
+
+import re
+import shlex
+from urllib.parse import urlsplit
+
+import pytest
+from starlette.routing import Match, Route
+
+from tests.builders import invoke
+from tests.test_docs import TEXTS, blocks
+from tournaments.cli import submit
+from tournaments.course.model import VersionState
+from tournaments.course.tokens import MOST
+from tournaments.web.api.documentation import OPERATIONS
+from tournaments.web.rate_limits import Limits, Rate
+
+TEXT = TEXTS["api.md"]
+
+
+def test_each_operation_is_in_the_table() -> None:
+    rows = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \|", TEXT, re.MULTILINE)
+    assert rows == [(operation.route.method, operation.path) for operation in OPERATIONS]
+    for operation in OPERATIONS:
+        (row,) = re.findall(
+            rf"^\| `{operation.route.method} {re.escape(operation.path)}` \|.*$", TEXT, re.MULTILINE
+        )
+        asked = {parameter.name for parameter in operation.parameters if parameter.where == "query"}
+        assert set(re.findall(r"`\?([a-z]+)=`", row)) == asked
+
+
+def test_each_example_is_an_operation() -> None:
+    (block,) = blocks(TEXT, "sh")
+    commands = [shlex.split(line) for line in block.splitlines() if line.startswith("curl ")]
+    assert len(commands) == 5
+    for command in commands:
+        method = "POST" if "--data-binary" in command else "GET"
+        address = urlsplit(command[-1].removeprefix("$KALARENA_SERVER"))
+        scope = {"type": "http", "method": method, "path": address.path}
+        (operation,) = [
+            operation
+            for operation in OPERATIONS
+            if operation.route.method == method
+            and Route(operation.route.path, operation.route.handler, methods=[method]).matches(scope)[0]
+            is Match.FULL
+        ]
+        asked = {pair.partition("=")[0] for pair in address.query.split("&") if pair}
+        assert asked <= {parameter.name for parameter in operation.parameters}
+
+
+def test_each_status_is_told() -> None:
+    rows = re.findall(r"^\| ((?:\d{3}(?:, )?)+) \|", TEXT, re.MULTILINE)
+    told = {int(status) for row in rows for status in row.split(", ")}
+    assert {status for each in OPERATIONS for status in (*each.answers, *each.refusals)} <= told
+    assert all(f"`{state}`" in TEXT for state in VersionState)
+
+
+def test_exit_statuses_and_options() -> None:
+    rows = re.findall(r"^\| ([0-9]) \|", TEXT, re.MULTILINE)
+    assert [int(row) for row in rows] == [0, submit.FAILED, submit.NOT_SUBMITTED, submit.UNDECIDED]
+    shown = invoke("submit", "--help").stdout
+    told = set(re.findall(r"`(--[a-z-]+)`", TEXT.partition("## The HTTP API")[0]))
+    assert {option for option in told if option not in shown} == set()
+    assert told >= {"--no-wait", "--json"}
+    for name in (submit.SERVER_VARIABLE, submit.TOKEN_VARIABLE):
+        assert f"export {name}=" in TEXT
+
+
+@pytest.mark.parametrize("name", ["server.md", "students.md", "submissions.md", "README.md"])
+def test_it_is_found_from(name: str) -> None:
+    assert "api.md" in TEXTS[name]
+    assert name not in ("README.md", "students.md") or "kalarena submit " in TEXTS[name]
+
+
+def test_numbers_are_right() -> None:
+    limits = Limits()
+    assert limits.api._rate == Rate(burst=60, per_s=2)
+    assert limits.uploads._rate == Rate(burst=10, per_s=4 / 60)
+    assert "Two requests a second are taken for long, 60 at once; four uploads a minute, ten at once." in TEXT
+    assert f"An account has {MOST} at most" in TEXT

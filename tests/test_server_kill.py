@@ -1,0 +1,291 @@
+"""kill -9 of `kalarena serve` at random moments: nothing lost, nothing doubled, nothing left.
+
+Before each kill students submit by the API, versions are checked, the practice ladder and a tournament are
+played.  A submission whose answer did not come is sent again after the restart, as a student would.
+"""
+
+import json
+import os
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import httpx2
+import pytest
+from sqlalchemy import URL
+
+from referee.rejudge import rejudge
+from tests.courses import CHEAP, PASSWORD, a_person
+from tests.server_process import Served, served
+from tests.test_resume import GONE_WITHIN_S, all_end, descendants, open_pidfds
+from tests.test_service_workshop import starter
+from tournaments.course.course import Course
+from tournaments.course.model import CompetitionKind, CompetitionState, Role, VersionState
+from tournaments.database.location import Database
+from tournaments.store import Store
+from tournaments.submissions.content import ContentStore, content_digest
+from tournaments.submissions.upload import SubmittedFile
+from tournaments.summary import Summary
+from tournaments.web.hosting import utc_now
+from tournaments.web.server_file import SERVER_FILE
+
+KILLS = {Path: 14, URL: 6}
+"""By the kind of place that a database is at: files, or a PostgreSQL server."""
+MOST_S = 1.5
+"""A server is killed so late at most after it has begun to answer."""
+SUBMITS_S = 0.4
+"""Somebody begins to submit so long before at most: an answer takes a tenth of a second, or more."""
+LIMIT_S = 240.0
+"""For what is waited for."""
+GAME = "kalah(3,2)"
+REFERENCES = ("random:1", "greedy", "first_legal")
+TEAMS = 4
+TEAMS_AT_FIRST = 2
+"""Those whose bots play in the tournament."""
+ROUNDS = 12
+MARKER = "KALARENA_TEST_SERVER"
+SWEPT = ("scratch", "submissions/incoming", "bots/incoming")
+CSRF = re.compile(r'name="csrf" value="([^"]+)"')
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)")
+
+
+def files(number: int) -> list[SubmittedFile]:
+    """The starter kit's bot, with something that makes it another one."""
+    return sorted([*starter(), SubmittedFile("notes.txt", b"%d" % number)], key=lambda file: file.path)
+
+
+def archive(number: int) -> bytes:
+    written = BytesIO()
+    with ZipFile(written, "w") as zipped:
+        for file in files(number):
+            zipped.writestr(file.path, file.content)
+    return written.getvalue()
+
+
+@dataclass
+class School:
+    """A course, and who submits to it."""
+
+    data: Path
+    database: Database
+    tokens: list[str]
+    """One of each team."""
+    acknowledged: dict[int, list[int]] = field(default_factory=dict)
+    """Number of a submission -> the ids of the versions that the server said it is, one for each answer."""
+    next_number: int = 0
+
+    @classmethod
+    def open(cls, data: Path, database: Database) -> "School":
+        data.mkdir(exist_ok=True)
+        if isinstance(database.where, URL):
+            url = database.where.set(drivername="postgresql").render_as_string(hide_password=False)
+            (data / SERVER_FILE).write_text(f"database = {json.dumps(url)}\n")
+        with Course(database.course(), CHEAP) as course:
+            course.settings.change(
+                game=GAME, sandbox_mode="off", references=list(REFERENCES), check_total_s=20.0
+            )
+            a_person(course, Role.ADMIN, "lecturer")
+            tokens = []
+            for number in range(TEAMS):
+                team = course.teams.add(f"Team {number}", utc_now())
+                student = a_person(course, Role.STUDENT, f"student-{number}", team)
+                tokens.append(course.tokens.make(student.id, "tests", utc_now(), None)[0])
+        return cls(data, database, tokens)
+
+    @contextmanager
+    def course(self) -> Iterator[Course]:
+        with Course(self.database.course(), CHEAP) as course:
+            yield course
+
+    @contextmanager
+    def server(self) -> Iterator[Served]:
+        with served(self.data, environment={**os.environ, MARKER: str(self.data)}) as server:
+            yield server
+
+    def submit(self, server: Served) -> bool:
+        """Submit the next version; False if the answer does not come: it is submitted again next time."""
+        number = self.next_number
+        try:
+            answer = httpx2.post(
+                f"{server.url}/api/v1/submissions?name=bot.zip",
+                content=archive(number),
+                headers={"Authorization": f"Bearer {self.tokens[number % TEAMS]}"},
+                timeout=60,
+            )
+        except httpx2.TransportError:
+            return False
+        assert answer.status_code in (200, 201), answer.text
+        self.acknowledged.setdefault(number, []).append(answer.json()["version"]["id"])
+        self.next_number += 1
+        return True
+
+    def kept(self) -> dict[str, dict[str, str]]:
+        """The games of each competition: key -> fingerprint."""
+        with self.course() as course:
+            slugs = [competition.slug for competition in course.competitions.all()]
+        games = {}
+        for slug in slugs:
+            with Store(self.database.competition(slug)) as store:
+                games[slug] = {game.key: game.fingerprint for game in store.games()}
+        return games
+
+
+def make_tournament(server: Served) -> None:
+    """By the lecturer's pages, of what has qualified."""
+    with httpx2.Client(base_url=server.url, headers={"Origin": server.url}, timeout=60) as browser:
+
+        def submit(page: str, action: str, **fields: str) -> str:
+            (csrf, *_) = CSRF.findall(browser.get(page).text)
+            answer = browser.post(action, data={"csrf": csrf, **fields})
+            assert answer.status_code == 303, answer.text
+            return answer.headers["location"]
+
+        submit("/sign-in", "/sign-in", login="lecturer", password=PASSWORD)
+        page = submit(
+            "/teach/tournaments/new",
+            "/teach/tournaments/new",
+            format="round-robin",
+            title="Cup",
+            rounds=str(ROUNDS),
+            game=GAME,
+            **{"time.move_s": "20", "seed": "1", "bots": "current", "do": "create"},
+            references=" ".join(REFERENCES),
+        )
+        submit(page, f"{page}/start")
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def relatives(data: Path) -> list[str]:
+    """Processes that come from a server of this directory, by what they were given."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            words = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+            where = (process / "cwd").readlink()
+        except OSError:  # no process, or over
+            continue
+        if os.fsencode(data) in words or where.is_relative_to(data):
+            found.append(f"{process.name}: {words[:200]!r}")
+    return found
+
+
+def kill_in_the_middle(school: School, moment_s: float, submits_s: float) -> None:
+    """One life of a server; somebody begins to submit a moment before its end."""
+    with school.server() as server:
+
+        def submit() -> None:
+            time.sleep(max(0.0, moment_s - submits_s))
+            for _ in range(2):
+                if not school.submit(server):
+                    return
+
+        student = threading.Thread(target=submit)
+        student.start()
+        time.sleep(moment_s)
+        left_behind = open_pidfds(descendants(server.process.pid))
+        errors = server.kill()
+        student.join()
+        assert all_end(left_behind, GONE_WITHIN_S), "bots or workers outlived the server"
+        assert "Traceback" not in errors, errors
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_moments(database: Database, tmp_path: Path) -> None:
+    kills = KILLS[Path] if isinstance(database.where, Path) else KILLS[URL]
+    dice = random.Random(kills)
+    moments = [(dice.uniform(0.0, MOST_S), dice.uniform(0.0, SUBMITS_S)) for _ in range(kills)]
+    print("killed after", ", ".join(f"{moment:.2f} s" for moment, _ in moments))
+    school = School.open(tmp_path / "data", database)
+
+    with school.server() as server, school.course() as course:
+        for _ in range(TEAMS_AT_FIRST):
+            assert school.submit(server)
+        wait_until(lambda: len(course.versions.current()) == TEAMS_AT_FIRST)
+        make_tournament(server)
+        assert server.end()[0] == 0
+
+    games = school.kept()
+    assert len(games) == 2
+    for moment, submits in moments:
+        kill_in_the_middle(school, moment, submits)
+        now = school.kept()
+        for slug, kept in games.items():
+            assert kept.items() <= now[slug].items(), "a game that was kept is gone, or another one"
+        games = now
+
+    with school.server() as server, school.course() as course:
+        while school.next_number < TEAMS_AT_FIRST + kills // 2:
+            assert school.submit(server)
+        wait_until(lambda: not course.versions.unfinished())
+        wait_until(lambda: course.competitions.all()[0].state is not CompetitionState.RUNNING)
+        status, _, errors = server.end()
+        assert (status, "Traceback" in errors) == (0, False), errors
+
+    wait_until(lambda: not relatives(school.data))
+    assert [file for name in SWEPT for file in (school.data / name).iterdir()] == []
+    check_submissions(school)
+    check_games(school, games)
+
+
+def check_submissions(school: School) -> None:
+    """Each is there once, as what it was, and has qualified."""
+    contents = ContentStore(school.data / "submissions")
+    with school.course() as course:
+        versions = {version.id: version for version in course.versions.all(1000)}
+    times = Counter(version.content for version in versions.values())
+    expected = {content_digest(files(number)): number for number in range(school.next_number)}
+    # The last one may be there although its answer was lost.
+    late = times.keys() - expected.keys()
+    assert late <= {content_digest(files(school.next_number))}
+    for content, number in expected.items():
+        assert times[content] == 1, f"submission {number} is there {times[content]} times"
+        (version_id,) = set(school.acknowledged[number])
+        assert versions[version_id].content == content
+        contents.verify(content)
+    assert {version.state for version in versions.values()} == {VersionState.QUALIFIED}
+
+
+def check_games(school: School, games: dict[str, dict[str, str]]) -> None:
+    """Those that were kept are kept, each is judged again as it was, the tournament has all of its own."""
+    with school.course() as course:
+        competitions = course.competitions.all()
+    assert {competition.slug for competition in competitions} == games.keys()
+    for competition in competitions:
+        with Store(school.database.competition(competition.slug)) as store:
+            played = store.games()
+            assert games[competition.slug].items() <= {game.key: game.fingerprint for game in played}.items()
+            for game in played:
+                assert rejudge(store.record(game.key)) == []
+            if competition.kind is CompetitionKind.TOURNAMENT:
+                assert competition.state is CompetitionState.FINISHED, competition.message
+                check_round_robin(competition.spec, Summary.load(store))
+
+
+def check_round_robin(spec: Any, summary: Summary) -> None:
+    """Everybody has moved first against everybody once in each round."""
+    names = [entered["name"] for entered in spec["field"]]
+    assert len(names) == TEAMS_AT_FIRST + len(REFERENCES)
+    meetings = Counter((game.round, game.first, game.second) for game in summary.kept)
+    assert meetings == Counter(
+        (number, first, second)
+        for number in range(1, ROUNDS + 1)
+        for first in names
+        for second in names
+        if first != second
+    )
