@@ -1,5 +1,6 @@
 """Qualification: verdicts are about the bot, our own failures are tried again, and nothing is forgotten."""
 
+import json
 import os
 import sys
 from dataclasses import dataclass, field
@@ -66,6 +67,8 @@ async def test_a_good_bot_qualifies_and_what_was_told_is_kept(tmp_path: Path, da
         assert checked.report is not None
         assert Report.from_json(dict(checked.report)).passed
         assert decided.digest == checked.report["digest"]
+        for own in (sys.executable, str(tmp_path)):  # what this host keeps where is nothing to students
+            assert own not in json.dumps(checked.report) + checked.log
         later = await world.service.check_log(version.id)
         assert later.over
         assert later.lines == seen

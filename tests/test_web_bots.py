@@ -1,5 +1,6 @@
 """Pages of bots: a team's, one in a competition, a reference player."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,3 +72,10 @@ async def test_a_reference_player(played: Played) -> None:
     async with played.world.browser("student") as browser:
         assert (await browser.get("/references/rm%20-rf")).status_code == 404
         assert (await browser.get("/bots/999")).status_code == 404
+
+
+async def test_of_many_games_against_a_bot_the_newest_are_there(tmp_path: Path) -> None:
+    with open_played(tmp_path, pairs=78) as played:
+        (row,) = re.findall(r"<tr id=.*?>Team 2 v1<.*?</tr>", await get(played, "student", "/bots/1"))
+    assert row.count('class="chip ') == 50
+    assert "and 2 before" in row

@@ -18,6 +18,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -177,8 +178,8 @@ def told_of_the_upload(bot: Path) -> Iterator[None]:
 
 
 def without_place(text: str, bot: Path) -> str:
-    """A text without the path of a bot's directory."""
-    return text.replace(f"{bot}/", "").replace(str(bot), THE_UPLOAD)
+    """A text without the path of a bot's directory, nor that of our own interpreter, which Python bots get."""
+    return text.replace(f"{bot}/", "").replace(str(bot), THE_UPLOAD).replace(sys.executable, "python3")
 
 
 @contextlib.contextmanager
