@@ -67,8 +67,23 @@ def test_idle_moves_are_those_that_neither_compute_nor_wait_for_a_cpu() -> None:
     assert costs.idle(evidence(game(5, 100, 100, 100, cpu_ms=1))).status is Status.FAILED
     assert costs.idle(evidence(game(5, 100, 100, 100, cpu_ms=99))).status is Status.PASSED
     assert costs.idle(evidence(game(100, 1, 1, 1, cpu_ms=0))).status is Status.PASSED  # setting up
+    hiccups = [100, *[1] * 40, 100, 100, 100]
+    assert costs.idle(evidence(game(*hiccups, cpu_ms=0))).status is Status.PASSED
     waited = [replace_wait(move, 95_000) for move in moves(100, 100, 100, 100, cpu_ms=5)]
     assert costs.idle(evidence(Played(GAME, make_record(moves=waited)))).status is Status.PASSED
+
+
+def talk_of(ms: float, cpu_ms: int, number: int = 5) -> Played:
+    """An interview with so many moves of so long, in which the bot computed for so long together."""
+    record = make_record(moves=moves(*[ms] * number))
+    return Played(TALK, record, Seen(cpu_us=cpu_ms * 1000, wait_us=0))
+
+
+def test_a_bot_that_sleeps_does_so_in_every_interview() -> None:
+    asleep, awake, too_short = talk_of(100, 3), talk_of(1, 3), talk_of(1, 0, number=3)
+    assert costs.idle(evidence(asleep, asleep, too_short)).status is Status.FAILED
+    # A busy host is slow in one and not in another, whatever the bot does.
+    assert costs.idle(evidence(asleep, awake)).status is Status.PASSED
 
 
 def replace_wait(move: MoveRecord, wait_us: int) -> MoveRecord:

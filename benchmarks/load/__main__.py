@@ -23,6 +23,7 @@ from benchmarks.load.scene import made_scene
 from benchmarks.load.server import running_server
 from benchmarks.load.verdict import Verdict
 from tournaments.database.errors import StoreError
+from tournaments.service.contest import first_of
 
 
 def arguments() -> argparse.Namespace:
@@ -31,7 +32,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--students", type=int, default=200)
     parser.add_argument("--uploads-a-minute", type=float, default=20.0)
     parser.add_argument("--database", metavar="URL", help="postgresql://..., an empty one; SQLite without")
-    parser.add_argument("--nice", type=int, default=0, help="of this client; see docs/design.md")
+    parser.add_argument(
+        "--nice",
+        type=int,
+        default=0,
+        help="by how much this client gives way to the server; its own delay is printed",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     if given.students < BOTS or given.minutes <= 0 or given.uploads_a_minute <= 0:
@@ -49,8 +55,11 @@ def main() -> int:
                 run = trio.run(load, scene, server, plan)
                 log = server.log.read_text()
             verdict = Verdict(run, audit_uploads(scene, run.acknowledged), audit_games(scene, run.finished))
-    except (RuntimeError, StoreError) as error:
-        print(error, file=sys.stderr)
+    except (RuntimeError, StoreError, ExceptionGroup) as error:
+        trouble = first_of(error)
+        if not isinstance(trouble, RuntimeError | StoreError):
+            raise
+        print(trouble, file=sys.stderr)
         return 2
     print(json.dumps(verdict.to_json(), indent=2) if given.json else "\n".join(verdict.lines()))
     if log.strip():

@@ -8,7 +8,7 @@ from benchmarks.load.scene import CHEAP, Scene
 from benchmarks.load.students import Acknowledged
 from referee.results import Reason
 from tournaments.course.course import Course
-from tournaments.course.model import Competition, CompetitionKind
+from tournaments.course.model import Competition, CompetitionKind, VersionState
 from tournaments.database.location import Database
 from tournaments.game_summary import GameSummary
 from tournaments.store import Store
@@ -25,7 +25,7 @@ class Uploads:
 
     states: Counter[str]
     lost: list[str]
-    """Sentences."""
+    """Not there, or refused although they are the starter kit's bot; sentences."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,19 @@ def audit_uploads(scene: Scene, acknowledged: Iterable[Acknowledged]) -> Uploads
                 lost.append(f"version {one.version} is {'not there' if version is None else 'another one'}")
                 continue
             states[version.state.value] += 1
+            if version.state in (VersionState.FAILED, VersionState.STUCK):
+                lost += [f"version {one.version} is {version.state.value}: {_why(course, one.version)}"]
             try:
                 contents.verify(one.content)
             except ContentError as error:
                 lost.append(str(error))
     return Uploads(states, lost)
+
+
+def _why(course: Course, version_id: int) -> str:
+    checked = course.versions.checked(version_id)
+    items = [] if checked is None or checked.report is None else checked.report["items"]
+    return "; ".join(item["sentence"] for item in items if item["status"] == "failed")
 
 
 def audit_games(scene: Scene, finished: Set[tuple[str, str]]) -> dict[str, Games]:

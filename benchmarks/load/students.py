@@ -25,7 +25,7 @@ SILENCE_S = 20.0
 """The server sends something every 15 s at least."""
 AGAIN_S = 2.0
 """Browsers open a stream again so much later: what the server asks them for."""
-REFRESH_S = 5.0
+REFRESH_S = 10.0
 """The pages' own script waits so long at most before it loads new standings."""
 STARTER = Path(__file__).resolve().parents[2] / "sample_bots" / "starters" / "python"
 

@@ -18,8 +18,8 @@ IDLE_SHARE = 0.2
 IDLE_MOVES = 3
 """So many of them are no accident, if they are IDLE_PART of all."""
 IDLE_PART = 0.1
-"""On a virtual machine that is busy, 3 of 200 moves of a bot that answers at once took 120 ms, of which no counter
-knows: the machine itself had not been running."""
+"""On a busy virtual machine 3 of 200 moves of a bot that answers at once took 120 ms of which no counter
+knows: hiccups of the machine itself."""
 NO_SLEEP = (
     "take out sleep(), and wait for input with a blocking read, not by asking again and again with pauses"
 )

@@ -124,8 +124,11 @@ class Workshop:
         with contextlib.suppress(ManifestError):  # told by whoever resolves the bot
             manifest = load_manifest(bot)
             for product in manifest.products if manifest is not None and manifest.build is not None else ():
+                path = Path(os.path.normpath(bot / product))
+                if not path.is_relative_to(bot):
+                    continue  # what a bot says it makes may be any path of ours
                 with contextlib.suppress(OSError, ValueError):
-                    os.utime(bot / product, ns=(PRODUCTS_NS, PRODUCTS_NS), follow_symlinks=False)
+                    os.utime(path, ns=(PRODUCTS_NS, PRODUCTS_NS), follow_symlinks=False)
 
     @contextlib.contextmanager
     def _incoming(self) -> Iterator[Path]:

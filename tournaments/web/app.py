@@ -135,7 +135,10 @@ class Application:
         if "\0" in request.scope["path"]:  # no name has one, and PostgreSQL takes none
             raise NotFound
         for route, pattern in self._patterns:
-            match, found = pattern.matches(request.scope)
+            try:
+                match, found = pattern.matches(request.scope)
+            except ValueError as error:  # a number of more digits than int() takes
+                raise NotFound from error
             if match is Match.NONE:
                 continue
             if match is Match.PARTIAL:
@@ -200,6 +203,8 @@ class _Answer:
                 }
             )
             await self._note({"type": "http.response.body", "body": b""})
+            if response.background is not None:  # which may remove what a handler has made
+                await response.background()
         else:
             await response(self._scope, receive, self._note)
 

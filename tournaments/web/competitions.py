@@ -112,6 +112,7 @@ async def competition(request: Request) -> Response:
         return RedirectResponse("/standings", 303)
     site = site_of(request)
     shown = await shown_to(request, found)
+    me = me_of(request)
     times = await site.times.of(site.service.contests, found.id, [game.key for game in shown.view.games])
     parts = await in_thread(shown.parts, PARTS, times)
     return render(
@@ -120,7 +121,8 @@ async def competition(request: Request) -> Response:
         active="competitions",
         competition=found,
         title=shown.names.sentence(found.title),
-        message=shown.names.sentence(found.message),
+        # It may be what a team's build printed, or where our files are.
+        message=found.message if me is not None and me.role.teaches else "",
         summary=shown.view.summary,
         parts_of=parts.values(),
         hidden=shown.names.on,

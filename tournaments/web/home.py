@@ -88,15 +88,9 @@ def home_of(facts: Facts, practice: Shown | None, team_id: int | None) -> Home:
     own_games: list[GameRow] = []
     if practice is not None:
         ladder = rungs(practice, team_id)
-        kept = practice.view.kept
-        latest = game_rows(practice, reversed(kept[-LATEST:]), team_id)
+        latest = game_rows(practice, reversed(practice.view.kept[-LATEST:]), team_id)
         if team_id is not None:
-            mine = [
-                game
-                for game in kept
-                if team_id in (practice.team_of(game.first), practice.team_of(game.second))
-            ]
-            own_games = game_rows(practice, reversed(mine[-LATEST:]), team_id)
+            own_games = game_rows(practice, practice.latest_of_team(team_id, LATEST), team_id)
     own_rung = next((rung for rung in ladder if rung.is_own), None)
     states = (CompetitionState.RUNNING, CompetitionState.PAUSED)
     return Home(

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, Competitor
+from tournaments.game_summary import GameSummary
 from tournaments.pseudonyms import KEY_FILE, pseudonyms_for
 from tournaments.report import words
 from tournaments.report.addresses import Addresses
@@ -130,6 +131,21 @@ class Shown:
     def places(self) -> Mapping[str, int]:
         """Key of a game, as it is shown -> its place among those that were played."""
         return {self.names.key(game.key): place for place, game in enumerate(self.view.kept)}
+
+    @cached_property
+    def _of_bot(self) -> Mapping[str, list[int]]:
+        """Bot -> places of its games among those that were played, ascending."""
+        found: dict[str, list[int]] = {}
+        for place, game in enumerate(self.view.kept):
+            for name in (game.first, game.second):
+                found.setdefault(name, []).append(place)
+        return found
+
+    def latest_of_team(self, team_id: int, most: int) -> list[GameSummary]:
+        """The newest games of a team's bots, newest first."""
+        own = [name for name, entrant in self.entrants.items() if entrant.team_id == team_id]
+        places = {place for name in own for place in self._of_bot.get(name, [])[-most:]}
+        return [self.view.kept[place] for place in sorted(places, reverse=True)[:most]]
 
     def key_at(self, shown_key: str) -> str:
         """The key of a game in the store, by the one that is shown.

@@ -5,6 +5,7 @@ from starlette.responses import RedirectResponse, Response
 
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Account, LinkPurpose
+from tournaments.course.texts import login_of
 from tournaments.web.cookies import Cookie
 from tournaments.web.errors import NotFound, TooMany
 from tournaments.web.forms import text_of
@@ -39,7 +40,7 @@ async def sign_in(request: Request) -> Response:
     now = site.now().timestamp()
     wait = site.limits.sign_in_address.take(address_key(visit.address), now)
     if not wait:
-        wait = site.limits.sign_in_login.take(login.casefold(), now)
+        wait = site.limits.sign_in_login.take(_bucket(login), now)
     if wait:
         raise TooMany("Too many attempts to sign in.", wait)
     async with site.hashing:
@@ -47,8 +48,16 @@ async def sign_in(request: Request) -> Response:
     if account is None or account.disabled:
         values = {"next": local_path(wanted), "login": login, "wrong": WRONG}
         return render(request, "sign_in.html", 403, active="sign-in", **values)
-    site.limits.sign_in_login.give_back(login.casefold(), now)
+    site.limits.sign_in_login.give_back(_bucket(login), now)
     return await _begin_session(request, account, local_path(wanted))
+
+
+def _bucket(login: str) -> str:
+    """Whose attempts these are: the same for all the ways to write a login, or each would have its own."""
+    try:
+        return login_of(login)
+    except CourseError:  # nobody's
+        return login.casefold()
 
 
 async def sign_out(request: Request) -> Response:

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tournaments.web.errors import Unavailable, WebError
+from tournaments.web.rate_limits import address_key
 from tournaments.web.site import me_of, visit_of
 from tournaments.web.streams import MOST_OF_ACCOUNT, MOST_OF_ADDRESS, Streams, Viewer
 
@@ -35,7 +36,7 @@ def viewer_of(request: Request) -> Viewer:
     me = me_of(request)
     if me is not None:
         return Viewer(f"account {me.id}", MOST_OF_ACCOUNT)
-    return Viewer(f"address {visit_of(request).address}", MOST_OF_ADDRESS)
+    return Viewer(f"address {address_key(visit_of(request).address)}", MOST_OF_ADDRESS)
 
 
 class Emit(Protocol):

@@ -19,7 +19,7 @@ from tournaments.web.api.views import (
 from tournaments.web.errors import BadInput
 from tournaments.web.games import find
 from tournaments.web.routing import Access, Route
-from tournaments.web.shown import competition_of, shown_to
+from tournaments.web.shown import competition_of, shown_to, titles_for
 from tournaments.web.shows import Shown
 from tournaments.web.site import in_thread, site_of
 
@@ -31,7 +31,8 @@ USUAL_GAMES = 100
 async def competitions(request: Request) -> Response:
     """All competitions."""
     found = await in_thread(site_of(request).course.competitions.all)
-    return answer(CompetitionsAnswer(competitions=[_view(each) for each in found]))
+    titles = await titles_for(request, found)
+    return answer(CompetitionsAnswer(competitions=[_view(each, titles[each.slug]) for each in found]))
 
 
 async def table(request: Request) -> Response:
@@ -42,7 +43,8 @@ async def table(request: Request) -> Response:
 
 
 def _table(competition: Competition, shown: Shown) -> TableAnswer:
-    return TableAnswer(competition=_view(competition), table=shown.view.summary.to_json())
+    title = shown.names.sentence(competition.title)
+    return TableAnswer(competition=_view(competition, title), table=shown.view.summary.to_json())
 
 
 async def games(request: Request) -> Response:
@@ -88,10 +90,11 @@ async def game(request: Request) -> Response:
     return answer(GameAnswer(game=view))
 
 
-def _view(competition: Competition) -> CompetitionView:
+def _view(competition: Competition, title: str) -> CompetitionView:
+    """``title`` is the one that the caller may see: there may be a bot's name in it."""
     return CompetitionView(
         slug=competition.slug,
-        title=competition.title,
+        title=title,
         kind=competition.kind,
         state=competition.state,
         created_at=competition.created_at,

@@ -4,7 +4,7 @@
 (() => {
   const list = document.querySelector("[data-now-playing]");
   if (!list && !document.querySelector("[data-refresh]")) return;
-  const SPREAD_MS = 5000; // not all readers ask for the new standings in the same moment
+  const SPREAD_MS = 10000; // not all readers ask for the new standings in the same moment
   let stream = null, again = 0, refreshing = 0, polling = 0;
   let known = null; // the number of the standings that the page shows
 
