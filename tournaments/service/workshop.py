@@ -181,7 +181,7 @@ def told_of_the_upload(bot: Path) -> Iterator[None]:
 
 
 def without_place(text: str, bot: Path) -> str:
-    """A text without the path of a bot's directory, nor that of our own interpreter, which Python bots get."""
+    """A text without the paths of a bot's directory and of our own interpreter, which Python bots get."""
     return text.replace(f"{bot}/", "").replace(str(bot), THE_UPLOAD).replace(sys.executable, "python3")
 
 
