@@ -158,7 +158,8 @@ class NaiveKalamala:
             del board[square]
         for x, y in choice.moved:
             square = (x + choice.distance * choice.step[0], y + choice.distance * choice.step[1])
-            if 1 <= square[0] <= 8 and 1 <= square[1] <= 8:  # a stone that ends off the board is gone for good
+            # A stone that ends off the board is gone for good.
+            if square[0] in NUMBERS and square[1] in NUMBERS:
                 board[square] = colour
         return board
 

@@ -54,6 +54,16 @@ def test_lists_load_nothing_heavy() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_who_looks_at_results_loads_nothing_that_plays_or_reads_tournament_files() -> None:
+    code = (
+        "import sys; import tournaments.cli.tournament.table; "
+        "others = {'alembic', 'jinja2', 'networkx', 'scipy', 'tournaments.bots', 'tournaments.config', "
+        "'trio'}; sys.exit(' '.join(others & set(sys.modules)) or 0)"
+    )
+    done = run_command([sys.executable, "-c", code], KALARENA.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_groups_are_lazy() -> None:
     assert isinstance(main, LazyGroup)
     assert isinstance(tournament, LazyGroup)

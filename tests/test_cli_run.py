@@ -118,7 +118,7 @@ def test_going_on_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_that_an_interrupted_run_prints_goes_on(tmp_path: Path, number: signal.Signals) -> None:
-    folder = folder_with(tmp_path / "it's here", SHORT, 20)
+    folder = folder_with(tmp_path / "it's here", SHORT, 10)
     given = ["cup.toml", "--out", "the out", "--concurrency", "2", "--sandbox", "off"]
     process = subprocess.Popen(
         [KALARENA, "tournament", "run", *given],
@@ -128,25 +128,25 @@ def test_the_command_that_an_interrupted_run_prints_goes_on(tmp_path: Path, numb
         text=True,
     )
     assert process.stderr is not None
-    assert process.stderr.readline() == "Cup: 12 of 120 games\n"
+    assert process.stderr.readline() == "Cup: 6 of 60 games\n"
     process.send_signal(number)
     out, errors = process.communicate(timeout=RUN_LIMIT_S)
     assert process.returncode == 130
     with Store(folder / "the out" / "results.db") as store:
         kept = len(store.played())
     *_, said, printed = errors.rstrip("\n").split("\n")
-    assert said == f"stopped with {120 - kept} of 120 games to play; the same command goes on:"
+    assert said == f"stopped with {60 - kept} of 60 games to play; the same command goes on:"
     assert shlex.split(printed)[-8:] == ["run", *given]
     assert out.startswith("Cup: ")
     again = shell(printed, folder)
     assert again.returncode == 0
-    assert again.stderr.splitlines()[0] == f"Cup: going on with {kept} of 120 games in the out"
-    assert again.stderr.splitlines()[-1] == "Cup: 120 of 120 games"
+    assert again.stderr.splitlines()[0] == f"Cup: going on with {kept} of 60 games in the out"
+    assert again.stderr.splitlines()[-1] == "Cup: 60 of 60 games"
 
 
 def test_impatience_tears_nothing(tmp_path: Path) -> None:
     """Ctrl-C again and again, from the first moment on until it has ended."""
-    folder = folder_with(tmp_path, SHORT, 20)
+    folder = folder_with(tmp_path, SHORT, 10)
     process = subprocess.Popen(
         [KALARENA, "tournament", "run", "cup.toml", "--out", "out", "--sandbox", "off"],
         cwd=folder,
@@ -155,7 +155,7 @@ def test_impatience_tears_nothing(tmp_path: Path) -> None:
         text=True,
     )
     assert process.stderr is not None
-    assert process.stderr.readline() == "Cup: 12 of 120 games\n"
+    assert process.stderr.readline() == "Cup: 6 of 60 games\n"
     while process.poll() is None:
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -213,15 +213,15 @@ def on_terminal(
 
 
 def test_on_a_terminal(tmp_path: Path) -> None:
-    folder_with(tmp_path, WITH_BAD, 20)
+    folder_with(tmp_path, WITH_BAD, 10)
     status, shown = on_terminal(tmp_path, "tournament", "run", "cup.toml", columns=80, lines=24)
     assert status == 0
     live, _, result = shown.rpartition("\x1b[?25h")  # the cursor comes back before the result
     assert "rank  name" in live
-    assert " of 120 games" in live
+    assert " of 60 games" in live
     assert " elapsed" in live
-    assert "Cup: 12 of 120 games" not in shown
-    assert "120 of 120 games" in result
+    assert "Cup: 6 of 60 games" not in shown
+    assert "60 of 60 games" in result
     assert "\x1b" not in result.partition("Cup: kalah(3,2)")[2]
     table = [line for line in result.splitlines() if line.startswith("rank")]
     assert len(table) == 1

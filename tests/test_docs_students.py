@@ -12,7 +12,7 @@ from tests.test_docs import ENVIRONMENT, ROOT, blocks
 GUIDE = (ROOT / "docs" / "students.md").read_text(encoding="utf-8")
 SHORTER = {
     "kalarena gauntlet mybot": " --levels 1-3 --games 4",
-    "kalarena duel v1 mybot --sprt 0,20": " --max-games 20",
+    "kalarena duel v1 mybot --sprt 0,20": " --max-games 8",
 }
 """What is added to commands that take minutes."""
 LIMIT_S = 300

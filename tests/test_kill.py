@@ -1,8 +1,8 @@
 """SIGKILL of the runner and of its workers at random moments: nothing lost, nothing doubled, nobody left.
 
-Twenty kills: each is a start of the whole command, which is what this test's time goes to.  The moments that
-matter are hit on purpose: three of four kills come while games are played, one of four at any moment, also while
-the runner starts; two of five are the runner's, the others a worker's.
+Twenty kills: each is a start of the whole command, which is what this test's time goes to.  The moments
+that matter are hit on purpose: three of four kills come while games are played, one of four at any moment,
+also while the runner starts; two of five are the runner's, the others a worker's.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.test_resume import KALARENA, all_end, descendants, open_pidfds, run_t
 from tournaments.store import Store
 
 KILLS = 20
-ROUNDS = 30
+ROUNDS = 24
 BOTS = ["first_legal", "random:7", "greedy", "minimax:1"]
 GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
 LONGEST_S = 0.6

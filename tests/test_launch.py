@@ -40,6 +40,10 @@ SMALL = "kalah(3,2)"
 SCRIPTED_BOT = Path(__file__).with_name("scripted_bot.py")
 GONE_WITHIN_S = 1.0
 """So long after its referee was killed a bot may live."""
+KILLS = 24
+"""Of referees, in each tier."""
+LOOK_MS = 1
+"""How often it is looked whether a referee has started a bot."""
 
 
 def job(first: Player, second: Player, sandbox: Sandbox) -> Job:
@@ -298,18 +302,18 @@ def _kill_often(folder: Path, mark: str, options: list[str], path: str | None = 
     environment = {**os.environ, **({"PATH": path} if path else {})}
     chance = random.Random(1)
     seen = 0
-    for number in range(40):
+    for number in range(KILLS):
         process = subprocess.Popen(
             command, env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         pidfd = os.pidfd_open(process.pid)
         try:
-            # The program itself needs 0.2 s and more until it starts a bot: from there on it is killed.
-            while not _children_of(process.pid):
-                assert process.poll() is None
             poller = select.poll()
             poller.register(pidfd, select.POLLIN)
-            assert not poller.poll(chance.uniform(0, 60 if number < 30 else 400))
+            # The program itself needs 0.2 s and more until it starts a bot: from there on it is killed.
+            while not _children_of(process.pid):
+                assert not poller.poll(LOOK_MS)
+            assert not poller.poll(chance.uniform(0, 60 if number < 3 * KILLS // 4 else 400))
             seen += len(living_with(mark)) > 1
             process.kill()
             process.wait()

@@ -117,7 +117,8 @@ def table() -> None:
         for bots in BOTS:
             # Of two bots, both scales say the same.
             for anchors in (False, True) if bots > 2 else (False,):
-                cells = [f"{100 * coverage(world, games, (bots,), TABLE_RUNS, anchors):.1f}" for games in GAMES]
+                shares = [coverage(world, games, (bots,), TABLE_RUNS, anchors) for games in GAMES]
+                cells = [f"{100 * share:.1f}" for share in shares]
                 who = "one is the anchor" if anchors else "average is 0"
                 print("|", name, "|", bots, "|", who, "|", " | ".join(cells), "|", flush=True)
 

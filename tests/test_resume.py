@@ -29,7 +29,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for
 def write_tournament(folder: Path, rounds: int, game: str = "manchester") -> Path:
     path = folder / "cup.toml"
     path.write_text(
-        f"name = 'cup'\nrounds = {rounds}\ngame = '{game}'\nbots = {json.dumps(BOTS)}\n[time]\nmove_s = 20.0\n"
+        f"name = 'cup'\nrounds = {rounds}\ngame = '{game}'\nbots = {json.dumps(BOTS)}\n"
+        "[time]\nmove_s = 20.0\n"
     )
     return path
 

@@ -24,14 +24,14 @@ WITHOUT_CHOICE = ("round-robin", "gauntlet", "groups", "ladder")
 round robin, and tests/test_formats_contract.py all of them, without processes."""
 
 CASES: dict[str, tuple[str, int]] = {
-    "swiss": ('format = {kind = "swiss", pairs = 2}\nrounds = 5', 7),
-    "knockout": ('format = {kind = "knockout", pairs = 4}', 7),
-    "placement": ('format = {kind = "placement", challengers = ["greedy"], pairs = 2}\nrounds = 10', 7),
-    "sprt": ('format = {kind = "sprt", elo0 = -5.0, elo1 = 5.0, max_games = 80, batch = 8}', 2),
+    "swiss": ('format = {kind = "swiss", pairs = 1}\nrounds = 5', 7),
+    "knockout": ('format = {kind = "knockout", pairs = 2}', 7),
+    "placement": ('format = {kind = "placement", challengers = ["greedy"], pairs = 2}\nrounds = 6', 7),
+    "sprt": ('format = {kind = "sprt", elo0 = -5.0, elo1 = 5.0, max_games = 48, batch = 8}', 2),
 }
 """Format -> (lines of the file, number of bots).  The bots do the same in every run."""
 
-BOTS = ["minimax:1", "greedy", "first_legal", "random:1", "random:2", "ladder:2", "random:3"]
+BOTS = ["minimax:1", "greedy", "first_legal", "random:1", "random:2", "minimax:2", "random:3"]
 
 
 def write(folder: Path, kind: str) -> Path:

@@ -131,6 +131,22 @@ def test_what_is_no_bot_is_told_of_the_upload(
     assert str(workshop.root) not in str(caught.value)
 
 
+@pytest.mark.parametrize("way", ["absolute", "upwards"])
+def test_what_lies_elsewhere_is_no_product(
+    contents: ContentStore, workshop: Workshop, tmp_path: Path, way: str
+) -> None:
+    """Its times are not set, and that it is there is no reason not to build."""
+    sandbox = needs_sandbox()
+    elsewhere = tmp_path / "secret"
+    elsewhere.write_text("the key")
+    before = elsewhere.stat().st_mtime_ns
+    made = str(elsewhere) if way == "absolute" else "../../../../secret"
+    content = contents.put(built_bot("true", made, bot_py="pass"))
+    with pytest.raises(BotError, match="is not below the bot's directory"):
+        workshop.build(content, GAME, sandbox)
+    assert elsewhere.stat().st_mtime_ns == before
+
+
 def test_a_bot_that_was_changed_is_built_again(contents: ContentStore, workshop: Workshop) -> None:
     content = contents.put(starter())
     workshop.build(content, GAME, BARE)

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 import trio
+from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -73,6 +74,14 @@ async def noted(request: Request) -> Response:
     return see_other(request, "/sign-in", "Saved <b>it</b>.")
 
 
+async def cleans_up(_request: Request) -> Response:
+    """Like a download, whose file is removed when it was sent."""
+    return Response("a file", background=BackgroundTask(CLEANED.append, True))
+
+
+CLEANED: list[bool] = []
+
+
 async def breaks_off(_request: Request) -> Response:
     async def parts() -> AsyncIterator[bytes]:
         yield b"the beginning"
@@ -92,6 +101,7 @@ SPECIAL = (
     Route("POST", "/api/v1/raw", raw, Access.SIGNED_IN, "api.raw", api=True, body_limit=1000),
     Route("GET", "/number/{number:int}", number, Access.EVERYBODY, "number"),
     Route("GET", "/endless", endless, Access.EVERYBODY, "endless"),
+    Route("GET", "/cleans-up", cleans_up, Access.EVERYBODY, "cleans-up"),
     Route("GET", "/breaks-off", breaks_off, Access.EVERYBODY, "breaks-off"),
     Route("POST", "/noted", noted, Access.EVERYBODY, "noted"),
 )
@@ -128,6 +138,19 @@ async def test_nothing_here(world: World) -> None:
         assert (await browser.get("/number/2147483647")).json() == 2**31 - 1
 
 
+async def test_a_number_with_more_digits_than_python_reads(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("starlette.convertors.IntegerConvertor.convert", too_many_digits)
+    async with world.browser() as browser:
+        assert (await browser.get("/number/" + "9" * 5_000)).status_code == 404
+
+
+def too_many_digits(_self: object, value: str) -> int:
+    """What int() does in a server's process; in tests, Hypothesis lifts the limit."""
+    raise ValueError(f"Exceeds the limit (4300 digits) for integer string conversion: {len(value)} digits")
+
+
 async def test_other_methods(world: World) -> None:
     async with world.browser() as browser:
         answer = await browser.request("DELETE", "/sign-in")
@@ -144,6 +167,10 @@ async def test_head_is_get_without_its_body(world: World) -> None:
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         with trio.fail_after(5):
             assert (await browser.head("/endless")).status_code == 200
+        CLEANED.clear()
+        await browser.get("/cleans-up")
+        await browser.head("/cleans-up")
+        assert CLEANED == [True, True]
 
 
 @pytest.mark.parametrize(

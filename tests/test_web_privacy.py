@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from referee.play import Job
+from tests.builders import CONTROL
 from tests.web_played import REFERENCE, SECRET, Played, open_played, visitors_see
 from tests.web_site import NOW
-from tournaments.course.model import Account, Role
+from tournaments.course.model import Account, CompetitionState, Role
 from tournaments.course.settings import Settings
 from tournaments.report.disguise import HIDDEN
 from tournaments.web.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn, viewer_of
@@ -120,6 +122,32 @@ async def test_no_page_tells_an_anonymous_visitor_a_name(played: Played) -> None
         assert SECRET not in page
 
 
+async def test_no_answer_of_the_api_tells_an_anonymous_visitor_a_name(played: Played) -> None:
+    visitors_see(played, "anonymous")
+    async with played.world.browser() as browser:
+        for path in ("", "/cup", "/cup/games", "/practice", "/practice/games"):
+            answer = await browser.get(f"/api/v1/competitions{path}")
+            assert answer.status_code == 200
+            assert not REAL.search(answer.text), path
+        for game in (await browser.get("/api/v1/competitions/cup/games")).json()["games"]:
+            answer = await browser.get(f"/api/v1/competitions/cup/games/{game['key']}")
+            assert answer.status_code == 200
+            assert not REAL.search(answer.text)
+            assert SECRET not in answer.text
+
+
+@pytest.mark.parametrize(("role", "may_see"), [("visitor", False), ("student", False), ("lecturer", True)])
+async def test_why_a_tournament_stopped_is_for_lecturers(played: Played, role: str, may_see: bool) -> None:
+    """It may be what a team's build printed, or where our files are."""
+    visitors_see(played, "named")
+    competitions = played.world.course.competitions
+    competitions.set_state(played.cup.id, CompetitionState.FAILED, "Team 2 v1: cc: bot.c:3: secret", NOW)
+    async with played.world.browser(role) as browser:
+        page = (await browser.get("/competitions/cup")).text
+    assert ("bot.c:3" in page) is may_see
+    assert "failed" in page
+
+
 async def test_a_student_to_whom_names_are_hidden_sees_the_own_ones_alone(played: Played) -> None:
     visitors_see(played, "nobody", students_see_names=False)
     pages = await all_pages(played, "student")
@@ -165,6 +193,26 @@ async def test_a_game_s_real_key_leads_nowhere_for_those_who_may_not_know_it(pla
         for game in summary.kept:
             if game.key not in shown:
                 assert (await browser.get(f"/competitions/cup/games/{game.key}")).status_code == 404
+
+
+async def test_a_bot_too_new_for_a_pseudonym_is_not_told_by_the_verdict_either(played: Played) -> None:
+    """What a live game's page says at its end, before there is a summary with the newcomer."""
+    visitors_see(played, "anonymous")
+    record = await played.service.contests.record(played.practice.id, "p0000003-1")
+    players = (replace(record.players[0], name="Team 3 v1"), record.players[1])
+    result = replace(record.result, detail=f"Team 3 v1 ran out of time against {players[1].name}")
+    channel = played.service.live.started("practice", Job("p0000078-1", record.game, players, CONTROL))
+    async with played.world.browser() as browser:
+        assert (await browser.get("/standings")).status_code == 200  # from now on it is kept who has one
+        played.world.course.competitions.enter(played.practice.id, "Team 3 v1", None, "ladder:9")
+        channel.ended(replace(record, key="p0000078-1", players=players, result=result))
+        page = (await browser.get("/competitions/practice/live/p0000078-1")).text
+        async with browser.stream("GET", "/competitions/practice/live/p0000078-1/events") as answer:
+            events = "".join([text async for text in answer.aiter_text()])
+    for text in (page, events):
+        assert "The game is over." in text
+        assert "Team 3" not in text
+        assert not REAL.search(text)
 
 
 async def test_a_bot_too_new_for_a_pseudonym_is_not_shown_by_its_name(played: Played) -> None:

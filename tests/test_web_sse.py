@@ -9,12 +9,33 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+from starlette.requests import Request
+from starlette.responses import Response
 
+from tournaments.course.settings import Settings
 from tournaments.web.errors import TooLarge, Unavailable
-from tournaments.web.sse import FULL_RETRY_S, HEARTBEAT_S, LIFE_S, TAKING_S, Emit, EventStream, event_bytes
+from tournaments.web.routing import Access, Route
+from tournaments.web.site import Visit
+from tournaments.web.sse import (
+    FULL_RETRY_S,
+    HEARTBEAT_S,
+    LIFE_S,
+    TAKING_S,
+    Emit,
+    EventStream,
+    event_bytes,
+    viewer_of,
+)
 from tournaments.web.streams import Streams, Viewer
 
 SOMEBODY = Viewer("account 1", 2)
+
+
+async def nothing(_request: Request) -> Response:
+    return Response()
+
+
+HERE = Route("GET", "/events", nothing, Access.PUBLIC, "events")
 LIMIT_S = 10_000
 """Virtual seconds."""
 
@@ -172,6 +193,24 @@ async def test_a_fault_of_ours_gives_the_place_back(streams: Streams) -> None:
     with pytest.RaisesGroup(ZeroDivisionError):
         await Client().take(EventStream(streams, SOMEBODY, produce))
     assert streams.number == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_same"),
+    [
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8::1", "2001:db8::2", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+    ],
+)
+def test_a_household_is_one_visitor(one: str, other: str, are_same: bool) -> None:
+    """Or a single one of them would have all places: it has 2^64 addresses."""
+    assert (viewer_of(visit_from(one)) == viewer_of(visit_from(other))) is are_same
+
+
+def visit_from(address: str) -> Request:
+    visit = Visit(None, Settings(), HERE, address)  # type: ignore[arg-type]
+    return Request({"type": "http", "state": {"visit": visit}})
 
 
 async def test_there_are_so_many_streams_and_no_more(streams: Streams) -> None:

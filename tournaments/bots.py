@@ -24,6 +24,7 @@ from sample_bots.catalog import (
 from sample_bots.strong import kernels
 from tournaments.building import BuildError, build, is_outdated
 from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
+from tournaments.products import ProductError, product_names
 from tournaments.shims import behind_shim
 
 SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
@@ -161,6 +162,11 @@ class _Builder:
     def bring_up_to_date(self, directory: Path, command: list[str], products: list[str]) -> None:
         """Build what is not there yet, or older than what it is made from.  Raises BotError."""
         able = self.may_build or self.sandbox is not None
+        if self.sandbox is not None:
+            try:
+                product_names(directory, products, ())  # whatever else is there is none of the bot's
+            except ProductError as error:
+                raise BotError(f"{directory}: its build cannot make what it says: {error}") from error
         missing = [name for name in products if not (directory / name).exists()]
         if missing and not able:
             raise BotError(

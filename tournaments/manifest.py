@@ -118,5 +118,7 @@ def load_manifest(directory: Path) -> Manifest | None:
     except ValidationError as error:
         lines = [render(item, lambda _: list(Manifest.model_fields)) for item in error.errors()]
         raise ManifestError("; ".join(f"{path}: {line}" for line in lines)) from error
+    except RecursionError as error:
+        raise ManifestError(f"{path}: its brackets are too deep") from error
     except ValueError as error:  # not UTF-8, or not TOML
         raise ManifestError(f"{path}: this is not TOML: {error}") from error

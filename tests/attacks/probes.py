@@ -183,15 +183,11 @@ def bot_processes(token: str, without: Iterable[int] = ()) -> set[int]:
     do ended processes that wait to be reaped.
     """
     left_out = {os.getpid(), *without}
-    parents = {process: parent_of(process) for process in processes()}
-    found = {
-        process
-        for process in parents
-        if process not in left_out and token in text_of(process, "cmdline").split("\0")
-    }
+    parents = {process: parent_of(process) for process in processes() if process not in left_out}
+    found = {process for process in parents if token in text_of(process, "cmdline").split("\0")}
     growing = True
     while growing:
-        more = {process for process, parent in parents.items() if parent in found} - found - left_out
+        more = {process for process, parent in parents.items() if parent in found} - found
         found |= more
         growing = bool(more)
     return {
@@ -226,7 +222,9 @@ class Sampler:
     INTERVAL_S = 0.01
 
     def __init__(self, token: str, without: Iterable[int] = ()) -> None:
-        self.token, self.without = token, set(without)
+        self.token = token
+        self.older = {*without, *processes()}
+        """What was there before the bot is not looked at a hundred times a second."""
         self.outside = Outside()
         self.samples = 0
         self._stop = threading.Event()
@@ -250,7 +248,7 @@ class Sampler:
 
     def _sample(self) -> None:
         memory, threads = 0, 0
-        for process in bot_processes(self.token, self.without):
+        for process in bot_processes(self.token, self.older):
             status = text_of(process, "status")
             name = status.partition("\n")[0].partition("\t")[2]
             if name not in HELPERS:
@@ -267,17 +265,23 @@ class Sampler:
         self.samples += 1
 
 
-def survivors(token: str, without: Iterable[int] = ()) -> set[int]:
-    """What is left of a bot.  One look can miss a process whose number changes all the time; many do not."""
-    for _ in range(15):
-        if left := bot_processes(token, without):
+def survivors(token: str, without: Iterable[int] = (), older: Iterable[int] = ()) -> set[int]:
+    """What is left of a bot.  One look can miss a process whose number changes all the time; many do not.
+
+    All but the first leave out processes that are ``older`` than the bot.
+    """
+    if left := bot_processes(token, without):
+        return left
+    younger = {*without, *older}
+    for _ in range(14):
+        if left := bot_processes(token, younger):
             return left
     return set()
 
 
-def end_survivors(token: str, without: Iterable[int] = ()) -> set[int]:
+def end_survivors(token: str, without: Iterable[int] = (), older: Iterable[int] = ()) -> set[int]:
     """End what is left, by its process groups, which stay where the numbers in them change; what was left."""
-    first = left = survivors(token, without)
+    first = left = survivors(token, without, older)
     deadline = time.monotonic() + 5
     while left and time.monotonic() < deadline:
         for process in left:
@@ -285,7 +289,7 @@ def end_survivors(token: str, without: Iterable[int] = ()) -> set[int]:
                 group = os.getpgid(process)
                 if group > 1 and group not in (os.getpgrp(), *map(group_of, without)):
                     os.killpg(group, signal.SIGKILL)
-        left = survivors(token, without)
+        left = survivors(token, without, older)
     return first
 
 

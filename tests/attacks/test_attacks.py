@@ -99,11 +99,12 @@ class Scene:
         here = probes.files_in([self.folders["host_tmp"], self.folders["home"], self.folders["other"]])
         return here | {name for name in probes.files_in([Path("/tmp")]) if self.places["file_name"] in name}
 
-    def observe(self, outside: probes.Outside, token: str, before: set[str], beats: int) -> None:
+    def observe(self, sampler: probes.Sampler, before: set[str], beats: int) -> None:
         """Fill in what is to be seen after the game, and end what should not be there."""
-        outside.survivors = sorted(probes.survivors(token))
+        outside, token, older = sampler.outside, sampler.token, sampler.older
+        outside.survivors = sorted(probes.survivors(token, older=older))
         outside.heartbeats = self.heartbeat.stat().st_size - beats
-        probes.end_survivors(token)
+        probes.end_survivors(token, older=older)
         outside.connections = self.listeners.taken()
         outside.signals = self.victim.signals()
         outside.new_files = sorted(self.files() - before)
@@ -160,7 +161,7 @@ def test_the_sandbox_holds(scene: Scene, name: str) -> None:
                 check=False,
             )
         context.outside = sampler.outside
-        scene.observe(sampler.outside, token, before, beats)
+        scene.observe(sampler, before, beats)
     assert done.returncode == 0, done.stderr
     game = json.loads(done.stdout)
     got = report_of(game["stderr"][0])
@@ -206,7 +207,7 @@ def test_it_escapes_where_nothing_confines_it(tmp_path: Path, name: str) -> None
         with probes.Sampler(token) as sampler:
             said = probes.converse(command, scene.environment)
         context.outside = sampler.outside
-        scene.observe(sampler.outside, token, before, beats)
+        scene.observe(sampler, before, beats)
         for file in sampler.outside.new_files:
             Path(file).unlink(missing_ok=True)
         assert attack.held(report_of(said.errors), context) is not None, said.errors

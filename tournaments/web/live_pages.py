@@ -45,7 +45,7 @@ async def live_game(request: Request) -> Response:
         competition=competition,
         game=game,
         players=data["players"],
-        sentence=visible(names.sentence(game.over or "")),
+        sentence=_sentence(game, names),
         remark=board.remark,
         replay=live_html(data) if data["board"] else "",
         clocks=_clocks(game, site.now().timestamp()),
@@ -195,10 +195,17 @@ def _clocks(game: LiveGame, now_s: float) -> dict[str, Any]:
 
 
 def _verdict(game: LiveGame, competition: Competition, names: Names) -> dict[str, Any]:
-    verdict: dict[str, Any] = {"sentence": visible(names.sentence(game.over or ""))}
+    verdict: dict[str, Any] = {"sentence": _sentence(game, names)}
     if game.kept is not None:
         verdict["href"] = _game_path(competition, names.key(game.key)) if game.kept else None
     return verdict
+
+
+def _sentence(game: LiveGame, names: Names) -> str:
+    """How the game ended, as this viewer may know it; empty while it goes on."""
+    if game.over is not None and not names.know(game.first, game.second):
+        return "The game is over."
+    return visible(names.sentence(game.over or ""))
 
 
 def _number(text: str | None) -> int:

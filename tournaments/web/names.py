@@ -101,6 +101,10 @@ class Names:
         """A text without the names that are hidden."""
         return self.disguise.text(text)
 
+    def know(self, *bots: str) -> bool:
+        """Whether none of these is too new for a pseudonym: a text about one that is may have its name."""
+        return not self.on or all(bot in self.disguise.names for bot in bots)
+
     def key(self, key: str) -> str:
         """A game's key: numbers in it would tell bots apart."""
         return self.disguise.key(key)
