@@ -57,7 +57,7 @@ def test_lists_load_nothing_heavy() -> None:
 def test_who_looks_at_results_loads_nothing_that_plays_or_reads_tournament_files() -> None:
     code = (
         "import sys; import tournaments.cli.tournament.table; "
-        "others = {'alembic', 'jinja2', 'networkx', 'scipy', 'tournaments.bots', 'tournaments.config', "
+        "others = {'alembic', 'jinja2', 'networkx', 'tournaments.bots', 'tournaments.config', "
         "'trio'}; sys.exit(' '.join(others & set(sys.modules)) or 0)"
     )
     done = run_command([sys.executable, "-c", code], KALARENA.parent)

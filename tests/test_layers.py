@@ -124,7 +124,7 @@ RULES = (
 
     # Statistics: numbers in, numbers out.
     Rule("tournaments.evidence",    ("numpy", "tournaments.game_summary"), pure=True),
-    Rule("tournaments.ratings",     ("numpy", "tournaments.evidence", "tournaments.game_summary",
+    Rule("tournaments.ratings",     ("numpy", "scipy", "tournaments.evidence", "tournaments.game_summary",
                                      "tournaments.ratings"), pure=True),
 
     Rule("tournaments.comparison",  ("tournaments.evidence", "tournaments.game_summary",

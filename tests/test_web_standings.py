@@ -81,8 +81,8 @@ async def test_the_practice_ladder_s_page_is_the_standings(played: Played) -> No
 async def test_a_tournament_that_cannot_go_on_says_why(played: Played) -> None:
     course, now = played.world.course, played.world.clock()
     course.competitions.set_state(played.cup.id, CompetitionState.FAILED, "no sandbox for Team 1 v1", now)
-    page = await get(played, "student", "/competitions/cup")
-    assert "no sandbox for Team 1 v1" in page
+    assert "no sandbox for Team 1 v1" in await get(played, "lecturer", "/competitions/cup")
+    assert "the lecturer sees why" in await get(played, "student", "/competitions/cup")
 
 
 async def test_a_ruling_shows_at_once(played: Played) -> None:

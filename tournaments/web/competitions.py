@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tournaments.course.model import CompetitionKind
+from tournaments.course.model import Account, Competition, CompetitionKind
 from tournaments.game_summary import GameSummary
 from tournaments.report import words
 from tournaments.web.rendering import render
@@ -22,6 +22,7 @@ PAGE = 100
 PARTS = ("about", "standings", "rulings", "cross", "rating", "race", "sides", "times", "faults", "aside")
 """Of the report's first page, in its order."""
 ANY_FAULT = "any fault"
+STOPPED = "It does not go on by itself; the lecturer sees why."
 OUTCOMES = ("won", "drawn", "lost")
 """Of the bot that was chosen."""
 
@@ -121,12 +122,18 @@ async def competition(request: Request) -> Response:
         active="competitions",
         competition=found,
         title=shown.names.sentence(found.title),
-        # It may be what a team's build printed, or where our files are.
-        message=found.message if me is not None and me.role.teaches else "",
+        message=_message(found, me),
         summary=shown.view.summary,
         parts_of=parts.values(),
         hidden=shown.names.on,
     )
+
+
+def _message(found: Competition, me: Account | None) -> str:
+    """Why it does not go on.  All of that may be what a team's build printed, or where our files are."""
+    if not found.message or (me is not None and me.role.teaches):
+        return found.message
+    return STOPPED
 
 
 async def games(request: Request) -> Response:
