@@ -107,6 +107,14 @@ def test_an_invitation_is_accepted_once(course: Course) -> None:
     assert course.accounts.check_password("student-1", PASSWORD) == accepted
 
 
+@pytest.mark.parametrize("purpose", LinkPurpose)
+def test_a_reset_revokes_tokens(course: Course, purpose: LinkPurpose) -> None:
+    student = a_student(course)
+    token_secret, _ = course.tokens.make(student.id, "laptop", NOW, None)
+    course.links.use(course.links.make(student.id, purpose, NOW), "another password", NOW)
+    assert (course.tokens.find(token_secret, NOW) is None) is (purpose is LinkPurpose.RESET)
+
+
 def test_a_password_that_is_refused_leaves_the_link(course: Course) -> None:
     student = a_student(course)
     secret = course.links.make(student.id, LinkPurpose.RESET, NOW)

@@ -278,6 +278,7 @@ RULES = (
     Rule("tournaments.service.matchmaking", (), pure=True),
     Rule("tournaments.service.practice_games", ("referee.games", "tournaments.game_summary",
                                      "tournaments.openings", "tournaments.service.matchmaking")),
+    Rule("tournaments.service.turns", ("tournaments.course.model",), pure=True),
     Rule("tournaments.service.bot_job", ("referee.clock", "referee.limits", "referee.results",
                                      "referee.sandbox"), pure=True),
     Rule("tournaments.service.places", ("trio", "referee.play", "referee.results",

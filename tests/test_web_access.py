@@ -93,6 +93,7 @@ TABLE = (
     Row("team", PUBLIC, lambda scene: {"team": scene["team"]}),
     Row("bot", PUBLIC, lambda _: {"slug": "cup", "bot": "Team_1_v1"}),
     Row("reference", PUBLIC, lambda _: {"name": "ladder:1"}),
+    Row("reference", "in none none none none none", lambda _: {"name": "ladder:made up"}),
     Row("live", PUBLIC, lambda _: GAME),  # which is over, and leads to its page
     Row("live", "in none none none none none", lambda _: GAME | {"slug": "made-up"}),
     Row("live_events", PUBLIC, lambda _: GAME),

@@ -270,9 +270,10 @@ async def test_withdrawing_and_using_again(played: Played) -> None:
     assert [event.action for event in course.journal.entries(2)] == ["version.restore", "version.withdraw"]
 
 
-async def test_after_the_deadline_only_a_lecturer_withdraws(played: Played) -> None:
+@pytest.mark.parametrize("moment", ["deadline", "frozen_at"])
+async def test_after_the_deadline_only_a_lecturer_withdraws(played: Played, moment: str) -> None:
     course, version = played.world.course, played.versions["Team 1 v1"]
-    course.settings.change(deadline=NOW - timedelta(hours=1))
+    course.settings.change(**{moment: NOW - timedelta(hours=1)})
     path = f"/my/versions/{version.id}"
     for role, status in (("student", 409), ("lecturer", 303)):
         async with played.world.browser(role) as browser:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from tournaments.course.accounts import account_of, keep_password
@@ -10,7 +10,7 @@ from tournaments.course.credentials import digest_of, new_secret
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Account, LinkPurpose
 from tournaments.course.passwords import Passwords
-from tournaments.course.schema import account, link
+from tournaments.course.schema import account, link, token
 from tournaments.course.transactions import Transactions
 
 VALID_DAYS = 30
@@ -57,6 +57,8 @@ class Links:
     def use(self, secret: str, password: str, now: datetime) -> Account:
         """Choose the password.  Of two who use a link at the same moment one succeeds.
 
+        Sessions end; after a reset, tokens are revoked, too.
+
         Raises CourseError if the link is void, or the password too short or too long, which leaves it valid.
         """
         if self.find(secret, now) is None:  # before a hash is made for whoever asks
@@ -66,6 +68,10 @@ class Links:
             found = self.find(secret, now)
             if found is None:
                 raise CourseError(VOID)
+            if found[1] is LinkPurpose.RESET:
+                # Whoever lost the password may have lost more: nothing that was made with it goes on.
+                mine = token.c.account_id == found[0].id
+                connection.execute(update(token).where(mine).values(revoked=True))
             return keep_password(connection, found[0].id, kept)
 
     def purge(self, now: datetime) -> None:

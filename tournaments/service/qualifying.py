@@ -30,6 +30,7 @@ from tournaments.service.failures import wait_s
 from tournaments.service.parts import Parts
 from tournaments.service.places import Kind
 from tournaments.service.players import MARGIN_S, Shop
+from tournaments.service.turns import next_to_check
 
 MAX_ATTEMPTS = 3
 """As of a game of a tournament."""
@@ -66,6 +67,8 @@ class Qualifying:
         self._shop, self._on_decided = shop, on_decided
         self._at_a_time = at_a_time
         self._entries: dict[int, _Entry] = {}
+        self._turns: dict[int, int] = {}
+        """Of teams, for ``next_to_check``."""
         self._woken = trio.Event()
 
     async def run(self) -> None:
@@ -81,8 +84,12 @@ class Qualifying:
                 now = trio.current_time()
                 waiting = [(version, self._entry(version.id)) for version in unfinished]
                 free = self._at_a_time - sum(entry.is_under_way for entry in self._entries.values())
-                due = [pair for pair in waiting if not pair[1].is_under_way and pair[1].not_before <= now]
-                for version, entry in due[: max(0, free)]:
+                due = [one for one, entry in waiting if not entry.is_under_way and entry.not_before <= now]
+                for _ in range(min(free, len(due))):
+                    version = next_to_check(due, self._turns)
+                    due.remove(version)
+                    self._turns[version.team_id] = max(self._turns.values(), default=0) + 1
+                    entry = self._entry(version.id)
                     entry.is_under_way = True
                     nursery.start_soon(self._check, version, entry)
                 later = [entry.not_before for _, entry in waiting if entry.not_before > now]

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from sample_bots.catalog import SAMPLE_BOTS
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Competition, CompetitionKind, Team, Version, VersionState
+from tournaments.course.settings import check_reference
 from tournaments.standing import Standing
 from tournaments.web.errors import NotFound
 from tournaments.web.home import practice_of
@@ -164,9 +165,11 @@ async def reference(request: Request) -> Response:
     """A reference player: what it is, and how it does on the ladder."""
     name: str = request.path_params["name"]
     kind, _, option = name.partition(":")
-    found = SAMPLE_BOTS.get(kind)
-    if found is None:
-        raise NotFound("There is no such reference player.")
+    try:
+        check_reference(name)
+    except ValueError as error:
+        raise NotFound("There is no such reference player.") from error
+    found = SAMPLE_BOTS[kind]
     practice = practice_of(await in_thread(site_of(request).course.competitions.all))
     parts: list[Markup] = []
     if practice is not None:

@@ -13,7 +13,7 @@ from tournaments.checking.report import Item, Report, ReportError, Status
 from tournaments.checking.text import next_command
 from tournaments.config import slug
 from tournaments.course.course import Course
-from tournaments.course.deadlines import told
+from tournaments.course.deadlines import frozen_moment, told
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Account, Checked, Team, Version, VersionState
 from tournaments.course.settings import Settings
@@ -250,9 +250,14 @@ async def withdraw(request: Request) -> Response:
 
 def may_withdraw(settings: Settings, me: Account, now: datetime) -> str:
     """Why somebody may not choose which version plays; empty if it may be."""
-    if me.role.teaches or settings.deadline is None or now <= settings.deadline:
+    if me.role.teaches:
         return ""
-    return f"The deadline was {told(settings, settings.deadline)}: which version plays stays as it is."
+    if settings.deadline is not None and settings.deadline < now:
+        return f"The deadline was {told(settings, settings.deadline)}: which version plays stays as it is."
+    frozen_at = frozen_moment(settings, now)
+    if frozen_at is not None:
+        return f"Versions were frozen at {told(settings, frozen_at)}: which of them plays stays as it is."
+    return ""
 
 
 def _withdraw(course: Course, version: Version, withdrawn: bool, me: Account, now: datetime) -> None:
