@@ -1,5 +1,6 @@
 """Where a server's tables are, from what its configuration says; addresses that are none."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -20,6 +21,29 @@ def test_files_of_a_folder(tmp_path: Path) -> None:
         assert database.course() == SQLiteFile(tmp_path / "data/course.db")
         assert database.competition("cup-1") == SQLiteFile(tmp_path / "data/competitions/cup-1/results.db")
     assert (tmp_path / "data/competitions/cup-1").is_dir()
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir() if path.is_file()}
+
+
+def test_nobody_else_reads_the_course(tmp_path: Path) -> None:
+    """It has password hashes; a data directory that somebody else made may be open to all."""
+    files = dict.fromkeys(("course.db", "course.db-wal", "course.db-shm"), 0o600)
+    before = os.umask(0o022)
+    try:
+        for _ in range(2):  # a new one, and one that others may read
+            with Connections(Database.at(tmp_path).course()) as connections:
+                with connections.writing() as connection:
+                    connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS a (b INTEGER)")
+                assert modes(tmp_path) == files
+            (tmp_path / "course.db").chmod(0o644)
+        with Connections(SQLiteFile(tmp_path / "course.db")) as other, other.writing():
+            assert set(modes(tmp_path).values()) == {0o644}
+            with Connections(Database.at(tmp_path).course()) as connections, connections.reading():
+                assert modes(tmp_path) == files
+    finally:
+        os.umask(before)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:

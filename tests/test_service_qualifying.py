@@ -88,13 +88,15 @@ async def test_a_failed_version_never_replaces_one_that_qualified(tmp_path: Path
 
 async def test_a_build_that_fails_is_a_failure_with_its_output(tmp_path: Path) -> None:
     async with open_service_world(tmp_path) as world:
-        version = await world.submit("Team 1", upload(*built_bot("echo no such luck; exit 9")))
+        version = await world.submit(
+            "Team 1", upload(*built_bot("echo no such luck; echo in $PWD/x.c; exit 9"))
+        )
         assert (await world.decided(version.id)).state is VersionState.FAILED
         checked = world.course.versions.checked(version.id)
         assert checked is not None
         assert checked.report is not None
         assert "exit status 9" in checked.report["items"][0]["sentence"]
-        assert "\nno such luck\n" in checked.log
+        assert "\nno such luck\nin x.c\n" in checked.log
         assert str(tmp_path) not in checked.log + repr(checked.report)
 
 
@@ -128,6 +130,7 @@ async def test_our_failures_are_tried_again_and_then_it_is_stuck_until_a_lecture
         assert (decided.state, decided.attempts) == (VersionState.STUCK, MAX_ATTEMPTS + 1)
         log = await world.service.check_log(version.id)
         assert sum("not the bot's fault" in line for line in log.lines) == MAX_ATTEMPTS
+        assert "status -9" not in "\n".join(log.lines)
         (failure,) = world.service.status().failures
         assert "status -9" in failure.why
         assert failure.times == MAX_ATTEMPTS

@@ -1,7 +1,9 @@
 """The HTTP API: submitting, looking at what became of it, results; and that its document tells the truth."""
 
+import errno
 import io
 import json
+import tempfile
 import zipfile
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
@@ -17,7 +19,7 @@ from tests.web_site import World, open_world
 from tournaments.course.model import Checked, Version, VersionState
 from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.submissions.content import content_digest
+from tournaments.submissions.content import ContentError, content_digest
 from tournaments.submissions.upload import Upload
 from tournaments.web.api.documentation import OPERATIONS
 from tournaments.web.api.submissions import LINES
@@ -194,6 +196,29 @@ async def test_what_is_not_taken(world: World, query: str, content: bytes, statu
         assert found[0] == status
         assert words in found[1]["error"]
     assert world.course.versions.of_team(world.teams[0].id) == []
+
+
+async def test_an_upload_that_we_cannot_keep_is_our_fault(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.BytesIO):
+        def write(self, _data: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def full(*_: object) -> None:
+        raise ContentError("/srv/x: the submission cannot be kept")
+
+    path = "/api/v1/submissions?name=bot.py"
+    async with world.browser() as browser:
+        student = Program(world, browser, "student")
+        with monkeypatch.context() as patch:
+            patch.setattr(world.site.service, "submit", full)
+            found = [await student.ask("POST", path, content=b"x")]
+        with monkeypatch.context() as patch:
+            patch.setattr(tempfile, "SpooledTemporaryFile", lambda _most: Full())
+            found.append(await student.ask("POST", path, content=b"x"))
+    for status, told in found:
+        assert (status, "could not keep" in told["error"], "/srv/x" in told["error"]) == (503, True, False)
 
 
 async def test_too_large_declared_or_not(world: World) -> None:

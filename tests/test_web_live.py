@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from tournaments.course.model import CompetitionKind
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.service import live
 from tournaments.service.live import Channel, Hub
-from tournaments.web import live_pages
+from tournaments.web import live_pages, sse
 from tournaments.web.names import Names
 
 LIMIT_S = 30
@@ -138,6 +138,54 @@ async def streaming(stand: Stand, path: str, **headers: str) -> AsyncIterator[St
         stream.gone.set()
     assert stand.world.site.streams.number == 0
     assert stand.hub.watchers == 0
+
+
+# Who may no longer see a stream.
+
+
+def hide_from_visitors(world: World) -> None:
+    settings = world.course.settings.load()
+    world.course.settings.save(settings.model_copy(update={"standings_for": "nobody"}))
+
+
+def hide_names(world: World) -> None:
+    settings = world.course.settings.load()
+    world.course.settings.save(settings.model_copy(update={"students_see_names": False}))
+
+
+def disable(world: World) -> None:
+    world.course.accounts.set_disabled(world.accounts["student"].id, True)
+
+
+def end_session(world: World) -> None:
+    world.course.sessions.end_all(world.accounts["student"].id)
+
+
+@pytest.mark.parametrize(
+    ("role", "change"),
+    [
+        ("visitor", hide_from_visitors),
+        ("student", disable),
+        ("student", end_session),
+        ("student", hide_names),
+    ],
+)
+@pytest.mark.parametrize("path", ["/events", "/competitions/practice/live/r001-1v2/events"])
+async def test_a_stream_does_not_outlive_the_permission(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, role: str, change: Callable[[World], None], path: str
+) -> None:
+    monkeypatch.setattr(sse, "LOOK_S", 0.05)
+    stand.start(random_game("manchester(3,3)", 1))
+    async with stand.world.browser(role) as browser:
+        cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    async with streaming(stand, path, cookie=cookie) as stream:
+        await stream.until(1)
+        with trio.move_on_after(0.3):  # some looks that find nothing changed
+            await stream.ended.wait()
+        assert not stream.ended.is_set()
+        change(stand.world)
+        with trio.fail_after(LIMIT_S):
+            await stream.ended.wait()
 
 
 # The page.

@@ -137,6 +137,10 @@ def test_secrets_of_links_are_masked() -> None:
     assert masked("/my") == "/my"
 
 
+def test_a_path_does_not_begin_a_line_of_the_log() -> None:
+    assert masked("/x\nERROR fault\r\x1b[2J\u2028") == "/x\\nERROR fault\\r\\x1b[2J\\u2028"
+
+
 def test_texts_are_compared() -> None:
     assert same_text("ä", "ä")
     assert not same_text("b", "a")

@@ -9,6 +9,7 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator
 from functools import partial
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -154,13 +155,13 @@ def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[tuple[int, trio.Event]]:
+async def serving(app: Any, *trusted: Any) -> AsyncIterator[tuple[int, trio.Event]]:
     """The port, and the event that ends it."""
     sockets = server.listen("127.0.0.1", 0)
     closing = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(partial(server.serve, app, sockets, closing))
+            await nursery.start(partial(server.serve, app, sockets, closing, trusted))
             yield sockets[0].getsockname()[1], closing
             closing.set()
     finally:
@@ -262,7 +263,7 @@ async def test_no_more_connections_than_there_is_room_for(monkeypatch: pytest.Mo
     async def app(_scope: Any, _receive: Any, send: Any) -> None:
         await answer(200, b"fine", send)
 
-    async with serving(app) as (port, _), trio.open_nursery() as nursery:
+    async with serving(app, ip_network("127.0.0.1")) as (port, _), trio.open_nursery() as nursery:
         with trio.fail_after(20):
             streams = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(3)]
             assert await streams[2].receive_some() == b""
@@ -272,6 +273,33 @@ async def test_no_more_connections_than_there_is_room_for(monkeypatch: pytest.Mo
             for stream in streams:
                 await stream.aclose()
         nursery.cancel_scope.cancel()
+
+
+async def test_one_address_does_not_take_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "most_connections", lambda: 4)
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await answer(200, b"fine", send)
+
+    async def is_answered(stream: trio.SocketStream) -> bool:
+        with contextlib.suppress(trio.BrokenResourceError):
+            await stream.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            return (await stream.receive_some()).startswith(b"HTTP/1.1 200")
+        return False
+
+    with trio.fail_after(20):
+        async with serving(app) as (port, _), contextlib.AsyncExitStack() as stack:
+
+            async def open_from(address: str) -> trio.SocketStream:
+                stream = await trio.open_tcp_stream("127.0.0.1", port, local_address=address)
+                return await stack.enter_async_context(stream)
+
+            greedy = [await open_from("127.0.0.1") for _ in range(3)]
+            assert [await is_answered(stream) for stream in greedy] == [True, True, False]
+            assert await is_answered(await open_from("127.0.0.2"))
+            await greedy[0].aclose()
+            while not await is_answered(again := await open_from("127.0.0.1")):  # its place is free soon
+                await again.aclose()
 
 
 @pytest.mark.parametrize(

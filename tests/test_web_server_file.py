@@ -123,6 +123,9 @@ def test_the_key_stays(tmp_path: Path) -> None:
     assert directory.key() == key
     path = directory.path / "secret"
     assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)  # copied
+    assert directory.key() == key
+    assert path.stat().st_mode & 0o777 == 0o600
     path.write_bytes(b"")  # a full disk
     (directory.path / "secret.part").write_bytes(b"half")
     assert len(directory.key()) == 32

@@ -20,6 +20,7 @@ from tournaments.web.sse import (
     FULL_RETRY_S,
     HEARTBEAT_S,
     LIFE_S,
+    LOOK_S,
     TAKING_S,
     Emit,
     EventStream,
@@ -173,6 +174,27 @@ async def test_no_stream_goes_on_for_ever(streams: Streams, autojump_clock: trio
     assert client.has_end
 
 
+async def test_a_stream_ends_when_its_viewer_may_no_longer_see_it(
+    streams: Streams, autojump_clock: trio.abc.Clock
+) -> None:
+    answers = iter([True, True, False])
+
+    async def look() -> bool:
+        await trio.lowlevel.checkpoint()
+        return next(answers)
+
+    async def produce(emit: Emit) -> None:
+        while True:  # news do not put it off
+            await emit(1)
+            await trio.sleep(1)
+
+    client = Client()
+    began = trio.current_time()
+    await client.take(EventStream(streams, Viewer("account 1", 1, may_still_see=look), produce))
+    assert trio.current_time() - began == pytest.approx(3 * LOOK_S)
+    assert client.has_end
+
+
 async def test_a_client_that_sends_too_much_is_let_go(streams: Streams) -> None:
     client = Client()
 
@@ -232,6 +254,40 @@ async def test_there_are_so_many_streams_and_no_more(streams: Streams) -> None:
         EventStream(streams, another, for_ever)  # there is a place again
         streams.closing.set()
     assert streams.number == 0
+
+
+async def test_who_comes_at_once_with_others_gets_no_place_too_many(streams: Streams) -> None:
+    """All of them were made while there was one."""
+    clients = [Client(), Client(), Client()]
+    made = [EventStream(streams, SOMEBODY, for_ever) for _ in clients]
+    async with trio.open_nursery() as nursery:
+        for client, stream in zip(clients, made, strict=True):
+            nursery.start_soon(client.take, stream)
+        await trio.testing.wait_all_tasks_blocked()
+        assert streams.number == SOMEBODY.most
+        streams.closing.set()
+    statuses = sorted(client.parts[0]["status"] for client in clients)
+    assert statuses == [200, 200, 503]
+    (refused,) = (client for client in clients if client.parts[0]["status"] == 503)
+    assert dict(refused.parts[0]["headers"])[b"retry-after"] == b"%d" % FULL_RETRY_S
+    assert refused.text.startswith("Too many pages")
+    assert refused.has_end
+
+
+async def test_visitors_leave_half_of_all_streams_to_those_who_are_signed_in() -> None:
+    streams = Streams(trio.Event(), 4)
+    visitors = [viewer_of(visit_from(f"192.0.2.{number}")) for number in range(3)]
+    async with trio.open_nursery() as nursery:
+        for viewer in visitors[:2]:
+            nursery.start_soon(Client().take, EventStream(streams, viewer, for_ever))
+        await trio.testing.wait_all_tasks_blocked()
+        assert not streams.has_place(visitors[2])
+        for _ in range(2):
+            nursery.start_soon(Client().take, EventStream(streams, SOMEBODY, for_ever))
+        await trio.testing.wait_all_tasks_blocked()
+        assert streams.number == 4
+        streams.closing.set()
+    assert streams.has_place(visitors[2])
 
 
 async def test_a_cancelled_stream_leaves_nothing(streams: Streams) -> None:

@@ -1,5 +1,6 @@
 """A student's own pages: submitting, the check of a version, and what may be done with it."""
 
+import errno
 import io
 import zipfile
 from collections.abc import Iterator
@@ -8,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette import formparsers
 
 from sample_bots.starters_catalog import STARTERS
 from tests.web_played import SECRET, Played, fail, open_played, qualify
 from tests.web_site import CSRF, NOW, ORIGIN, Browser
 from tournaments.course.model import Checked, Version, VersionState
+from tournaments.database.errors import StoreError
 from tournaments.service.check_log import CheckLog
 from tournaments.submissions.archive import read_upload
+from tournaments.submissions.content import ContentError
 from tournaments.web.starter_kits import kit
 
 BOT = b"#!/usr/bin/env python3\nprint('MOVE;1')\n"
@@ -95,6 +99,39 @@ async def test_what_is_no_submission_is_refused_with_a_sentence(
     if not headers:
         assert "<b>x</b>" not in answer.text
         assert 'role="alert"' in answer.text
+
+
+@pytest.mark.parametrize("headers", [{}, JSON])
+@pytest.mark.parametrize("error", [ContentError("/srv/x: no space"), StoreError("/srv/x", is_ours=True)])
+async def test_an_upload_that_we_cannot_keep_is_our_fault(
+    played: Played, monkeypatch: pytest.MonkeyPatch, error: Exception, headers: dict[str, str]
+) -> None:
+    async def full(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(played.service, "submit", full)
+    async with played.world.browser("student") as browser:
+        answer = await send(browser, [("file", ("bot.py", BOT))], **headers)
+    assert answer.status_code == 503
+    told = answer.json()["error"] if headers else answer.text
+    assert "This server could not keep what you sent" in told
+    assert "/srv/x" not in told
+
+
+async def test_a_form_that_the_disk_does_not_take(
+    played: Played, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/x")
+
+    monkeypatch.setattr(formparsers, "SpooledTemporaryFile", full)
+    async with played.world.browser("student") as browser:
+        answer = await send(browser, [("file", ("bot.py", BOT))])
+    assert answer.status_code == 503
+    assert "This server could not keep what you sent" in answer.text
+    assert "/srv/x" not in answer.text
+    assert "No space left on device" in caplog.text
+    assert newest(played).number == 1
 
 
 async def test_nothing_chosen(played: Played) -> None:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.load [--minutes 5] [--students 200] [--uploads-a-minute 20] [--database URL] [--json]
 
-Students, each at an address of his own, look at pages with pauses like people's, keep the first page up to
+Students, each at an address of their own, look at pages with pauses like people's, keep the first page up to
 date and watch games; versions are submitted by tokens and checked; a round robin is played on all cores,
 practice being on, too.  Then the server is ended, with all clients connected, and what it has kept is held
 against what it had acknowledged.

@@ -31,11 +31,11 @@ class Database:
         return cls(Path(location))
 
     def course(self) -> Place:
-        """Accounts, teams, versions: ``course.db``, or the schema ``course``.
+        """Accounts, teams, versions: ``course.db``, for its owner's eyes alone, or the schema ``course``.
 
         The folder is made.  Raises StoreError.
         """
-        return self._place("course", "course.db")
+        return self._place("course", "course.db", is_private=True)
 
     def competition(self, slug: str) -> Place:
         """The games of one: ``competitions/SLUG/results.db``, or the schema ``competition-SLUG``.
@@ -46,7 +46,7 @@ class Database:
             raise ValueError(f"no competition's name: {slug!r}")
         return self._place(f"competition-{slug}", f"competitions/{slug}/results.db")
 
-    def _place(self, schema: str, file: str) -> Place:
+    def _place(self, schema: str, file: str, *, is_private: bool = False) -> Place:
         if isinstance(self.where, URL):
             return PostgreSQLSchema(self.where, schema)
         path = self.where / file
@@ -54,4 +54,4 @@ class Database:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{path.parent} cannot be made: {error.strerror}", is_ours=True) from error
-        return SQLiteFile(path)
+        return SQLiteFile(path, is_private)

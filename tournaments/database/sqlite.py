@@ -1,10 +1,12 @@
 """Tables in an SQLite file."""
 
+import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +18,9 @@ from tournaments.database.errors import Explanation
 from tournaments.database.place import BUSY_TIMEOUT_MS, KIND, Kind, Place
 from tournaments.database.read_only import ReadOnlyFile
 
+PRIVATE = 0o600
+SIDE_FILES = ("-wal", "-shm")
+"""What SQLite keeps beside a file; it makes them with the file's own mode."""
 BUSY_POLL_S = 0.005
 """Between two tries of what SQLite itself does not wait for; takes it some milliseconds."""
 
@@ -25,6 +30,8 @@ class SQLiteFile(Place):
     """A file, which is made when it is first opened; its folder is not."""
 
     path: Path
+    is_private: bool = field(default=False, compare=False)
+    """Whether nobody but its owner may read it, whatever the folder and the umask allow."""
     noun: ClassVar[str] = "file"
 
     def __str__(self) -> str:
@@ -33,6 +40,8 @@ class SQLiteFile(Place):
     @contextmanager
     def engine(self, *, read_only: bool) -> Iterator[Engine]:
         """``read_only`` changes nothing and works on a medium that cannot be written."""
+        if self.is_private and not read_only:
+            _keep_private(self.path)
         file = ReadOnlyFile(self.path, BUSY_TIMEOUT_MS / 1000) if read_only else None
         engine = self._writing_engine() if file is None else _reading_engine(file)
         try:
@@ -71,6 +80,22 @@ class SQLiteFile(Place):
         """By SQLite's number of the error."""
         code = _primary_code(error)
         return Explanation(_sentence(code, str(error.orig), writes), code in (_OURS if writes else _HOSTS))
+
+
+def _keep_private(path: Path) -> None:
+    """Make the file with its mode, or take from others what they may do with it.
+
+    What cannot be done here is told by SQLite when it opens the file, or is its owner's to decide.
+    """
+    with suppress(OSError):
+        # Never open and close it here: that drops the locks of all this process's connections to it.
+        # https://sqlite.org/howtocorrupt.html, 2.2
+        os.mknod(path, stat.S_IFREG | PRIVATE)
+    for name in (path.name, *(path.name + side for side in SIDE_FILES)):
+        one = path.with_name(name)
+        with suppress(OSError):
+            if stat.S_IMODE(one.stat().st_mode) & ~PRIVATE:
+                one.chmod(PRIVATE)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -140,7 +140,8 @@ class Qualifying:
     def _put_off(self, version: Version, entry: _Entry, why: str | Exception) -> None:
         entry.tries += 1
         entry.not_before = trio.current_time() + wait_s(entry.tries, self._config.retry_s)
-        entry.log.add(f"This host failed, which is not the bot's fault: {why}")
+        # Why is for the lecturer alone: it may have our paths and tracebacks.
+        entry.log.add("This host failed, which is not the bot's fault. The lecturer is told why.")
         self._failures.note(f"the check of version {version.id}", why)
 
     async def _check_now(self, version: Version, entry: _Entry) -> None:

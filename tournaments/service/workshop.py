@@ -176,7 +176,9 @@ def told_of_the_upload(bot: Path) -> Iterator[None]:
         yield
     except BotError as error:
         raise BotError(
-            without_place(str(error), bot), is_ours=error.is_ours, printed=error.printed
+            without_place(str(error), bot),
+            is_ours=error.is_ours,
+            printed=without_place(error.printed, bot),
         ) from error
 
 

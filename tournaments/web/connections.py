@@ -6,7 +6,8 @@ its own inside that shield: a send ends after a while, and all of them do when t
 """
 
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from math import inf
 from types import TracebackType
 
@@ -17,10 +18,16 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework
 
+from tournaments.web.rate_limits import address_key
+from tournaments.web.security import Network, is_within
+
 LOG = logging.getLogger("kalarena.web")
 
 MOST_CONNECTIONS = 2_000
 """At a time: 200 students with the six connections that a browser opens, and more; each takes 60 KiB."""
+SHARE_OF_ADDRESS = 0.5
+"""Of all connections: no one address takes them all.  A lecture hall that opens the page at once may come
+from one, with 1,000 connections."""
 SPARE_DESCRIPTORS = 256
 """Of the process's open files, left for games, databases and uploads."""
 SEND_S = 20.0
@@ -85,18 +92,26 @@ class ClientStream:
 class Connections:
     """All connections of a server."""
 
-    def __init__(self, app: ASGIFramework, most: int = MOST_CONNECTIONS) -> None:
+    def __init__(
+        self, app: ASGIFramework, most: int = MOST_CONNECTIONS, trusted: Sequence[Network] = ()
+    ) -> None:
+        """``trusted`` are our own proxies, each of which may take all: it speaks for many."""
         self._app = ASGIWrapper(app)
         self._config = _config()
         self._context = WorkerContext(None)
         self._most = most
+        self._most_of_address = max(1, round(SHARE_OF_ADDRESS * most))
+        self._trusted = trusted
         self._open: set[ClientStream] = set()
+        self._of_address: Counter[str] = Counter()
 
     async def handle(self, stream: trio.SocketStream) -> None:
         """Serve one connection until it ends.  Whatever goes wrong with it is logged and ends it alone."""
-        if len(self._open) >= self._most:
+        address = _peer(stream)
+        if address is None or not self._has_room(address):
             stream.socket.close()
             return
+        key = address_key(address)
         with trio.CancelScope() as scope:
 
             def closed() -> None:
@@ -104,18 +119,36 @@ class Connections:
 
             client = ClientStream(stream, closed)
             self._open.add(client)
+            self._of_address[key] += 1
             try:
                 with _Logged():
                     await TCPServer(self._app, self._config, self._context, {}, client)  # type: ignore[arg-type]
             finally:
                 client.close()
                 self._open.discard(client)
+                self._of_address[key] -= 1
+                if not self._of_address[key]:
+                    del self._of_address[key]
+
+    def _has_room(self, address: str) -> bool:
+        if len(self._open) >= self._most:
+            return False
+        count = self._of_address[address_key(address)]
+        return count < self._most_of_address or is_within(address, self._trusted)
 
     async def end(self, deadline: float) -> None:
         """End idle connections at once, and let nothing be sent after this time."""
         await self._context.terminated.set()
         for client in self._open:
             client.end_by(deadline)
+
+
+def _peer(stream: trio.SocketStream) -> str | None:
+    """The address of the other end; None if it is gone already."""
+    try:
+        return str(stream.socket.getpeername()[0])
+    except OSError:
+        return None
 
 
 class _Logged:

@@ -62,6 +62,8 @@ class DataDirectory:
             with contextlib.suppress(FileNotFoundError):
                 key = path.read_bytes()
                 if len(key) == KEY_BYTES:
+                    if path.stat().st_mode & 0o077:  # a restored or copied one may let others read it
+                        path.chmod(0o600)
                     return key
                 # An empty one is what a full disk leaves.
             key = secrets.token_bytes(KEY_BYTES)

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from tournaments.course.model import Account, Role, Session
 from tournaments.web.cookies import Cookie
 from tournaments.web.errors import BadInput, Forbidden, NotSignedIn, StaleForm, TooMany
+from tournaments.web.full_disks import not_kept
 from tournaments.web.rate_limits import address_key
 from tournaments.web.routing import Access
 from tournaments.web.security import local_path, may_post, same_text
@@ -109,6 +110,7 @@ async def look_at_form(request: Request, visit: Visit) -> None:
     Raises:
         StaleForm: It was not, or the page is too old.
         BadInput: A field has characters that no text has.
+        Unavailable: A file of the form cannot be written to the disk.
 
     """
     if visit.route.api:
@@ -120,7 +122,10 @@ async def look_at_form(request: Request, visit: Visit) -> None:
     expected = visit.session.csrf if visit.session is not None else visit.form_text
     given = request.headers.get(FORM_HEADER)
     if given is None:
-        form = await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS)
+        try:
+            form = await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS)
+        except OSError as error:  # of the temporary files that large parts wait in
+            raise not_kept(error) from error
         for name, value in form.multi_items():
             if isinstance(value, str) and "\0" in name + value:
                 raise BadInput(f"The field {name.replace(chr(0), '')!r} has a NUL character: leave it out.")

@@ -67,7 +67,9 @@ class Host:
             async with open_service(self.data.path, self.course, self.database, config) as service:
                 site = self._site(service)
                 async with trio.open_nursery() as nursery:
-                    await nursery.start(server.serve, Application(site), self.sockets, site.closing)
+                    await nursery.start(
+                        server.serve, Application(site), self.sockets, site.closing, self.file.networks
+                    )
                     nursery.start_soon(_purge, self.course)
                     ready(await self._ready(service))
                     number = await anext(aiter(signals))

@@ -19,12 +19,12 @@ from tournaments.course.settings import Settings
 from tournaments.submissions.archive import read_folder
 from tournaments.submissions.limits import UploadLimits, size_text
 from tournaments.submissions.upload import Upload, UploadError
-from tournaments.web.errors import BadInput, NotTaken, TooMany
+from tournaments.web.errors import BadInput, NotTaken, TooMany, Unavailable
 from tournaments.web.guard import MOST_FIELDS, MOST_FILES
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
 from tournaments.web.site import account_of, in_thread, settings_of, site_of
-from tournaments.web.uploads import LARGEST_BODY, READING, limits_of, unpacked
+from tournaments.web.uploads import LARGEST_BODY, READING, limits_of, submitted, unpacked
 
 FILE, FOLDER = "file", "folder"
 """Fields of the form: one archive or program; the files of a folder, each with its path as its name."""
@@ -131,12 +131,16 @@ async def upload(request: Request) -> Response:
         files = await _received(
             await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS), limits_of(settings)
         )
-        version, is_new = await site.service.submit(files, team_of(me), me.id, "page")
+        version, is_new = await submitted(site, files, me, "page")
     except (NotTaken, CourseError, BadInput) as refused:
         sentence = _sentence(str(refused))
         if by_script:
             return JSONResponse({"error": sentence}, 422)
         return await _page(request, 422, sentence)
+    except Unavailable as failed:
+        if by_script:
+            return JSONResponse({"error": failed.sentence}, failed.status)
+        return await _page(request, failed.status, failed.sentence)
     path = f"/my/versions/{version.id}"
     note = received_text(version, files, is_new)
     if by_script:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
+from referee.sentences import visible
+
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -102,12 +104,13 @@ def client_address(peer: str, forwarded_for: Sequence[str], trusted: Sequence[Ne
     """
     hops = [hop.strip() for header in forwarded_for for hop in header.split(",")]
     address = peer
-    while hops and _within(address, trusted):
+    while hops and is_within(address, trusted):
         address = hops.pop()
     return address
 
 
-def _within(address: str, networks: Sequence[Network]) -> bool:
+def is_within(address: str, networks: Sequence[Network]) -> bool:
+    """Whether an address is of one of these networks; what is no address is not."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -121,5 +124,5 @@ def same_text(given: str | None, expected: str) -> bool:
 
 
 def masked(path: str) -> str:
-    """A path as it may be logged: whoever has the secret of a one-time link has the account."""
-    return "/links/..." if path.startswith("/links/") else path
+    """A path as it may be logged, on one line: whoever has the secret of a one-time link has the account."""
+    return "/links/..." if path.startswith("/links/") else visible(path)

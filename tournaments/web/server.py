@@ -10,6 +10,7 @@ import trio
 from hypercorn.typing import ASGIFramework
 
 from tournaments.web.connections import GRACE_S, MOST_CONNECTIONS, SPARE_DESCRIPTORS, Connections
+from tournaments.web.security import Network
 
 BACKLOG = 256
 """Connections that wait to be taken: a lecture hall that opens the page at once."""
@@ -76,11 +77,15 @@ async def serve(
     app: ASGIFramework,
     sockets: Sequence[socket.socket],
     closing: trio.Event,
+    trusted: Sequence[Network] = (),
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Answer until ``closing`` is set, and then for a second at most, whatever clients do."""
+    """Answer until ``closing`` is set, and then for a second at most, whatever clients do.
+
+    ``trusted`` are our own proxies: the bound on connections of one address is not for them.
+    """
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in sockets]
-    connections = Connections(app, most_connections())
+    connections = Connections(app, most_connections(), trusted)
     async with trio.open_nursery() as clients:
         async with trio.open_nursery() as taking:
             taking.start_soon(

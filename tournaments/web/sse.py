@@ -1,11 +1,12 @@
 """Server-sent events: answers that go on while there is news.
 
-A stream ends when its client goes away or takes nothing any more, when the server is to end, and after half
-an hour, so that whoever may no longer see it does not see it for ever; browsers then ask again by themselves.
+A stream ends when its client goes away or takes nothing any more, when its viewer may no longer see it as it
+began, when the server is to end, and after half an hour; browsers then ask again by themselves.
 """
 
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol
 
 import trio
@@ -13,14 +14,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from tournaments.database.errors import StoreError
+from tournaments.web import guard, names
 from tournaments.web.errors import Unavailable, WebError
 from tournaments.web.rate_limits import address_key
-from tournaments.web.site import me_of, visit_of
+from tournaments.web.site import Visit, visit_of
 from tournaments.web.streams import MOST_OF_ACCOUNT, MOST_OF_ADDRESS, Streams, Viewer
 
 HEARTBEAT_S = 15.0
 """After so long without news a comment is sent: proxies close what is silent for a minute (nginx's
 default)."""
+LOOK_S = 15.0
+"""So often it is looked again whether the viewer may see a stream."""
 LIFE_S = 1800.0
 TAKING_S = 30.0
 """A client that takes nothing for so long is gone."""
@@ -29,14 +34,28 @@ ENDING_S = 1.0
 RETRY_MS = 2_000
 """Browsers wait so long before they ask again."""
 FULL_RETRY_S = 30
+FULL = "Too many pages are being kept up to date. Close some, or load this one again later."
 
 
 def viewer_of(request: Request) -> Viewer:
     """The account, or a visitor's address."""
-    me = me_of(request)
-    if me is not None:
-        return Viewer(f"account {me.id}", MOST_OF_ACCOUNT)
-    return Viewer(f"address {address_key(visit_of(request).address)}", MOST_OF_ADDRESS)
+    visit = visit_of(request)
+    look = partial(_may_still_see, request, visit)
+    if visit.me is not None:
+        return Viewer(f"account {visit.me.id}", MOST_OF_ACCOUNT, may_still_see=look)
+    return Viewer(f"address {address_key(visit.address)}", MOST_OF_ADDRESS, True, look)
+
+
+async def _may_still_see(request: Request, visit: Visit) -> bool:
+    """Whether a new request of the same browser would be let in, as the same account with the same sight."""
+    try:
+        again = Visit(visit.site, await visit.site.settings(), visit.route, visit.address)
+        await guard.recognize(request, again)
+        guard.let_in(request, again)
+    except (WebError, StoreError):  # nobody goes on reading because it is not known who it is
+        return False
+    before, now = (names.viewer_of(one.settings, one.me) for one in (visit, again))
+    return again.me == visit.me and now == before
 
 
 class Emit(Protocol):
@@ -64,12 +83,9 @@ class EventStream(Response):
     media_type = "text/event-stream"
 
     def __init__(self, streams: Streams, viewer: Viewer, produce: Produce) -> None:
-        """Raises Unavailable where there are too many already; a few that come at once may be more."""
+        """Raises Unavailable where there are too many already; who comes with others may be told later."""
         if not streams.has_place(viewer):
-            raise Unavailable(
-                "Too many pages are being kept up to date. Close some, or load this one again later.",
-                {"Retry-After": str(FULL_RETRY_S)},
-            )
+            raise Unavailable(FULL, {"Retry-After": str(FULL_RETRY_S)})
         self.status_code = 200
         self.background = None
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # nginx: pass on at once
@@ -79,6 +95,9 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
+        if not self._streams.has_place(self._viewer):  # others came since we looked
+            await self._refuse(send)
+            return
         line = _Line(send)
         news = trio.CancelScope(deadline=trio.current_time() + LIFE_S)
         with self._streams.one_more(self._viewer):
@@ -87,12 +106,19 @@ class EventStream(Response):
                 line.lost = scope_of_all.cancel
                 nursery.start_soon(_end_when_gone, receive, scope_of_all)
                 nursery.start_soon(_end_when_closing, self._streams.closing, news)
+                nursery.start_soon(_end_when_not_allowed, self._viewer, news)
                 nursery.start_soon(line.keep_alive)
                 with news:
                     await line.begin(self.status_code, self.raw_headers)
                     await self._produce(line.emit)
                 await line.end()
                 scope_of_all.cancel()
+
+    async def _refuse(self, send: Send) -> None:
+        self.headers["Content-Type"] = "text/plain; charset=utf-8"
+        self.headers["Retry-After"] = str(FULL_RETRY_S)
+        await send({"type": "http.response.start", "status": Unavailable.status, "headers": self.raw_headers})
+        await send(_part(FULL.encode(), more=False))
 
 
 class _Line:
@@ -157,3 +183,11 @@ async def _end_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
 async def _end_when_closing(closing: trio.Event, scope: trio.CancelScope) -> None:
     await closing.wait()
     scope.cancel()
+
+
+async def _end_when_not_allowed(viewer: Viewer, scope: trio.CancelScope) -> None:
+    while True:
+        await trio.sleep(LOOK_S)
+        if not await viewer.may_still_see():
+            scope.cancel()
+            return

@@ -7,11 +7,16 @@ from typing import BinaryIO, cast
 import trio
 from starlette.requests import Request
 
+from tournaments.course.model import Account, Version
 from tournaments.course.settings import Settings
+from tournaments.database.errors import StoreError
 from tournaments.submissions.archive import read_upload
+from tournaments.submissions.content import ContentError
 from tournaments.submissions.limits import MEBIBYTE, UploadLimits
 from tournaments.submissions.upload import Upload, UploadError
 from tournaments.web.errors import NotTaken, TooLarge
+from tournaments.web.full_disks import not_kept
+from tournaments.web.site import Site
 
 LARGEST_BODY = 1024 * MEBIBYTE
 """Of a route that takes uploads; what the lecturer allows is less, and looked at as they come."""
@@ -40,6 +45,7 @@ async def received(request: Request, limits: UploadLimits) -> BinaryIO:
 
     Raises:
         TooLarge: The body has more bytes than an upload may have.
+        Unavailable: It cannot be written to the disk.
 
     """
     declared = request.headers.get("content-length", "")
@@ -59,6 +65,9 @@ async def received(request: Request, limits: UploadLimits) -> BinaryIO:
                     await trio.to_thread.run_sync(file.write, b"".join(waiting))
                     waiting, kept = [], count
         await trio.to_thread.run_sync(file.write, b"".join(waiting))
+    except OSError as error:
+        file.close()
+        raise not_kept(error) from error
     except BaseException:
         file.close()
         raise
@@ -83,3 +92,22 @@ async def unpacked(name: str, file: BinaryIO, limits: UploadLimits) -> Upload:
         return await trio.to_thread.run_sync(read_upload, name, file, limits, limiter=READING)
     except UploadError as error:
         raise NotTaken(str(error)) from error
+
+
+async def submitted(site: Site, upload: Upload, account: Account, origin: str) -> tuple[Version, bool]:
+    """Hand a student's upload to the service; what it answers.
+
+    Raises:
+        CourseError: The team may not upload now.
+        Unavailable: It could not be kept, which is this server's fault.
+
+    """
+    assert account.team_id is not None  # Access.STUDENT
+    try:
+        return await site.service.submit(upload, account.team_id, account.id, origin)
+    except ContentError as error:
+        raise not_kept(error) from error
+    except StoreError as error:
+        if error.is_ours:
+            raise not_kept(error) from error
+        raise

@@ -18,7 +18,7 @@ from tournaments.web.api.views import (
 from tournaments.web.errors import BadInput, NotFound, TooMany
 from tournaments.web.routing import Access, Route
 from tournaments.web.site import Site, account_of, in_thread, settings_of, site_of
-from tournaments.web.uploads import LARGEST_BODY, limits_of, received, unpacked
+from tournaments.web.uploads import LARGEST_BODY, limits_of, received, submitted, unpacked
 
 ORIGIN = "api"
 LINES = 500
@@ -45,8 +45,7 @@ async def submit(request: Request) -> Response:
     limits = limits_of(settings_of(request))
     with await received(request, limits) as file:
         upload = await unpacked(name, file, limits)
-    assert account.team_id is not None  # Access.STUDENT
-    version, is_new = await site.service.submit(upload, account.team_id, account.id, ORIGIN)
+    version, is_new = await submitted(site, upload, account, ORIGIN)
     view = await _view(site, version)
     shape = SubmissionAnswer(version=view, new=is_new, passed_over=list(upload.passed_over))
     return answer(shape, 201 if is_new else 200)
@@ -137,6 +136,7 @@ OPERATIONS = (
             408: "The body took too long to arrive.",
             413: "Too large.",
             422: "What it holds is refused; the sentence says what and why.",
+            503: "This server could not keep it, as of a full disk: try again later.",
         },
         (
             Parameter(
