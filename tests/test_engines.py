@@ -237,7 +237,7 @@ async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, ti
 
             nursery.start_soon(play)
             await becomes(lambda: len(sleepers(seconds)) == 2, LIMIT_S)
-            (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid)]
+            (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid, seconds)]
             os.kill(worker, signal.SIGKILL)
         await becomes(lambda: not living_processes_with(f"sleep {seconds}"), 1.0)
 
@@ -255,6 +255,14 @@ async def becomes(condition: Callable[[], bool], within_s: float) -> None:
         await trio.sleep(LOOK_S)
 
 
-def is_worker(pid: int) -> bool:
-    """Whether it is a child of ours that plays games: in our session, with bots below it."""
-    return os.getsid(pid) == os.getsid(0) and bool(descendants(pid))
+def is_worker(pid: int, seconds: str) -> bool:
+    """Whether it is a child of ours that plays this game: in our session, with the bot below it."""
+    below = descendants(pid) if os.getsid(pid) == os.getsid(0) else []
+    return any(f"sleep {seconds}" in command_line(child) for child in below)
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:  # it has ended
+        return ""

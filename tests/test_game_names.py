@@ -22,6 +22,7 @@ ABOUT_ONE_GAME = {
     "tournaments/checking/advice.py": "says what to do about each fault, in the words of the game",
     "tournaments/checking/hints.py": "says so where the seats were exchanged",
     "tournaments/checking/scenarios.py": "makes positions with long chains of extra turns",
+    "tournaments/web/faults.py": "says what each fault means, in the words of the game",
     "tournaments/checking/manners.py": "knows the first move that gives no extra turn",
 }
 """Modules that may name games, and why.  A new game can be checked without any of it, only less well."""

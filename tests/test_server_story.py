@@ -421,6 +421,7 @@ def test_a_keyboard_is_enough(story: Story, tmp_path: Path) -> None:
         tab_to(page, "main a.button")
         page.keyboard.press("Enter")
         expect(page).to_have_url(f"{site}/my")
+        page.wait_for_load_state()
         tab_to(page, "#file")
         with page.expect_file_chooser() as chooser:
             page.keyboard.press("Enter")

@@ -117,7 +117,7 @@ class Client:
         """``server`` is the address of its first page.  Raises SubmitError."""
         parts = urlsplit(server if "://" in server else f"https://{server}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SubmitError(f"{server!r} is no address of a server, such as https://kalah.example.org")
+            raise SubmitError(f"{server!r} is no address of a server, such as https://bots.example.org")
         if any(character.isspace() or not character.isprintable() for character in token) or not token:
             raise SubmitError("the token is empty, or has characters that none has: copy it again")
         try:

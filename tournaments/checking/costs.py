@@ -163,7 +163,7 @@ def repeats(evidence: Evidence) -> Verdict:
             count[key] = count.get(key, 0) + 1
     repeated = {key: games for key, games in same.items() if count[key] > 1}
     if not repeated:
-        return skipped("needs several games against the same opponent (kalarena check --games 2)")
+        return skipped("needs several games against the same opponent, and one of each was played")
     if all(len(games) == 1 for games in repeated.values()):
         return passed("it plays the same game again against the same opponent")
     return passed("it plays different games against the same opponent")

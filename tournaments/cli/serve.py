@@ -20,6 +20,9 @@ from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError
 
 DATA = Path("kalarena-data")
 """Where one looks for it: in the folder where the server is started, as `results` of tournaments are."""
+SWITCH_S = 0.0005
+"""How long a thread that computes may keep the interpreter while others wait for it; Python's own 5 ms are paid
+many times for one page, whenever a table is being made in another thread."""
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -51,6 +54,7 @@ def command(data: Path, host: str | None, port: int | None, config: Path | None,
         _log(file.log_level)
         with open_host(data, file, demo=demo) as server:
             _take_signals_once()
+            sys.setswitchinterval(SWITCH_S)
             trio.run(server.run, partial(_say, data))
     except (ListenError, DataDirectoryError, ServerFileError) as error:
         raise Usage(str(error)) from error

@@ -55,7 +55,7 @@ class ServerFile(BaseModel):
         except ValueError:
             known = False
         if not known or text != f"{parts.scheme}://{parts.netloc}" or "@" in parts.netloc:
-            raise ValueError("must be as in https://kalah.example.org: no path, and nothing else")
+            raise ValueError("must be as in https://bots.example.org: no path, and nothing else")
         return text.lower()
 
     @field_validator("trusted_proxies")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from referee.games.catalog import DEFAULT_GAME
 from referee.probe import MODES
 from tournaments.course.settings import Settings
 
@@ -53,8 +54,8 @@ GROUPS = (
             SettingField(
                 "game",
                 "Game",
-                "What is played on the practice ladder and in checks: a preset such as manchester, or a spec "
-                "text such as kalah(6,4); kalarena games lists them.",
+                f"What is played on the practice ladder and in checks: a preset such as {DEFAULT_GAME}, or a "
+                "spec text; kalarena games lists them.",
             ),
             SettingField(
                 "time_zone",

@@ -105,7 +105,7 @@ def sections(kind: str) -> tuple[Section, ...]:
         Section(
             "Game and time",
             (
-                SettingField("game", "Game", "A preset, or a spec text such as kalah(6,4)."),
+                SettingField("game", "Game", "A preset, or a spec text; kalarena games lists them."),
                 SettingField(
                     "time.move_s", "Seconds per move", "Empty: no limit per move.", "number", step="any"
                 ),
