@@ -1,6 +1,7 @@
 """Games while they are played: a page for each, its stream of moves, and the stream of what plays now."""
 
 import math
+import random
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +28,9 @@ MOST_SHOWN = 20
 STANDINGS_INTERVAL_S = 10.0
 """Readers of standings are told no more often that there are new ones: each of them then asks for the
 page."""
+SPREAD_S = 1.0
+"""Readers of what plays are told one after another within this time.  With 200 told in the same moment, every
+page that was asked for just then took half a second."""
 
 
 async def live_game(request: Request) -> Response:
@@ -107,6 +111,7 @@ async def events(request: Request) -> Response:
         shown: dict[str, Any] | None = None
         seen = site.service.live.now_playing().standings if reported is None else _number(reported)
         due = trio.current_time()
+        phase = random.uniform(0.0, SPREAD_S)
         with site.service.live.watch_list() as lists:
             now = await anext(lists)
             while True:
@@ -118,7 +123,9 @@ async def events(request: Request) -> Response:
                     seen, due = now.standings, trio.current_time() + STANDINGS_INTERVAL_S
                     await emit(None, event="standings", event_id=str(seen))
                 with trio.CancelScope(deadline=due if now.standings != seen else math.inf):
-                    now = await anext(lists)
+                    await anext(lists)
+                    await trio.sleep(phase)
+                now = site.service.live.now_playing()
 
     return EventStream(site.streams, viewer_of(request), produce)
 
