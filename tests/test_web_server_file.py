@@ -69,7 +69,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         "places: must be greater than or equal to 1, not 0",
         "port: must be integer, not '80'",
         "prot: unknown key; did you mean 'port'?",
-        "public_url: must be as in https://kalah.example.org: no path, and nothing else",
+        "public_url: must be as in https://bots.example.org: no path, and nothing else",
         "trusted_proxies: '10.0.0.1/8' is no address and no network, such as 127.0.0.1 or 10.0.0.0/8",
     ]
 

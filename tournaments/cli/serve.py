@@ -24,8 +24,8 @@ SWITCH_S = 0.0005
 """How long a thread that computes may keep the interpreter while others wait; Python's own 5 ms are paid
 many times for one page, whenever a table is being made in another thread."""
 AUTOGROUP = Path("/proc/self/autogroup")
-"""Where Linux shares processors between sessions, sched(7), nice values count within one session only, and each
-bot has one of its own."""
+"""Where Linux shares processors between sessions, sched(7), nice values count within one session alone, and
+each bot has one of its own."""
 GO_FIRST = "-10"
 """The session of the server weighs nine times as much as a bot's."""
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
