@@ -21,8 +21,8 @@ from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError
 DATA = Path("kalarena-data")
 """Where one looks for it: in the folder where the server is started, as `results` of tournaments are."""
 SWITCH_S = 0.0005
-"""How long a thread that computes may keep the interpreter while others wait; Python's own 5 ms are paid
-many times for one page, whenever a table is being made in another thread."""
+"""How long a thread that computes may keep the interpreter while others wait; Python's own 5 ms may be
+paid several times for one page, while a table is being made in another thread."""
 AUTOGROUP = Path("/proc/self/autogroup")
 """Where Linux shares processors between sessions, sched(7), nice values count within one session alone, and
 each bot has one of its own."""

@@ -29,8 +29,8 @@ STANDINGS_INTERVAL_S = 10.0
 """Readers of standings are told no more often that there are new ones: each of them then asks for the
 page."""
 SPREAD_S = 1.0
-"""Readers of what plays are told one after another within this time.  With 200 told in the same moment, every
-page that was asked for just then took half a second."""
+"""Readers of what plays are told one after another within this time: 200 of them are not to be served in the
+same moment, before every page that is asked for just then."""
 
 
 async def live_game(request: Request) -> Response:
