@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -24,6 +24,8 @@ FLAGS = (
 )
 GIVEN_UP = "net::ERR_ABORTED"
 """The browser ended a request itself: its page was left, or what came is a download."""
+PATIENCE_MS = 60_000
+"""For what a page does at once; beside other tests 5 s, which is Playwright's own, were seen not to do."""
 LOCAL = ("file:", "data:", "blob:")
 """What a page that must work from the file system may ask for."""
 
@@ -39,6 +41,7 @@ def chromium() -> Iterator[Browser]:
         if os.environ.get("CI") or os.environ.get("KALARENA_REQUIRE_BROWSER") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         try:
@@ -57,6 +60,7 @@ def watched_page(browser: Browser, *, site: str = "", **options: Any) -> Iterato
     known = (*LOCAL, site) if site else LOCAL
     troubles: list[str] = []
     with browser.new_context(**options) as context:
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         page.on(
             "console",

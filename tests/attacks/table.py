@@ -537,7 +537,7 @@ ATTACKS: dict[str, Attack] = {
     "many-files": Attack(
         "many-files", ("{scratch}", "32", "{disk_share}"), "32 large files", little_in_files
     ),
-    "many-inodes": Attack("many-inodes", ("{scratch}", "100000"), "100,000 empty files", few_inodes, ANY_END),
+    "many-inodes": Attack("many-inodes", ("{scratch}", "200000"), "200,000 empty files", few_inodes, ANY_END),
     "deep-directories": Attack(
         "deep-directories",
         ("{scratch}", "10000"),
