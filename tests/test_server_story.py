@@ -117,9 +117,9 @@ def folder_of(directory: Path, files: dict[str, str]) -> Path:
 
 
 def choose(page: Page, what: Path, ask: Callable[[], None]) -> None:
-    The browser lets a page open it for some seconds after a key only, and a slow one may be past them.
+    """Ask for the window where one chooses files; ask again if it does not come, as anybody would.
 
-    The browser lets a page open it for some seconds after a key only: a slow one may be past them.
+    The browser lets a page open it for some seconds after a key only, and a slow one may be past them.
     """
     for _ in range(5):
         with suppress(PlaywrightTimeout):

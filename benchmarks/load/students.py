@@ -56,6 +56,8 @@ EVENTS = re.compile(r'data-live-events="([^"]+)"')
 def kind_of(path: str) -> str | None:
     """The kind of page at a path; None if it is none that students look at."""
     bare = path.partition("?")[0]
+    if re.search(r"\.[a-z]+$", bare):  # a file to download
+        return None
     return next((kind for kind, pattern in KINDS if re.fullmatch(pattern, bare)), None)
 
 
