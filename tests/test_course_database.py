@@ -253,3 +253,27 @@ def test_every_field_of_the_model_has_a_column() -> None:
         (model.Event, "journal"),
     ):
         assert [field.name for field in fields(kind)] == list(metadata.tables[table].columns.keys())
+
+
+def test_what_is_read_together_is_of_one_moment(course: Course, place: Place) -> None:
+    team = course.teams.add("Team 1", NOW)
+    with course.reading():
+        before = course.teams.get(team.id)
+        with Course(place, CHEAP) as other:
+            other.teams.rename(team.id, "Team 9")
+        assert course.teams.get(team.id) == before == team
+    renamed = course.teams.get(team.id)
+    assert renamed is not None
+    assert renamed.name == "Team 9"
+
+
+def test_writes_are_counted_by_what_they_are_about(course: Course) -> None:
+    everything, people = course.writes, course.writes_of_people
+    course.journal.note(NOW, None, "x", "y", "")
+    assert (course.writes, course.writes_of_people) == (everything + 1, people)
+    with course.transaction():
+        team = course.teams.add("Team 1", NOW)
+        a_student(course, team)
+        assert course.writes_of_people == people  # nobody else sees it yet
+    assert course.writes_of_people == people + 1
+    assert course.writes > everything + 1

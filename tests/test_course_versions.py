@@ -266,3 +266,13 @@ class VersionsAgainstAModel(RuleBasedStateMachine):
 
 VersionsAgainstAModel.TestCase.settings = hypothesis_settings(max_examples=6, stateful_step_count=20)
 TestVersionsAgainstAModel = VersionsAgainstAModel.TestCase
+
+
+def test_the_newest_of_each_team_whatever_became_of_it(course: Course, some: Some) -> None:
+    assert course.versions.newest() == {}
+    other = course.teams.add("Team 2", NOW)
+    student = a_student(course, other)
+    a_version(course, some.team, some.student, "c1")
+    theirs = a_version(course, other, student, "c2")
+    mine = decided(course, a_version(course, some.team, some.student, "c3"), FAILED)
+    assert course.versions.newest() == {some.team.id: mine, other.id: theirs}

@@ -225,8 +225,9 @@ RULES = (
                                      "tournaments.config", "tournaments.journal", "tournaments.manifest")),
 
     # Running it: an engine plays jobs and knows no tournament; the runner knows engines by their interface.
+    Rule("tournaments.giving_way",  ()),
     Rule("tournaments.engines",     ("trio", "trio_parallel", *PLAYING, "referee.feed", "referee.orphans",
-                                     "tournaments.engines")),
+                                     "tournaments.engines", "tournaments.giving_way")),
     Rule("tournaments.runner",      ("trio", *PLAYING, "tournaments.config", "tournaments.engines.base",
                                      "tournaments.game_summary", "tournaments.gamefiles",
                                      "tournaments.rulings", "tournaments.schedule", "tournaments.store")),
@@ -288,7 +289,7 @@ RULES = (
     Rule("tournaments.service.workshop", ("referee.results", "referee.sandbox", "tournaments.bots",
                                      "tournaments.manifest", "tournaments.submissions")),
     Rule("tournaments.service.check_worker", ("referee.errors", "referee.orphans", "referee.sentences",
-                                     "tournaments.bots", "tournaments.checking",
+                                     "tournaments.giving_way", "tournaments.bots", "tournaments.checking",
                                      "tournaments.service.bot_job", "tournaments.service.workshop",
                                      "tournaments.submissions")),
     Rule("tournaments.service.bot_worker", ("trio", "referee.orphans", "referee.sentences",
@@ -337,7 +338,7 @@ RULES = (
     Rule("tournaments.service.summaries", ("trio", "tournaments.course", "tournaments.service.failures",
                                      "tournaments.service.practice_summary", "tournaments.service.stores",
                                      "tournaments.summary")),
-    Rule("tournaments.service.rejudging", ("trio_parallel", "tournaments.database",
+    Rule("tournaments.service.rejudging", ("trio_parallel", "tournaments.giving_way", "tournaments.database",
                                      "tournaments.game_summary", "tournaments.rulings",
                                      "tournaments.store", "tournaments.verification")),
     Rule("tournaments.service.contest", ("trio", *PLAYING, "tournaments.config", "tournaments.course.model",

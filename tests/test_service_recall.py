@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.courses import CHEAP, NOW
 from tournaments.course.course import Course
@@ -45,6 +46,19 @@ async def test_it_is_read_once_a_moment(scene: Scene) -> None:
     scene.now += RECALLED_S
     assert await scene.told(1) == "Team 1"
     assert scene.reads == [1, 2, 1]
+
+
+async def test_who_asks_at_the_same_time_waits_for_one_read(scene: Scene) -> None:
+    told: list[str | None] = []
+
+    async def ask() -> None:
+        told.append(await scene.told(1))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(ask)
+    assert told == ["Team 1"] * 5
+    assert scene.reads == [1]
 
 
 async def test_what_this_process_writes_is_seen_at_once(scene: Scene) -> None:

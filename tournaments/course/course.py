@@ -21,6 +21,8 @@ from tournaments.database.connections import Connections
 from tournaments.database.migrations import Migrations
 from tournaments.database.place import Place
 
+PEOPLE = "people"
+"""The tables that say who somebody is."""
 MIGRATIONS = Migrations(
     scripts=Path(__file__).parent / "migrations",
     newest=REVISION,
@@ -45,11 +47,12 @@ class Course:
             self._connections.close()
             raise
         self._transactions = Transactions(self._connections)
-        self.accounts = Accounts(self._transactions, passwords)
-        self.teams = Teams(self._transactions)
-        self.sessions = Sessions(self._transactions)
-        self.links = Links(self._transactions, passwords)
-        self.tokens = Tokens(self._transactions)
+        people = self._transactions.group(PEOPLE)
+        self.accounts = Accounts(people, passwords)
+        self.teams = Teams(people)
+        self.sessions = Sessions(people)
+        self.links = Links(people, passwords)
+        self.tokens = Tokens(people)
         self.versions = Versions(self._transactions)
         self.competitions = Competitions(self._transactions)
         self.settings = SettingsTable(self._transactions)
@@ -70,7 +73,18 @@ class Course:
     @property
     def writes(self) -> int:
         """How many transactions of this object's have changed something, or may have."""
-        return self._transactions.writes
+        return self._transactions.writes.total()
+
+    @property
+    def writes_of_people(self) -> int:
+        """The same of accounts, teams, sessions, links and tokens alone, which seldom change."""
+        return self._transactions.writes[PEOPLE]
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read everything that this thread reads until the end as it is at one moment, and quicker so."""
+        with self._transactions.reading():
+            yield
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -76,6 +76,12 @@ class Versions:
         """A team's versions, newest first."""
         return self._listed(_newest_first(version.c.team_id == team_id))
 
+    def newest(self) -> dict[int, Version]:
+        """Team -> its newest version, in whatever state it is."""
+        last = select(func.max(version.c.id)).group_by(version.c.team_id).scalar_subquery()
+        found = self._listed(select(version).where(version.c.id.in_(last)).order_by(version.c.team_id))
+        return {one.team_id: one for one in found}
+
     def all(self, limit: int, before: int | None = None) -> list[Version]:
         """Versions of all teams, newest first: at most ``limit``, with ids below ``before``."""
         query = select(version).order_by(version.c.id.desc()).limit(limit)

@@ -21,6 +21,10 @@ from tournaments.database.read_only import ReadOnlyFile
 PRIVATE = 0o600
 SIDE_FILES = ("-wal", "-shm")
 """What SQLite keeps beside a file; it makes them with the file's own mode."""
+KEPT_OPEN = 10
+"""Connections; to open one costs more than most of what it is asked."""
+BESIDE = 40
+"""Further ones, as many as Trio has threads: nobody waits for a connection."""
 BUSY_POLL_S = 0.005
 """Between two tries of what SQLite itself does not wait for; takes it some milliseconds."""
 
@@ -53,7 +57,14 @@ class SQLiteFile(Place):
 
     def _writing_engine(self) -> Engine:
         url = URL.create("sqlite", database=str(self.path.resolve()))  # whatever characters the path holds
-        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, hide_parameters=True)
+        engine = create_engine(
+            url,
+            connect_args={"timeout": BUSY_TIMEOUT_MS / 1000},
+            hide_parameters=True,
+            pool_size=KEPT_OPEN,
+            max_overflow=BESIDE,
+            pool_use_lifo=True,
+        )
 
         @event.listens_for(engine, "connect")
         def _connect(connection: sqlite3.Connection, _record: Any) -> None:
@@ -66,9 +77,12 @@ class SQLiteFile(Place):
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
             kind = connection.get_execution_options()[KIND]
+            if kind is Kind.READ:
+                connection.exec_driver_sql("BEGIN")
+                return
             # A table that is made anew by a migration is dropped first, and others may refer to it.
             connection.exec_driver_sql(f"PRAGMA foreign_keys = {'OFF' if kind is Kind.MIGRATE else 'ON'}")
-            connection.exec_driver_sql("BEGIN" if kind is Kind.READ else "BEGIN IMMEDIATE")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
         return engine
 

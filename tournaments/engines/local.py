@@ -26,6 +26,7 @@ from referee.play import Job, play_packed
 from referee.results import GameRecord
 from tournaments.engines.base import EngineError, Follower
 from tournaments.engines.following import followed
+from tournaments.giving_way import give_way
 
 LEASH_PATTERN = "leash-*"
 """The named pipes in the scratch directory."""
@@ -116,7 +117,7 @@ def _remove_stale_files(scratch: Path) -> None:
 
 def _give_way(nice: int) -> bool:
     """In a worker, before its first game: its bots inherit it."""
-    os.nice(nice)
+    give_way(nice)
     return True
 
 

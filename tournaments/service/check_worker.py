@@ -24,6 +24,7 @@ from tournaments.checking.report import Item, Report
 from tournaments.checking.scenarios import Scenario
 from tournaments.checking.settings import Settings
 from tournaments.checking.text import head_lines, item_lines, summary_lines
+from tournaments.giving_way import give_way
 from tournaments.service.bot_job import STOPPED, Answer, BotJob, Task
 from tournaments.service.workshop import NotBuiltError, Workshop, WorkshopError, without_place
 from tournaments.submissions.content import ContentError, ContentStore
@@ -85,7 +86,7 @@ def main() -> None:
     # Whoever ends the server ends us by the leash.  Handlers, unlike ignored signals, are not handed down.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
-    os.nice(job.nice)
+    give_way(job.nice)
     adopt_orphans()
     try:
         answer = _do(job, teller, _Leash())

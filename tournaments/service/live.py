@@ -24,7 +24,7 @@ MOST_WATCHERS = 1_500
 """In all; each is a page that somebody has open."""
 MOST_OF_GAME = 500
 """Watchers of one game."""
-LIST_INTERVAL_S = 1.0
+LIST_INTERVAL_S = 2.0
 """The list is told no more often."""
 GAME_INTERVAL_S = 0.2
 """Nor is one game: moves that come faster are shown together."""

@@ -31,6 +31,8 @@ class Recall:
         self._course = course
         self._clock = clock
         self._kept: OrderedDict[Hashable, tuple[int, float, object]] = OrderedDict()
+        self._reading: dict[Hashable, trio.Lock] = {}
+        """For what is being read; others wait for that, and mostly have it then."""
 
     async def of(self, read: Callable[[*Ts], T], *args: *Ts) -> T:
         """What a method of one of the course's tables returns, which is not to be changed.
@@ -38,16 +40,28 @@ class Recall:
         Raises what it raises.
         """
         key = read, args
-        writes, now = (
-            self._course.writes,
-            self._clock(),
-        )  # before it is read: what is written then makes it old
+        if self._is_fresh(key):
+            return self._kept[key][2]  # type: ignore[return-value]
+        lock = self._reading.setdefault(key, trio.Lock())
+        async with lock:
+            try:
+                if not self._is_fresh(key):
+                    await self._read(key, partial(read, *args))
+                return self._kept[key][2]  # type: ignore[return-value]
+            finally:
+                if not lock.statistics().tasks_waiting:
+                    self._reading.pop(key, None)
+
+    def _is_fresh(self, key: Hashable) -> bool:
         kept = self._kept.get(key)
-        if kept is not None and kept[0] == writes and 0 <= now - kept[1] < RECALLED_S:
-            return kept[2]  # type: ignore[return-value]
-        found = await trio.to_thread.run_sync(partial(read, *args))
-        self._kept[key] = writes, now, found
+        return (
+            kept is not None and kept[0] == self._course.writes and 0 <= self._clock() - kept[1] < RECALLED_S
+        )
+
+    async def _read(self, key: Hashable, read: Callable[[], object]) -> None:
+        # Looked at before it is read: what is written then makes it old.
+        writes, now = self._course.writes, self._clock()
+        self._kept[key] = writes, now, await trio.to_thread.run_sync(read)
         self._kept.move_to_end(key)
         if len(self._kept) > MOST_RECALLED:
             self._kept.popitem(last=False)
-        return found

@@ -1,6 +1,5 @@
 """Every game of a competition judged again from its record, while the server goes on."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ import trio_parallel
 
 from tournaments.database.place import Place
 from tournaments.game_summary import GameSummary
+from tournaments.giving_way import give_way
 from tournaments.rulings import pairing_key
 from tournaments.store import Store, StoreError
 from tournaments.verification import Found, Meant, of_game
@@ -101,5 +101,5 @@ def judge_again(docket: Docket) -> list[tuple[str, list[Found]]]:
 
 def _step_back() -> bool:
     """Let others have the cores first."""
-    os.nice(NICENESS)
+    give_way(NICENESS)
     return True

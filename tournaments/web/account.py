@@ -10,7 +10,8 @@ from tournaments.web.errors import BadInput, NotFound, TooMany
 from tournaments.web.forms import text_of
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, account_of, in_thread, site_of
+from tournaments.web.site import Site, account_of, site_of
+from tournaments.web.threads import in_thread
 
 MOST_TOKENS = 20
 """Of one account: one for each of somebody's machines."""

@@ -20,7 +20,7 @@ from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
 from tournaments.web.shown import competition_of, shown_to, this_viewer
 from tournaments.web.shows import Shown
-from tournaments.web.site import in_thread, me_of, site_of
+from tournaments.web.site import me_of, site_of
 
 TIMED = 150
 """Of a bot's games, the newest: what its chart of times is made of."""
@@ -54,24 +54,25 @@ class TeamFacts:
 
 def facts_of(course: Course, team_id: int) -> TeamFacts:
     """Read them; blocks.  Raises NotFound."""
-    team = course.teams.get(team_id)
-    if team is None:
-        raise NotFound("There is no such team.")
-    versions = course.versions.of_team(team_id)
-    own = {version.id for version in versions}
-    competitions = course.competitions.all()
-    return TeamFacts(
-        team=team,
-        versions=versions,
-        current=course.versions.current().get(team_id),
-        practice=practice_of(competitions),
-        tournaments=[
-            one
-            for one in competitions
-            if one.kind is CompetitionKind.TOURNAMENT
-            and any(each.version_id in own for each in course.competitions.competitors(one.id))
-        ],
-    )
+    with course.reading():
+        team = course.teams.get(team_id)
+        if team is None:
+            raise NotFound("There is no such team.")
+        versions = course.versions.of_team(team_id)
+        own = {version.id for version in versions}
+        competitions = course.competitions.all()
+        return TeamFacts(
+            team=team,
+            versions=versions,
+            current=course.versions.current().get(team_id),
+            practice=practice_of(competitions),
+            tournaments=[
+                one
+                for one in competitions
+                if one.kind is CompetitionKind.TOURNAMENT
+                and any(each.version_id in own for each in course.competitions.competitors(one.id))
+            ],
+        )
 
 
 def line_of(shown: Shown, is_it: Mapping[str, object]) -> Standing | None:
@@ -89,7 +90,7 @@ async def parts_of(request: Request, competition: Competition, shown: Shown, lin
     games = shown.view.games_of(line.name)
     keys = [game.key for game in games if shown.view.counts(game)][-TIMED:]
     times = await site.times.of(site.service.contests, competition.id, keys)
-    made = await in_thread(shown.bot_parts, line, times)
+    made = await shown.bot_parts(line, times)
     listed = (*PARTS, "games") if len(games) <= MOST_LISTED else PARTS
     return [made[name] for name in listed]
 
@@ -97,7 +98,7 @@ async def parts_of(request: Request, competition: Competition, shown: Shown, lin
 async def team(request: Request) -> Response:
     """A team's bot: how its current version does on the ladder, and all of its versions."""
     site, me = site_of(request), me_of(request)
-    facts = await in_thread(facts_of, site.course, request.path_params["team"])
+    facts = await site.recall.of(facts_of, site.course, request.path_params["team"])
     if this_viewer(request).sight is not Sight.NAMED and not _is_own(me, facts.team):
         raise NotFound("Bots appear under pseudonyms: see the standings.")
     parts: list[Markup] = []
@@ -170,7 +171,8 @@ async def reference(request: Request) -> Response:
     except ValueError as error:
         raise NotFound("There is no such reference player.") from error
     found = SAMPLE_BOTS[kind]
-    practice = practice_of(await in_thread(site_of(request).course.competitions.all))
+    site = site_of(request)
+    practice = practice_of(await site.recall.of(site.course.competitions.all))
     parts: list[Markup] = []
     if practice is not None:
         shown = await shown_to(request, practice)

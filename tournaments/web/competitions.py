@@ -15,7 +15,7 @@ from tournaments.web.routing import Access, Route
 from tournaments.web.rows import GameRow, game_rows
 from tournaments.web.shown import competition_of, shown_to, titles_for
 from tournaments.web.shows import Shown
-from tournaments.web.site import in_thread, me_of, site_of
+from tournaments.web.site import me_of, site_of
 
 PAGE = 100
 """Games on one page of their list."""
@@ -95,7 +95,8 @@ def game_list(shown: Shown, wanted: Filter, page: int, team_id: int | None) -> G
 
 async def competitions(request: Request) -> Response:
     """All tournaments, and the practice ladder."""
-    found = await in_thread(site_of(request).course.competitions.all)
+    site = site_of(request)
+    found = await site.recall.of(site.course.competitions.all)
     return render(
         request,
         "competitions.html",
@@ -115,7 +116,7 @@ async def competition(request: Request) -> Response:
     shown = await shown_to(request, found)
     me = me_of(request)
     times = await site.times.of(site.service.contests, found.id, [game.key for game in shown.view.games])
-    parts = await in_thread(shown.parts, PARTS, times)
+    parts = await shown.parts(PARTS, times)
     return render(
         request,
         "competition.html",

@@ -56,6 +56,8 @@ class ClientStream:
 
     async def send_all(self, data: bytes) -> None:
         """Send, or close the connection if the client does not read.  Raises BrokenResourceError."""
+        if not data:  # the end of an answer whose length was told: a third of all calls
+            return
         deadline = min(trio.current_time() + SEND_S + len(data) / SLOWEST, self._latest)
         with trio.CancelScope(deadline=deadline) as self._sending:
             await self._stream.send_all(data)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from tournaments.checking.advice import ADVICE
 from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import in_thread
+from tournaments.web.threads import in_thread
 
 MEANINGS = {
     "start-limit": "START was not taken within the start limit",

@@ -21,7 +21,8 @@ from tournaments.web.rendering import part, render
 from tournaments.web.routing import Access, Route
 from tournaments.web.shown import competition_of, shown_to
 from tournaments.web.shows import Shown
-from tournaments.web.site import in_thread, me_of, site_of
+from tournaments.web.site import me_of, site_of
+from tournaments.web.threads import in_thread
 
 BOTH = (0, 1)
 

@@ -4,14 +4,15 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from tournaments.course.model import Account, Role, Session
+from tournaments.course.model import Role
 from tournaments.web.cookies import Cookie
 from tournaments.web.errors import BadInput, Forbidden, NotSignedIn, StaleForm, TooMany
 from tournaments.web.full_disks import not_kept
 from tournaments.web.rate_limits import address_key
 from tournaments.web.routing import Access
 from tournaments.web.security import local_path, may_post, same_text
-from tournaments.web.site import Site, Visit, in_thread
+from tournaments.web.site import Visit
+from tournaments.web.threads import in_thread
 
 MOST_FILES = 2_000
 """Of one form: a folder's files, dropped into a page; submissions take fewer, and say so."""
@@ -41,16 +42,10 @@ async def recognize(request: Request, visit: Visit) -> None:
     secret = cookies.read(request.cookies, Cookie.SESSION)
     if secret is None:
         return
-    found = await in_thread(_find_session, visit.site, secret)
+    found = await visit.site.recognized.find(secret)
     if found is not None:
         visit.session, visit.me = found
         visit.session_secret = secret
-
-
-def _find_session(site: Site, secret: str) -> tuple[Session, Account] | None:
-    session = site.course.sessions.find(secret, site.now())
-    account = session and site.course.accounts.get(session.account_id)
-    return (session, account) if session and account and not account.disabled else None
 
 
 async def _recognize_token(request: Request, visit: Visit) -> None:

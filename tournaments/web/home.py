@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.course.model import Account, Competition, CompetitionKind, CompetitionState, Version
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Version
 from tournaments.service.live import LiveGame
 from tournaments.web.names import Names
 from tournaments.web.rendering import render
@@ -30,8 +30,9 @@ class Facts:
     tournaments: Sequence[Competition]
     """Newest first."""
     current: Mapping[int, Version]
-    own: Sequence[Version]
-    """Of the viewer's team, newest first."""
+    """Team -> the version that plays."""
+    newest: Mapping[int, Version]
+    """Team -> the version submitted last."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,15 @@ class Home:
     own_games: Sequence[GameRow]
 
 
-async def facts_of(site: Site, me: Account | None) -> Facts:
-    """Find them."""
+async def facts_of(site: Site) -> Facts:
+    """Find them: the same for everybody, and so read once."""
     tables, recall = site.course, site.recall
-    team_id = None if me is None else me.team_id
     competitions = await recall.of(tables.competitions.all)
     return Facts(
         practice=practice_of(competitions),
         tournaments=[one for one in competitions if one.kind is CompetitionKind.TOURNAMENT],
         current=await recall.of(tables.versions.current),
-        own=() if team_id is None else await recall.of(tables.versions.of_team, team_id),
+        newest=await recall.of(tables.versions.newest),
     )
 
 
@@ -98,7 +98,7 @@ def home_of(facts: Facts, practice: Shown | None, team_id: int | None) -> Home:
         ladder=ladder[:TOP],
         rest=len(ladder[TOP:]),
         own_rung=own_rung,
-        own=facts.own[0] if facts.own else None,
+        own=None if team_id is None else facts.newest.get(team_id),
         own_current=None if team_id is None else facts.current.get(team_id),
         running=[one for one in facts.tournaments if one.state in states],
         finished=[one for one in facts.tournaments if one.state is CompetitionState.FINISHED][:LATEST],
@@ -127,7 +127,7 @@ def playing_of(
 async def home(request: Request) -> Response:
     """The first page; a visitor who may see no standings is led to sign in."""
     site, me = site_of(request), me_of(request)
-    facts = await facts_of(site, me)
+    facts = await facts_of(site)
     practice = await shown_to(request, facts.practice) if facts.practice is not None else None
     team_id = me.team_id if me is not None else None
     view = home_of(facts, practice, team_id)

@@ -23,7 +23,8 @@ from tournaments.web.connections import GRACE_S
 from tournaments.web.data_directory import DataDirectory
 from tournaments.web.routes import ROUTES
 from tournaments.web.server_file import ServerFile
-from tournaments.web.site import Site, in_thread
+from tournaments.web.site import Site
+from tournaments.web.threads import in_thread
 
 LOG = logging.getLogger("kalarena.web")
 

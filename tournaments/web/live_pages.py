@@ -20,8 +20,9 @@ from tournaments.web.names import Names, Sight
 from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
 from tournaments.web.shown import competition_of, names_for, this_viewer, titles_for
-from tournaments.web.site import in_thread, site_of
+from tournaments.web.site import site_of
 from tournaments.web.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
+from tournaments.web.threads import in_thread
 
 MOST_SHOWN = 20
 """Games in the list of what plays now."""

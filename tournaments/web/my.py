@@ -23,7 +23,8 @@ from tournaments.web.errors import BadInput, NotTaken, TooMany, Unavailable
 from tournaments.web.guard import MOST_FIELDS, MOST_FILES
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import account_of, in_thread, settings_of, site_of
+from tournaments.web.site import account_of, settings_of, site_of
+from tournaments.web.threads import in_thread
 from tournaments.web.uploads import LARGEST_BODY, READING, limits_of, submitted, unpacked
 
 FILE, FOLDER = "file", "folder"
@@ -62,18 +63,21 @@ class My:
     largest: str
 
 
-def facts_of(course: Course, settings: Settings, team_id: int, now: datetime) -> Facts:
-    """Read them; blocks."""
-    team = course.teams.get(team_id)
-    if team is None:
-        raise CourseError("Your team is no more: ask the lecturer.")
-    return Facts(
-        team=team,
-        members=course.accounts.of_team(team_id),
-        versions=course.versions.of_team(team_id),
-        current=course.versions.current().get(team_id),
-        today=course.versions.counts(team_id, day_of(settings, now)[0]),
-    )
+def facts_of(
+    course: Course, settings: Settings, team_id: int, current: Version | None, now: datetime
+) -> Facts:
+    """Read them; blocks.  ``current`` is the version that plays."""
+    with course.reading():
+        team = course.teams.get(team_id)
+        if team is None:
+            raise CourseError("Your team is no more: ask the lecturer.")
+        return Facts(
+            team=team,
+            members=course.accounts.of_team(team_id),
+            versions=course.versions.of_team(team_id),
+            current=current,
+            today=course.versions.counts(team_id, day_of(settings, now)[0]),
+        )
 
 
 def my_of(facts: Facts, settings: Settings, now: datetime) -> My:
@@ -115,7 +119,9 @@ async def my(request: Request) -> Response:
 async def _page(request: Request, status: int = 200, complaint: str = "") -> Response:
     site, settings, me = site_of(request), settings_of(request), account_of(request)
     now = site.now()
-    facts = await in_thread(facts_of, site.course, settings, team_of(me), now)
+    team_id = team_of(me)
+    current = (await site.recall.of(site.course.versions.current)).get(team_id)
+    facts = await in_thread(facts_of, site.course, settings, team_id, current, now)
     view = my_of(facts, settings, now)
     return render(request, "my.html", status, active="my", my=view, complaint=complaint, starters=STARTERS)
 

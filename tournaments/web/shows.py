@@ -26,6 +26,7 @@ from tournaments.standing import Standing
 from tournaments.summary import Summary
 from tournaments.web.errors import NotFound
 from tournaments.web.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn
+from tournaments.web.threads import in_thread
 
 MOST_KEPT = 100
 """Competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
@@ -69,6 +70,8 @@ class Shown:
     """By the names that are shown."""
     source: Summary
     """What it was made of."""
+    _turn: trio.Lock = field(default_factory=trio.Lock)
+    """To render: who comes meanwhile waits, and then finds it."""
     _parts: dict[str, Markup] = field(default_factory=dict)
     _bots: dict[str, tuple[int, Mapping[str, Markup]]] = field(default_factory=dict)
 
@@ -84,28 +87,28 @@ class Shown:
         """Parts of the report's pages."""
         return Pages(self.view, self.links)
 
-    def part(self, name: str) -> Markup:
-        """A part of the report's first page, rendered once."""
-        if name not in self._parts:
-            self._parts[name] = self.pages.part(name)
-        return self._parts[name]
-
-    def parts(self, names: Iterable[str], times: Mapping[str, GameTimes]) -> dict[str, Markup]:
+    async def parts(self, names: Iterable[str], times: Mapping[str, GameTimes]) -> dict[str, Markup]:
         """Several of these; ``times`` (by keys) are for the one that is about them."""
-        return {name: self._times_part(times) if name == "times" else self.part(name) for name in names}
+        kept_as = {name: f"times of {len(times)}" if name == "times" else name for name in names}
+        async with self._turn:
+            missing = {name: key for name, key in kept_as.items() if key not in self._parts}
+            if missing:
+                await in_thread(self._render, missing, times)
+        return {name: self._parts[key] for name, key in kept_as.items()}
 
-    def bot_parts(self, line: Standing, times: Mapping[str, GameTimes]) -> Mapping[str, Markup]:
+    async def bot_parts(self, line: Standing, times: Mapping[str, GameTimes]) -> Mapping[str, Markup]:
         """The parts of a bot's page, rendered once for so many times."""
-        made = self._bots.get(line.name)
-        if made is None or made[0] != len(times):
-            made = self._bots[line.name] = len(times), self._timed(times).bot_parts(line)
+        async with self._turn:
+            made = self._bots.get(line.name)
+            if made is None or made[0] != len(times):
+                made = len(times), await in_thread(self._timed(times).bot_parts, line)
+                self._bots[line.name] = made
         return made[1]
 
-    def _times_part(self, times: Mapping[str, GameTimes]) -> Markup:
-        name = f"times of {len(times)}"
-        if name not in self._parts:
-            self._parts[name] = self._timed(times).part("times")
-        return self._parts[name]
+    def _render(self, missing: Mapping[str, str], times: Mapping[str, GameTimes]) -> None:
+        """Render parts, by what they are kept as."""
+        for name, key in missing.items():
+            self._parts[key] = (self._timed(times) if name == "times" else self.pages).part(name)
 
     def _timed(self, times: Mapping[str, GameTimes]) -> Pages:
         return Pages(View(self.view.summary, self.view.disguise, times), self.links)

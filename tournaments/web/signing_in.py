@@ -13,7 +13,8 @@ from tournaments.web.rate_limits import address_key
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
 from tournaments.web.security import local_path
-from tournaments.web.site import in_thread, site_of, visit_of
+from tournaments.web.site import site_of, visit_of
+from tournaments.web.threads import in_thread
 
 WRONG = "The login or the password is wrong."
 """The same sentence whether or not there is such a login."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -13,9 +13,11 @@ from tournaments.web.errors import NotSignedIn
 from tournaments.web.live_boards import LiveBoards
 from tournaments.web.move_times import MoveTimes
 from tournaments.web.rate_limits import Limits
+from tournaments.web.recognized import Recognized
 from tournaments.web.replays import Replays
 from tournaments.web.shows import Shows
 from tournaments.web.streams import Streams
+from tournaments.web.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
     from tournaments.service.service import Service
     from tournaments.web.routing import Route
     from tournaments.web.security import Network
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 SETTINGS_S = 1.0
 """For how long settings are taken for known: each request asks for them."""
@@ -65,6 +64,7 @@ class Site:
     def __post_init__(self) -> None:
         self.cookies = Cookies(self.secret, self.https)
         self.recall = Recall(self.course)
+        self.recognized = Recognized(self.course, lambda: self.now())
         self.streams = Streams(self.closing)
         self.boards = LiveBoards()
         self.shows = Shows()
@@ -86,11 +86,6 @@ class Site:
     def forget_settings(self) -> None:
         """They were changed: read them anew."""
         self._settings = None
-
-
-async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do something that blocks where it does not hold up everybody."""
-    return await trio.to_thread.run_sync(lambda: work(*args, **kwargs))
 
 
 @dataclass

@@ -8,7 +8,7 @@ from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
 from tournaments.web.rows import rungs
 from tournaments.web.shown import shown_to
-from tournaments.web.site import in_thread, me_of, site_of
+from tournaments.web.site import me_of, site_of
 
 PARTS = ("cross", "rating", "faults")
 """Of the report's first page, in the order of this one."""
@@ -29,7 +29,7 @@ async def standings(request: Request) -> Response:
         active="standings",
         practice=practice,
         ladder=rungs(shown, me.team_id if me is not None else None),
-        parts_of=await in_thread(shown.parts, PARTS, {}),
+        parts_of=await shown.parts(PARTS, {}),
         hidden=shown.names.on,
     )
 

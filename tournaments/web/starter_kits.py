@@ -10,7 +10,7 @@ from starlette.responses import Response
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tournaments.web.errors import NotFound
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import in_thread
+from tournaments.web.threads import in_thread
 
 MOMENT = (1980, 1, 1, 0, 0, 0)
 """The earliest that a zip can say: the same kit is the same archive."""

@@ -23,8 +23,9 @@ from tournaments.web.errors import Conflict, NotFound
 from tournaments.web.forms import text_of
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import account_of, in_thread, settings_of, site_of
+from tournaments.web.site import account_of, settings_of, site_of
 from tournaments.web.sse import Emit, EventStream, viewer_of
+from tournaments.web.threads import in_thread
 
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 BY_URGENCY = (Status.FAILED, Status.WARNING, Status.PASSED, Status.SKIPPED)
@@ -84,19 +85,20 @@ class VersionPage:
 
 def facts_of(course: Course, version_id: int, me: Account) -> Facts:
     """Read them; blocks.  Raises NotFound for versions of others, too: nobody is told which there are."""
-    version = course.versions.get(version_id)
-    if version is None or not (me.role.teaches or me.team_id == version.team_id):
-        raise NotFound("There is no such version of yours.")
-    team = course.teams.get(version.team_id)
-    assert team is not None  # teams are never removed
-    by = course.accounts.get(version.submitted_by)
-    return Facts(
-        version=version,
-        team=team,
-        current=course.versions.current().get(version.team_id),
-        checked=course.versions.checked(version_id),
-        by="" if by is None else by.name or by.login,
-    )
+    with course.reading():
+        version = course.versions.get(version_id)
+        if version is None or not (me.role.teaches or me.team_id == version.team_id):
+            raise NotFound("There is no such version of yours.")
+        team = course.teams.get(version.team_id)
+        assert team is not None  # teams are never removed
+        by = course.accounts.get(version.submitted_by)
+        return Facts(
+            version=version,
+            team=team,
+            current=course.versions.current().get(version.team_id),
+            checked=course.versions.checked(version_id),
+            by="" if by is None else by.name or by.login,
+        )
 
 
 def version_page(facts: Facts, log: Sequence[str], me: Account) -> VersionPage:

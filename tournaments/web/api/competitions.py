@@ -21,7 +21,8 @@ from tournaments.web.games import find
 from tournaments.web.routing import Access, Route
 from tournaments.web.shown import competition_of, shown_to, titles_for
 from tournaments.web.shows import Shown
-from tournaments.web.site import in_thread, site_of
+from tournaments.web.site import site_of
+from tournaments.web.threads import in_thread
 
 MOST_GAMES = 1000
 """In one answer."""

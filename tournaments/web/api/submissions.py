@@ -17,7 +17,8 @@ from tournaments.web.api.views import (
 )
 from tournaments.web.errors import BadInput, NotFound, TooMany
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, account_of, in_thread, settings_of, site_of
+from tournaments.web.site import Site, account_of, settings_of, site_of
+from tournaments.web.threads import in_thread
 from tournaments.web.uploads import LARGEST_BODY, limits_of, received, submitted, unpacked
 
 ORIGIN = "api"

@@ -14,7 +14,8 @@ from tournaments.web.lecturer.noting import note
 from tournaments.web.lecturer.people import state_of
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, account_of, in_thread, site_of
+from tournaments.web.site import Site, account_of, site_of
+from tournaments.web.threads import in_thread
 
 HERE = "/teach/accounts"
 ROLES = tuple(role for role in Role if role.teaches)

@@ -16,7 +16,8 @@ from tournaments.web.lecturer.noting import note
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
 from tournaments.web.shown import competition_of
-from tournaments.web.site import in_thread, site_of
+from tournaments.web.site import site_of
+from tournaments.web.threads import in_thread
 
 LIST = "/teach/tournaments"
 HERE = f"{LIST}/{{slug}}"

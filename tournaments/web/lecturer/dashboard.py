@@ -13,7 +13,8 @@ from tournaments.service.places import Kind
 from tournaments.web.lecturer.journal import SERVER, logins_of, told
 from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, in_thread, settings_of, site_of
+from tournaments.web.site import Site, settings_of, site_of
+from tournaments.web.threads import in_thread
 
 LATEST = 10
 """Submissions, and entries of the journal."""
@@ -48,40 +49,39 @@ class Overview:
 
 def overview(site: Site) -> Overview:
     """Read it; blocks."""
-    teams = {team.id: team for team in site.course.teams.all()}
-    students = [one for one in site.course.accounts.all() if one.team_id is not None and not one.disabled]
-    current = site.course.versions.current()
-    newest = {number: next(iter(site.course.versions.of_team(number)), None) for number in teams}
-    logins = logins_of(site)
-    return Overview(
-        students=len(students),
-        invited=sum(not one.has_password for one in students),
-        teams=len(teams),
-        without=_without(teams, students, current, newest),
-        failed=failed_items(
-            site, [one for one in newest.values() if one is not None and one.state in OPEN], teams
-        ),
-        latest=[
-            (version, teams[version.team_id].name if version.team_id in teams else "")
-            for version in site.course.versions.all(LATEST)
-        ],
-        tournaments=site.course.competitions.all(),
-        events=[
-            (event, logins.get(event.account_id or 0, SERVER), told(event))
-            for event in site.course.journal.entries(LATEST)
-        ],
-    )
+    with site.course.reading():
+        teams = {team.id: team for team in site.course.teams.all()}
+        students = [one for one in site.course.accounts.all() if one.team_id is not None and not one.disabled]
+        current = site.course.versions.current()
+        newest = site.course.versions.newest()
+        logins = logins_of(site)
+        return Overview(
+            students=len(students),
+            invited=sum(not one.has_password for one in students),
+            teams=len(teams),
+            without=_without(teams, students, current, newest),
+            failed=failed_items(site, [one for one in newest.values() if one.state in OPEN], teams),
+            latest=[
+                (version, teams[version.team_id].name if version.team_id in teams else "")
+                for version in site.course.versions.all(LATEST)
+            ],
+            tournaments=site.course.competitions.all(),
+            events=[
+                (event, logins.get(event.account_id or 0, SERVER), told(event))
+                for event in site.course.journal.entries(LATEST)
+            ],
+        )
 
 
 def _without(
     teams: dict[int, Team],
     students: Sequence[Account],
     current: dict[int, Version],
-    newest: dict[int, Version | None],
+    newest: dict[int, Version],
 ) -> list[tuple[Team, Version | None]]:
     used = {one.team_id for one in students}
     found = [team for number, team in teams.items() if number in used and number not in current]
-    return [(team, newest[team.id]) for team in found]
+    return [(team, newest.get(team.id)) for team in found]
 
 
 def failed_items(site: Site, versions: Sequence[Version], teams: dict[int, Team]) -> list[FailedItem]:

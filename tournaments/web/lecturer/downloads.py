@@ -25,7 +25,8 @@ from tournaments.web.lecturer.report_files import export_file, report_zip
 from tournaments.web.names import to_be_drawn
 from tournaments.web.routing import Access, Route
 from tournaments.web.shows import entrants_of
-from tournaments.web.site import Site, in_thread, site_of
+from tournaments.web.site import Site, site_of
+from tournaments.web.threads import in_thread
 
 PATIENCE_S = 600.0
 """A report of 10,000 games takes about a minute; what takes longer than this is given up."""

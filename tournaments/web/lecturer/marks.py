@@ -18,7 +18,8 @@ from tournaments.web.lecturer.noting import note
 from tournaments.web.lecturer.sent_text import BODY_LIMIT, sent_text
 from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, in_thread, site_of
+from tournaments.web.site import Site, site_of
+from tournaments.web.threads import in_thread
 
 HERE = "/teach/tournaments/{slug}/marks"
 EXAMPLE = """\

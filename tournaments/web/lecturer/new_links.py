@@ -12,7 +12,8 @@ from starlette.responses import Response
 from tournaments.course.model import Account, LinkPurpose
 from tournaments.tables import inert
 from tournaments.web.rendering import render
-from tournaments.web.site import Site, in_thread, site_of
+from tournaments.web.site import Site, site_of
+from tournaments.web.threads import in_thread
 
 COLUMNS = ("login", "name", "team", "link")
 

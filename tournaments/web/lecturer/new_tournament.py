@@ -24,7 +24,8 @@ from tournaments.web.lecturer.tournament_fields import (
 )
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, account_of, in_thread, settings_of, site_of
+from tournaments.web.site import Site, account_of, settings_of, site_of
+from tournaments.web.threads import in_thread
 
 HERE = "/teach/tournaments/new"
 DEFAULT_FORMAT = "round-robin"

@@ -4,7 +4,8 @@ from typing import Any
 
 from starlette.requests import Request
 
-from tournaments.web.site import account_of, in_thread, site_of
+from tournaments.web.site import account_of, site_of
+from tournaments.web.threads import in_thread
 
 
 async def note(request: Request, action: str, subject: str, **detail: Any) -> None:

@@ -13,7 +13,8 @@ from tournaments.web.lecturer.new_links import NewLink, make_link, show_links
 from tournaments.web.lecturer.noting import note
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, in_thread, site_of
+from tournaments.web.site import Site, site_of
+from tournaments.web.threads import in_thread
 
 NO_TEAM = ""
 """In forms, in the place of a team's name."""

@@ -14,7 +14,8 @@ from tournaments.web.lecturer.new_links import new_links, show_links
 from tournaments.web.lecturer.sent_text import BODY_LIMIT, sent_text
 from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, account_of, in_thread, site_of
+from tournaments.web.site import Site, account_of, site_of
+from tournaments.web.threads import in_thread
 
 HERE = "/teach/roster/import"
 

@@ -11,7 +11,8 @@ from tournaments.web.lecturer.noting import note
 from tournaments.web.lecturer.setting_fields import FIELDS, GROUPS, changes, given_values, values_of
 from tournaments.web.rendering import render, see_other
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, in_thread, site_of
+from tournaments.web.site import Site, site_of
+from tournaments.web.threads import in_thread
 
 HERE = "/teach/settings"
 

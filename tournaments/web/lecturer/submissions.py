@@ -9,7 +9,8 @@ from tournaments.course.model import Version, VersionState
 from tournaments.web.lecturer.paging import PAGE, Page, number_asked
 from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, in_thread, site_of
+from tournaments.web.site import Site, site_of
+from tournaments.web.threads import in_thread
 
 HERE = "/teach/submissions"
 CHUNK = 500
