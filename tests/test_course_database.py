@@ -269,7 +269,7 @@ def test_what_is_read_together_is_of_one_moment(course: Course, place: Place) ->
 
 def test_writes_are_counted_by_what_they_are_about(course: Course) -> None:
     everything, people = course.writes, course.writes_of_people
-    course.journal.note(NOW, None, "x", "y", "")
+    course.journal.note(NOW, None, "x", "y")
     assert (course.writes, course.writes_of_people) == (everything + 1, people)
     with course.transaction():
         team = course.teams.add("Team 1", NOW)

@@ -50,7 +50,7 @@ class Course:
         people = self._transactions.group(PEOPLE)
         self.accounts = Accounts(people, passwords)
         self.teams = Teams(people)
-        self.sessions = Sessions(people)
+        self.sessions = Sessions(self._transactions, ending=people)
         self.links = Links(people, passwords)
         self.tokens = Tokens(people)
         self.versions = Versions(self._transactions)
@@ -77,7 +77,7 @@ class Course:
 
     @property
     def writes_of_people(self) -> int:
-        """The same of accounts, teams, sessions, links and tokens alone, which seldom change."""
+        """The same of accounts, teams, links, tokens and the end of sessions, which seldom change."""
         return self._transactions.writes[PEOPLE]
 
     @contextmanager

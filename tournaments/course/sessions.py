@@ -19,8 +19,10 @@ RENEWED_AFTER = timedelta(hours=1)
 class Sessions:
     """The sessions.  They end with a change of the password and with the account's being disabled."""
 
-    def __init__(self, transactions: Transactions) -> None:
+    def __init__(self, transactions: Transactions, ending: Transactions) -> None:
+        """``ending`` are the same transactions, counted as those that let somebody in no more."""
         self._transactions = transactions
+        self._ending = ending
 
     def start(self, account_id: int, now: datetime) -> tuple[str, Session]:
         """Sign somebody in: the secret for the browser, and the session.
@@ -53,12 +55,12 @@ class Sessions:
 
     def end(self, secret: str) -> None:
         """Sign a browser out."""
-        with self._transactions.writing() as connection:
+        with self._ending.writing() as connection:
             connection.execute(delete(session).where(session.c.digest == digest_of(secret)))
 
     def end_all(self, account_id: int) -> None:
         """Sign somebody out everywhere."""
-        with self._transactions.writing() as connection:
+        with self._ending.writing() as connection:
             connection.execute(delete(session).where(session.c.account_id == account_id))
 
     def purge(self, now: datetime) -> None:

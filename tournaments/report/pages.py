@@ -3,11 +3,11 @@
 from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from referee.sentences import visible
 from tournaments.journal import Action, Entry
@@ -21,6 +21,9 @@ from tournaments.report.view import View, heat
 from tournaments.standing import Standing
 from tournaments.summary import CAVEAT
 from tournaments.tables import SHOWN_ANYWAY
+
+if TYPE_CHECKING:
+    from types import CodeType
 
 LONGEST_NAME = 32
 """Characters of a bot's name where there are many of them; the whole name is on the bot's own page."""
@@ -57,14 +60,14 @@ class _Compiled(BytecodeCache):
     """Templates are compiled once, whatever views they are used for: a site has many of these an hour."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
+        self._kept: dict[str, CodeType] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self._kept:
-            bucket.bytecode_from_string(self._kept[bucket.key])
+        bucket.code = self._kept.get(bucket.key)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        self._kept[bucket.key] = bucket.bytecode_to_string()
+        if bucket.code is not None:
+            self._kept[bucket.key] = bucket.code
 
 
 COMPILED = _Compiled()
@@ -100,7 +103,7 @@ def environment() -> Environment:
 
 def _bot(name: str, longest: int = LONGEST_NAME) -> Markup:
     """A bot's name, on one line, cut, and kept from turning the text around it."""
-    return Markup("<bdi>{}</bdi>").format(short(visible(name), longest))
+    return Markup(f"<bdi>{escape(short(visible(name), longest))}</bdi>")
 
 
 class Links(Protocol):

@@ -139,6 +139,8 @@ class Hub:
     def __init__(self, now: Callable[[], datetime]) -> None:
         self.now = now
         self._channels: dict[tuple[str, str], Channel] = {}
+        self._going: list[Channel] = []
+        """Those whose games go on, the oldest first."""
         self._list_changed = trio.Event()
         self._standings = 0
         self._watchers = 0
@@ -176,6 +178,7 @@ class Hub:
     def list_changes(self) -> None:
         """Wake those who watch the list."""
         self._forget_old()
+        self._going = [channel for channel in self._channels.values() if channel.ended_at is None]
         self._list_changed.set()
         self._list_changed = trio.Event()
 
@@ -183,7 +186,7 @@ class Hub:
 
     def playing(self) -> list[LiveGame]:
         """The games that go on, the oldest first."""
-        return [channel.game for channel in self._channels.values() if channel.ended_at is None]
+        return [channel.game for channel in self._going]
 
     def games(self) -> list[LiveGame]:
         """These, and those that have just ended."""

@@ -16,7 +16,7 @@ from tournaments.course.credentials import digest_of
 from tournaments.course.model import Account, Session
 from tournaments.web.threads import in_thread
 
-RECOGNIZED_S = 10.0
+RECOGNIZED_S = 30.0
 """Somebody who reads looks at several pages in that time."""
 MOST_RECOGNIZED = 2_000
 """Browsers; those that asked first are forgotten."""

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
@@ -116,4 +116,4 @@ def moment(at: datetime, offset_shown: bool = True) -> Markup:
 
 def bot_name(name: str, longest: int = LONGEST_NAME) -> Markup:
     """A name that somebody chose: on one line, cut, and kept from turning the text around it."""
-    return Markup("<bdi>{}</bdi>").format(short(visible(name), longest))
+    return Markup(f"<bdi>{escape(short(visible(name), longest))}</bdi>")
