@@ -353,6 +353,11 @@ async def test_what_plays_now(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> 
         assert (number, playing["games"]) == ("3", [])
 
 
+@pytest.mark.parametrize(("readers", "seconds"), [(0, 10.0), (100, 10.0), (200, 20.0), (1_000, 100.0)])
+def test_many_readers_are_told_of_standings_less_often(readers: int, seconds: float) -> None:
+    assert live_pages.standings_interval_s(readers) == pytest.approx(seconds)
+
+
 async def test_a_reader_with_old_standings_is_told(stand: Stand) -> None:
     stand.hub.standings_changed()
     async with streaming(stand, "/events?standings=0") as stream:

@@ -29,6 +29,8 @@ MOST_SHOWN = 20
 STANDINGS_INTERVAL_S = 10.0
 """Readers of standings are told no more often that there are new ones: each of them then asks for the
 page."""
+FEW_READERS = 100
+"""More than these are told less often, so that pages are asked for ten times a second at most."""
 SPREAD_S = 1.0
 """Readers of what plays are told one after another within this time: 200 of them are not to be served in the
 same moment, before every page that is asked for just then."""
@@ -110,10 +112,11 @@ async def events(request: Request) -> Response:
     async def produce(emit: Emit) -> None:
         names_of = _NamesByCompetition(request)
         shown: dict[str, Any] | None = None
-        seen = site.service.live.now_playing().standings if reported is None else _number(reported)
+        hub = site.service.live
+        seen = hub.now_playing().standings if reported is None else _number(reported)
         due = trio.current_time()
         phase = random.uniform(0.0, SPREAD_S)
-        with site.service.live.watch_list() as lists:
+        with hub.watch_list() as lists:
             now = await anext(lists)
             while True:
                 rows = await names_of.rows(now)
@@ -121,14 +124,19 @@ async def events(request: Request) -> Response:
                     shown = rows
                     await emit(rows, event="playing", event_id=str(seen))
                 if now.standings != seen and trio.current_time() >= due:
-                    seen, due = now.standings, trio.current_time() + STANDINGS_INTERVAL_S
+                    seen, due = now.standings, trio.current_time() + standings_interval_s(hub.watchers)
                     await emit(None, event="standings", event_id=str(seen))
                 with trio.CancelScope(deadline=due if now.standings != seen else math.inf):
                     await anext(lists)
                     await trio.sleep(phase)
-                now = site.service.live.now_playing()
+                now = hub.now_playing()
 
     return EventStream(site.streams, viewer_of(request), produce)
+
+
+def standings_interval_s(readers: int) -> float:
+    """Between two times that one of so many is told of new standings."""
+    return STANDINGS_INTERVAL_S * max(1.0, readers / FEW_READERS)
 
 
 class _NamesByCompetition:
