@@ -25,6 +25,8 @@ SILENCE_S = 20.0
 """The server sends something every 15 s at least."""
 AGAIN_S = 2.0
 """Browsers open a stream again so much later: what the server asks them for."""
+ARRIVAL_S = 10.0
+"""Within so long everybody has opened the first page: people are not synchronized to the millisecond."""
 REFRESH_S = 10.0
 """The pages' own script waits so long at most before it loads new standings."""
 STARTER = Path(__file__).resolve().parents[2] / "sample_bots" / "starters" / "python"
@@ -99,6 +101,7 @@ class Class:
 
     async def browse(self, student: Student, browser: Browser) -> None:
         """Look at pages until it is over, with one of them kept up to date all the time."""
+        await trio.sleep(self.dice.uniform(0.0, ARRIVAL_S))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch_home, browser, nursery)
             links: list[str] = []
