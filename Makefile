@@ -1,6 +1,7 @@
 # Kalarena's front door.  Everything is installed into a virtual environment beside this file.
 #   make demo    play a small tournament of the sample bots
 #   make test    install what the tests need and run them
+#   make test-postgresql  run the tests of the server once more, with PostgreSQL in place of SQLite
 #   make lint    formatting, style, types
 #   make bench   compare the referee with one in C, in the same run; time a large table, a large report, the strong players' searches
 #   make ladder  measure how far apart the levels of the reference ladder are (takes ten minutes)
@@ -17,7 +18,7 @@ SOURCES := protocol referee sample_bots tournaments
 unexport PYTHONDONTWRITEBYTECODE
 COMPILE := $(BIN)/python -m compileall -q $(SOURCES)
 
-.PHONY: help demo install test lint format bench ladder solve load soak clean
+.PHONY: help demo install test test-postgresql lint format bench ladder solve load soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -48,6 +49,9 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-postgresql: $(VENV)/installed-dev
+	KALARENA_TEST_DATABASE=postgresql KALARENA_REQUIRE_POSTGRESQL=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

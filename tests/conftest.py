@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.postgresql import PostgreSQLServer, running_server
+from tests.databases import OF_EACH_KIND, depends_on_kind, dropped_at_the_end, on_postgresql
+from tests.postgresql import PostgreSQLServer, shared_server
 from tournaments.database.location import Database
 from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
@@ -16,11 +17,37 @@ settings.register_profile("kalarena", deadline=None, suppress_health_check=[Heal
 settings.load_profile("kalarena")
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out what does not depend on the kind of database that is asked for."""
+    if collection_path.suffix == ".py" and on_postgresql() and not depends_on_kind(collection_path):
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what runs with each kind anyway, and what says that none makes a difference."""
+    if on_postgresql():
+        left_out = [item for item in items if not _runs_again(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _runs_again(item: pytest.Item) -> bool:
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return OF_EACH_KIND.isdisjoint(parameters) and item.get_closest_marker("any_database") is None
+
+
+@pytest.fixture(autouse=True)
+def databases_are_dropped() -> Iterator[None]:
+    """Those of a test; one that a module's tests share stays until the end."""
+    with dropped_at_the_end():
+        yield
+
+
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgreSQLServer]:
+def postgresql() -> PostgreSQLServer:
     """A server for all tests of this process."""
-    with running_server() as server:
-        yield server
+    return shared_server()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -13,6 +13,7 @@ import trio.testing
 from referee.results import Player
 from referee.sandbox import Sandbox
 from tests.courses import CHEAP, NO_CHECK, NOW, a_student
+from tests.databases import database_of
 from tournaments.bots import BotError, resolve_bot
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionState, Competitor, Version, VersionState
@@ -121,7 +122,7 @@ class World:
 @asynccontextmanager
 async def open_world(data: Path, places: int = 2, database: Database | None = None) -> AsyncIterator[World]:
     """A world in a folder, or what was left of it there."""
-    database = database or Database(data)
+    database = database or database_of(data)
     data.mkdir(exist_ok=True, parents=True)
     with Course(database.course(), CHEAP) as course:
         if course.settings.load().sandbox_mode != "off":

@@ -10,17 +10,18 @@ from alembic.config import Config
 from sqlalchemy import Connection
 
 from tournaments.database.connections import Connections
+from tournaments.database.location import Database
 from tournaments.database.place import Kind, Place
 from tournaments.store import MIGRATIONS
 
 
-def to_argument(place: Place) -> str:
-    """A place as an argument of another process, which finds it with ``from_argument``."""
+def to_argument(place: Place | Database) -> str:
+    """A place, or where they are, for another process, which finds it with ``from_argument``."""
     return pickle.dumps(place).hex()
 
 
 def from_argument(text: str) -> Any:
-    """The Place."""
+    """The Place or Database."""
     return pickle.loads(bytes.fromhex(text))
 
 

@@ -3,6 +3,7 @@
 Each process that runs tests starts one when it first needs it.  Nothing stays on disk.
 """
 
+import atexit
 import os
 import pwd
 import secrets
@@ -10,7 +11,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import NoReturn
@@ -93,13 +95,23 @@ class PostgreSQLServer:
 
     @contextmanager
     def database(self) -> Iterator[Database]:
-        """A fresh database."""
-        name = f"database_{next(self._numbers)}"
-        self.run(f"CREATE DATABASE {name}")
+        """A fresh database, for a while."""
+        made = self.make_database()
         try:
-            yield Database(self.url.set(database=name))
+            yield made
         finally:
-            self.run(f"DROP DATABASE {name} WITH (FORCE)")
+            self.drop_database(made)
+
+    def make_database(self, template: Database | None = None) -> Database:
+        """A fresh database, or a copy of one that nobody uses just now."""
+        name = f"database_{next(self._numbers)}"
+        copied = "" if template is None else f" TEMPLATE {_name(template)}"
+        self.run(f"CREATE DATABASE {name}{copied}")
+        return Database(self.url.set(database=name))
+
+    def drop_database(self, database: Database) -> None:
+        """Drop it, whoever uses it."""
+        self.run(f"DROP DATABASE {_name(database)} WITH (FORCE)")
 
     def connect(self) -> "psycopg.Connection[tuple[object, ...]]":
         """A connection of the administrator's, each statement a transaction of its own."""
@@ -130,6 +142,19 @@ class PostgreSQLServer:
         self._watcher.stdin.write(f"{wish}\n")
         self._watcher.stdin.flush()
         assert self._watcher.stdout.readline() in ("started\n", "done\n")
+
+
+def _name(database: Database) -> str:
+    assert isinstance(database.where, URL)
+    return str(database.where.database)
+
+
+@cache
+def shared_server() -> PostgreSQLServer:
+    """The server of all tests of this process, which is started for the first that needs it."""
+    running = ExitStack()
+    atexit.register(running.close)
+    return running.enter_context(running_server())
 
 
 @contextmanager

@@ -13,10 +13,10 @@ import httpx2
 from starlette.responses import Response
 
 from tests.courses import CHEAP
+from tests.databases import database_of
 from tests.server_process import Served, served
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Role, Version
-from tournaments.database.location import Database
 from tournaments.web.cookies import Cookie, Cookies
 from tournaments.web.data_directory import DataDirectory
 
@@ -114,7 +114,7 @@ class ServedCourse:
 @contextmanager
 def served_course(data: Path, **settings: Any) -> Iterator[ServedCourse]:
     """A server without practice, unless the settings say otherwise."""
-    with Course(Database.at(data).course(), CHEAP) as course:
+    with Course(database_of(data).course(), CHEAP) as course:
         course.settings.change(**{"practice_on": False, "references": []} | settings)
         with served(data) as server:
             yield ServedCourse(server, data, course)

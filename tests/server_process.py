@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.builders import KALARENA
+from tests.databases import server_file_of
+from tournaments.web.server_file import SERVER_FILE
 
 READY = re.compile(r"Kalarena is at (http://127\.0\.0\.1:(\d+)), its data in (.*)\. Ctrl-C ends it\.\n")
 END_LIMIT_S = 30
@@ -56,6 +58,11 @@ def served(
     It is killed at the end of the block if it has not ended.
     """
     command = [str(KALARENA), "serve", "--data", str(data), "--port", "0", *options]
+    if not (data / SERVER_FILE).exists() and (line := server_file_of(data)):
+        config = data.with_name(f"{data.name}.{SERVER_FILE}")  # what is in the folder is the server's own
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(line)
+        command += ["--config", str(config)]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ from typing import Any
 import trio
 
 from tests.courses import CHEAP, NOW, a_student
+from tests.databases import database_of
 from tests.test_service_bot_worker import LIMIT_S, until
 from tests.test_service_workshop import GAME, starter
 from tournaments.course.course import Course
@@ -66,7 +67,7 @@ async def open_service_world(
     **settings: Any,
 ) -> AsyncIterator[ServiceWorld]:
     """A service in a folder, or what was left of it there.  Practice is off unless it is asked for."""
-    database = database or Database(data)
+    database = database or database_of(data)
     data.mkdir(parents=True, exist_ok=True)
     with Course(database.course(), CHEAP) as course:
         course.settings.change(

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from sqlalchemy import URL
 
 from tests.builders import invoke
 from tests.courses import CHEAP, NOW, a_person, a_student
+from tests.databases import address, database_of, server_file_of
 from tests.postgresql import PostgreSQLServer
 from tournaments.cli.admin import ADMIN_COMMANDS
 from tournaments.course.course import Course
@@ -22,14 +24,31 @@ ROSTER = "login,name,team\ns-1,Student 1,Team 1\ns-2,Student 2,Team 1\n"
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """The data directory of a course with a lecturer."""
-    with opened(tmp_path / "data") as course:
+    """The data directory of a course with an administrator."""
+    data = tmp_path / "data"
+    with opened(data) as course:
         a_person(course, Role.ADMIN, "admin")
-    return tmp_path / "data"
+    data.mkdir(exist_ok=True)
+    write_server_file(data)
+    return data
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """The same, whose database is a file in any case."""
+    data = tmp_path / "files"
+    with Course(Database(data).course(), CHEAP) as course:
+        a_person(course, Role.ADMIN, "admin")
+    return data
 
 
 def opened(data: Path) -> Course:
-    return Course(Database.at(data).course(), CHEAP)
+    return Course(database_of(data).course(), CHEAP)
+
+
+def write_server_file(data: Path, line: str = "") -> None:
+    """With a line beside that which says where the database is."""
+    (data / "server.toml").write_text(f"{server_file_of(data)}{line}\n")
 
 
 def admin(data: Path, *arguments: str | Path) -> Result:
@@ -87,9 +106,9 @@ def test_reset_makes_the_earlier_link_void(data: Path) -> None:
 
 
 def test_links_lead_to_the_public_address(data: Path) -> None:
-    (data / "server.toml").write_text('public_url = "https://kalah.example.org"\n')
+    write_server_file(data, 'public_url = "https://kalah.example.org"')
     assert done(admin(data, "reset", "admin")).startswith("https://kalah.example.org/links/")
-    (data / "server.toml").write_text("prot = 1\n")
+    write_server_file(data, "prot = 1")
     assert "did you mean 'port'?" in refused(admin(data, "reset", "admin"))
 
 
@@ -141,23 +160,23 @@ def test_a_wrong_roster_changes_nothing(data: Path, tmp_path: Path) -> None:
     assert "cannot be read" in refused(admin(data, "roster", "import", tmp_path / "no.csv"))
 
 
-def test_a_backup_and_its_restoration(data: Path, tmp_path: Path) -> None:
-    with opened(data) as course:
+def test_a_backup_and_its_restoration(files: Path, tmp_path: Path) -> None:
+    with Course(Database(files).course(), CHEAP) as course:
         a_student(course, course.teams.add("Team 1", NOW), "s-1")
         logins = [account.login for account in course.accounts.all()]
-    told = json.loads(done(admin(data, "backup", tmp_path / "b.tar", "--json")))
+    told = json.loads(done(admin(files, "backup", tmp_path / "b.tar", "--json")))
     assert told["databases"]["course.db"]["account"] == 2
     assert "all verified" in done(admin(tmp_path / "new", "restore", tmp_path / "b.tar"))
-    with opened(tmp_path / "new") as course:
+    with Course(Database(tmp_path / "new").course(), CHEAP) as course:
         assert [account.login for account in course.accounts.all()] == logins
     assert "not empty" in refused(admin(tmp_path / "new", "restore", tmp_path / "b.tar"))
-    assert "is there already" in refused(admin(data, "backup", tmp_path / "b.tar"))
+    assert "is there already" in refused(admin(files, "backup", tmp_path / "b.tar"))
 
 
-def test_with_a_database_of_its_own_the_rest_is_backed_up(data: Path, tmp_path: Path) -> None:
-    (data / "server.toml").write_text('database = "postgresql://user@host/course"\n')
-    (data / "course.db").unlink()
-    result = admin(data, "backup", tmp_path / "b.tar")
+def test_with_a_database_of_its_own_the_rest_is_backed_up(files: Path, tmp_path: Path) -> None:
+    (files / "server.toml").write_text('database = "postgresql://user@host/course"\n')
+    (files / "course.db").unlink()
+    result = admin(files, "backup", tmp_path / "b.tar")
     assert "pg_dump" in (done(result) and result.stderr)
     result = admin(tmp_path / "new", "restore", tmp_path / "b.tar")
     assert "pg_restore" in (done(result) and result.stderr)
@@ -169,22 +188,22 @@ def test_a_directory_without_a_course_is_not_made_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_move_refuses_what_makes_no_sense(data: Path, tmp_path: Path) -> None:
-    assert "no address" in refused(admin(data, "move", "--to", "course"))
+def test_move_refuses_what_makes_no_sense(files: Path, tmp_path: Path) -> None:
+    assert "no address" in refused(admin(files, "move", "--to", "course"))
     assert "holds no course.db" in refused(admin(tmp_path, "move", "--to", "postgresql://u@h/d"))
-    (data / "server.toml").write_text('database = "postgresql://user@host/course"\n')
-    assert "PostgreSQL already" in refused(admin(data, "move", "--to", "postgresql://u@h/d"))
+    (files / "server.toml").write_text('database = "postgresql://user@host/course"\n')
+    assert "PostgreSQL already" in refused(admin(files, "move", "--to", "postgresql://u@h/d"))
 
 
-def test_move_to_postgresql(data: Path, postgresql: PostgreSQLServer) -> None:
+def test_move_to_postgresql(files: Path, postgresql: PostgreSQLServer) -> None:
     with postgresql.database() as target:
-        url = target.where.render_as_string(hide_password=False)  # type: ignore[union-attr]
-        url = url.replace("postgresql+psycopg", "postgresql")
-        told = json.loads(done(admin(data, "move", "--to", url, "--json")))
+        assert isinstance(target.where, URL)
+        url = address(target.where)
+        told = json.loads(done(admin(files, "move", "--to", url, "--json")))
         assert told[-1]["tables"]["account"]["rows"] == 1
         with Course(target.course(), CHEAP) as course:
             assert [account.login for account in course.accounts.all()] == ["admin"]
-        assert "holds something already" in refused(admin(data, "move", "--to", url))
+        assert "holds something already" in refused(admin(files, "move", "--to", url))
 
 
 def test_every_subcommand_is_documented() -> None:

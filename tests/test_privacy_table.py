@@ -8,6 +8,8 @@ import pytest
 
 from tests.web_played import SECRET, Played, open_played, visitors_see
 
+pytestmark = pytest.mark.any_database
+
 TEXT = (Path(__file__).parent.parent / "docs" / "operations.md").read_text(encoding="utf-8")
 WHO = {
     "visitor, nobody": ("visitor", "nobody"),

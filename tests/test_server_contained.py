@@ -23,7 +23,7 @@ from tests.test_service_workshop import GAME, starter
 from tests.zips import Member, make_zip
 from tournaments.course.model import Version, VersionState
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.any_database]
 
 CHECK_S = 3.0
 """What a hostile check may take, and as much its build before."""

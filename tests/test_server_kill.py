@@ -25,6 +25,7 @@ from sqlalchemy import URL
 
 from referee.rejudge import rejudge
 from tests.courses import CHEAP, PASSWORD, a_person
+from tests.databases import address
 from tests.server_process import Served, served
 from tests.test_resume import GONE_WITHIN_S, all_end, descendants, open_pidfds
 from tests.test_service_workshop import starter
@@ -88,8 +89,7 @@ class School:
     def open(cls, data: Path, database: Database) -> "School":
         data.mkdir(exist_ok=True)
         if isinstance(database.where, URL):
-            url = database.where.set(drivername="postgresql").render_as_string(hide_password=False)
-            (data / SERVER_FILE).write_text(f"database = {json.dumps(url)}\n")
+            (data / SERVER_FILE).write_text(f"database = {json.dumps(address(database.where))}\n")
         with Course(database.course(), CHEAP) as course:
             course.settings.change(
                 game=GAME, sandbox_mode="off", references=list(REFERENCES), check_total_s=20.0

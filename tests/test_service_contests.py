@@ -18,6 +18,8 @@ from referee.results import GameRecord
 from tests.builders import RUN_LIMIT_S
 from tests.contest_parts import LIMIT_S, World, open_world, running, spec, until
 from tests.courses import NOW
+from tests.databases import database_of
+from tests.places import to_argument
 from tests.test_resume import all_end, descendants, open_pidfds
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
@@ -167,9 +169,9 @@ async def test_a_game_that_does_not_end_is_given_up_in_the_end(tmp_path: Path) -
 
 
 def silent(folder: Path) -> str:
-    """A bot that never moves."""
+    """A bot that never moves, in the folder of the server."""
     (folder / "silent.py").write_text("import time\ntime.sleep(1000)\n")
-    return f"{sys.executable} {folder / 'silent.py'}"
+    return "silent.py"
 
 
 async def until_playing(world: World) -> None:
@@ -258,6 +260,7 @@ async def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, running(world) as contests:
         competition = await made(contests)
         games = tmp_path / "competitions" / "cup" / "games"
+        games.parent.mkdir(parents=True, exist_ok=True)
         games.write_text("a file where a folder should be")
         await contests.start(competition.id)
         found = await world.until_state(competition.id, *DONE)
@@ -382,9 +385,10 @@ SERVER = """
 import sys, trio
 from pathlib import Path
 from tests.contest_parts import open_world, running
+from tests.places import from_argument
 
 async def main():
-    async with open_world(Path(sys.argv[1])) as world, running(world):
+    async with open_world(Path(sys.argv[1]), database=from_argument(sys.argv[2])) as world, running(world):
         await trio.sleep_forever()
 
 trio.run(main)
@@ -393,7 +397,7 @@ trio.run(main)
 
 def games_of(data: Path) -> Sequence[tuple[object, ...]]:
     """What was played, without what takes time."""
-    with Store(data / "competitions" / "cup" / "results.db", read_only=True) as store:
+    with Store(database_of(data).competition("cup"), read_only=True) as store:
         return [(one.key, one.winner, one.score, one.moves, one.fingerprint) for one in store.games()]
 
 
@@ -410,12 +414,13 @@ async def calm(data: Path) -> int:
 async def test_kill_and_resume_give_the_same_games_as_no_disturbance(tmp_path: Path) -> None:
     await calm(tmp_path / "calm")
     data = tmp_path / "killed"
+    command = [sys.executable, "-c", SERVER, str(data), to_argument(database_of(data))]
     async with open_world(data) as world:
         async with running(world) as contests:
             competition = await made(contests, rounds=10, format="swiss")
             await contests.start(competition.id)
         for games in (2, 6, 10):
-            server = subprocess.Popen([sys.executable, "-c", SERVER, data])  # noqa: ASYNC220 - it is to be killed
+            server = subprocess.Popen(command)  # noqa: ASYNC220 - it is to be killed
             await world.until_played("cup", games)
             left_behind = open_pidfds(descendants(server.pid))
             server.send_signal(signal.SIGKILL)

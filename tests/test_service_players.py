@@ -9,10 +9,10 @@ import trio
 import trio.testing
 
 from tests.courses import CHEAP
+from tests.databases import database_of
 from tests.service_world import QUICK
 from tournaments.course.course import Course
 from tournaments.course.model import Competitor
-from tournaments.database.sqlite import SQLiteFile
 from tournaments.service import players
 from tournaments.service.bot_job import Answer, BotJob
 from tournaments.service.players import Bots, CannotPlayError, Shop
@@ -33,7 +33,7 @@ async def test_nobody_waits_for_what_is_compiled(tmp_path: Path, monkeypatch: py
         return Answer(ours="that was all")
 
     monkeypatch.setattr(players, "do", do)
-    with Course(SQLiteFile(tmp_path / "course.db"), CHEAP) as course:
+    with Course(database_of(tmp_path).course(), CHEAP) as course:
         course.settings.change(sandbox_mode="off")
         contents = ContentStore(tmp_path / "submissions")
         bots = Bots(course, Shop(contents, Workshop(contents, tmp_path / "bots")), QUICK)

@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from referee.probe import SandboxError
+from tests.databases import database_of
 from tests.service_world import QUICK, bot, open_service_world, upload
 from tests.test_service_bot_worker import lasting_mark, until, until_alive, until_gone
 from tests.test_service_workshop import built_bot
@@ -179,7 +180,7 @@ async def test_a_bot_that_always_kills_the_server_is_given_up(
     async with open_service_world(tmp_path) as world:
         version = await world.submit("Team 1", bot())
         await world.decided(version.id)
-    with Course(Database(tmp_path).course()) as course:  # as if each of these servers had been killed
+    with Course(database_of(tmp_path).course()) as course:  # as if each of these servers had been killed
         course.versions.requeue(version.id)
         for _ in range(MAX_BROKEN_OFF):
             course.versions.begin_check(version.id)

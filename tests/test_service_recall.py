@@ -7,9 +7,9 @@ import pytest
 import trio
 
 from tests.courses import CHEAP, NOW
+from tests.databases import database_of
 from tournaments.course.course import Course
 from tournaments.course.errors import CourseError
-from tournaments.database.sqlite import SQLiteFile
 from tournaments.service.recall import MOST_RECALLED, RECALLED_S, Recall
 
 
@@ -33,7 +33,7 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Course(SQLiteFile(tmp_path / "course.db"), CHEAP) as course:
+    with Course(database_of(tmp_path).course(), CHEAP) as course:
         course.teams.add("Team 1", NOW)
         yield Scene(course)
 
@@ -84,7 +84,7 @@ async def test_what_is_written_while_it_is_read_is_seen_next_time(scene: Scene) 
 
 async def test_what_another_process_writes_is_seen_a_moment_later(scene: Scene, tmp_path: Path) -> None:
     await scene.told(1)
-    with Course(SQLiteFile(tmp_path / "course.db"), CHEAP) as other:
+    with Course(database_of(tmp_path).course(), CHEAP) as other:
         other.teams.rename(1, "Team 9")
     assert await scene.told(1) == "Team 1"
     scene.now += RECALLED_S

@@ -1,19 +1,20 @@
 """Judging all games of a competition again, in a process of its own."""
 
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import trio
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from tests.builders import make_summary
 from tests.contest_parts import LIMIT_S, World, open_world, running, spec, until
 from tests.courses import NOW
+from tests.databases import database_of
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
+from tournaments.database.connections import Connections
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.game_summary import GameSummary
 from tournaments.schedule import Pairing
@@ -48,9 +49,9 @@ async def until_over(progress: Rejudging) -> None:
 
 def change(data: Path, key: str, column: str, value: object) -> None:
     """Give a game of the store another value."""
-    with closing(sqlite3.connect(data / "competitions" / "cup" / "results.db")) as database:
-        database.execute(f"UPDATE game SET {column} = ? WHERE key = ?", (value, key))
-        database.commit()
+    update = text(f"UPDATE game SET {column} = :value WHERE key = :key")
+    with Connections(database_of(data).competition("cup")) as store, store.writing() as connection:
+        connection.execute(update, {"value": value, "key": key})
 
 
 async def test_all_games_of_a_tournament(tmp_path: Path) -> None:
@@ -121,10 +122,11 @@ async def test_a_process_that_dies(tmp_path: Path) -> None:
 
 async def test_a_store_that_is_gone(tmp_path: Path) -> None:
     progress = Rejudging()
+    gone = database_of(tmp_path).competition("gone")
     with trio.fail_after(LIMIT_S):
-        await judge_all_again(Docket(SQLiteFile(tmp_path / "x.db"), [game(1)], None, None), progress)
+        await judge_all_again(Docket(gone, [game(1)], None, None), progress)
     assert progress.over
-    assert str(tmp_path / "x.db") in progress.failure
+    assert str(gone) in progress.failure
 
 
 def game(number: int) -> GameSummary:

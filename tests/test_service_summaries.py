@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.builders import make_record, make_summary
 from tests.contest_parts import until
 from tests.courses import CHEAP, NO_CHECK, NOW, a_student
+from tests.databases import database_of
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Version, VersionState
 from tournaments.database.location import Database
@@ -73,7 +74,7 @@ class Shop:
 
 @contextmanager
 def open_shop(folder: Path, kind: CompetitionKind = CompetitionKind.TOURNAMENT) -> Iterator[Shop]:
-    database = Database(folder)
+    database = database_of(folder)
     with Course(database.course(), CHEAP) as course:
         competition = course.competitions.add("cup", "Cup", kind, {"game": "kalah(3,2)"}, None, NOW)
         shop = Shop(course, database, competition)

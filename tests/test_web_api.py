@@ -15,10 +15,10 @@ import httpx2
 import jsonschema_rs
 import pytest
 
+from tests.databases import database_of
 from tests.web_site import World, open_world
 from tournaments.course.model import Checked, Version, VersionState
 from tournaments.database.place import Place
-from tournaments.database.sqlite import SQLiteFile
 from tournaments.submissions.content import ContentError, content_digest
 from tournaments.submissions.upload import Upload
 from tournaments.web.api.documentation import OPERATIONS
@@ -60,7 +60,7 @@ def served(place: Place, data: Path) -> Iterator[World]:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with served(SQLiteFile(tmp_path / "course.db"), tmp_path) as made:
+    with served(database_of(tmp_path).course(), tmp_path) as made:
         yield made
 
 

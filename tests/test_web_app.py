@@ -13,9 +13,9 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from tests.databases import database_of
 from tests.web_site import CSRF, ORIGIN, World, open_world
 from tournaments.course.errors import CourseError
-from tournaments.database.sqlite import SQLiteFile
 from tournaments.web import assets, bodies, signing_in
 from tournaments.web.errors import BadInput, Conflict
 from tournaments.web.rendering import path_for, see_other
@@ -109,7 +109,7 @@ SPECIAL = (
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with open_world(SQLiteFile(tmp_path / "course.db"), tmp_path, routes=SPECIAL) as made:
+    with open_world(database_of(tmp_path).course(), tmp_path, routes=SPECIAL) as made:
         yield made
 
 
@@ -406,7 +406,7 @@ async def test_a_body_that_does_not_arrive_in_time(world: World, monkeypatch: py
 @pytest.fixture
 def behind_a_proxy(tmp_path: Path) -> Iterator[World]:
     with open_world(
-        SQLiteFile(tmp_path / "course.db"), tmp_path, routes=SPECIAL, public_url="https://kalah.example.org"
+        database_of(tmp_path).course(), tmp_path, routes=SPECIAL, public_url="https://kalah.example.org"
     ) as made:
         yield made
 

@@ -20,13 +20,13 @@ from referee.play import Job
 from referee.results import GameRecord
 from tests.browser import chromium, overflow, watched_page
 from tests.builders import make_player
+from tests.databases import database_of
 from tests.random_games import game_of_length, random_game
 from tests.replaying import at_ply, positions, shown
 from tests.site_thread import RunningSite, running_site
 from tests.web_played import open_played
 from tests.web_site import NOW, World, open_world
 from tournaments.course.model import CompetitionKind
-from tournaments.database.sqlite import SQLiteFile
 from tournaments.service import live
 from tournaments.service.live import Channel, Hub
 from tournaments.web import live_pages, sse
@@ -55,7 +55,7 @@ class Stand:
 @pytest.fixture
 def stand(tmp_path: Path) -> Iterator[Stand]:
     hub = Hub(lambda: NOW)
-    with open_world(SQLiteFile(tmp_path / "course.db"), tmp_path, SimpleNamespace(live=hub)) as world:
+    with open_world(database_of(tmp_path).course(), tmp_path, SimpleNamespace(live=hub)) as world:
         settings = world.course.settings.load()
         world.course.settings.save(settings.model_copy(update={"standings_for": "named"}))
         world.course.competitions.add("practice", "Practice", CompetitionKind.PRACTICE, {}, None, NOW)

@@ -19,9 +19,9 @@ import trio
 import trio.testing
 
 from tests.builders import invoke
+from tests.databases import database_of
 from tests.server_process import admin_link, served
 from tournaments.course.course import Course
-from tournaments.database.location import Database
 from tournaments.web import connections, server
 
 END_LIMIT_S = 2.0
@@ -86,7 +86,7 @@ def test_it_ends_as_well_if_told_again_and_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_it_ends_in_time_whatever_clients_do(tmp_path: Path) -> None:
-    with Course(Database.at(tmp_path).course()) as course:
+    with Course(database_of(tmp_path).course()) as course:
         course.settings.change(standings_for="named", practice_on=False)
     with served(tmp_path, "--host", "127.0.0.1") as one, contextlib.ExitStack() as clients:
 
@@ -255,6 +255,19 @@ async def test_a_connection_that_breaks_ends_alone(
             assert "a fault of the protocol" in caplog.text
             async with httpx2.AsyncClient() as client:
                 assert (await client.get(f"http://127.0.0.1:{port}/")).text == "fine"
+
+
+async def test_who_answers_while_it_is_closed_learns_that_it_is_gone() -> None:
+    """Which is no fault: a client may go, or be cut off, just before it is told something."""
+    ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
+    client = connections.ClientStream(ours, lambda: None)
+    closing = client.send_eof()
+    closing.send(None)  # as far as its first checkpoint
+    with pytest.raises(trio.BrokenResourceError, match="being closed"):
+        await client.send_all(b"an answer")
+    closing.close()
+    await client.aclose()
+    await theirs.aclose()
 
 
 async def test_no_more_connections_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from referee.results import GameRecord, MatchResult
+from tests.databases import database_of
 from tests.random_games import random_game
 from tests.web_site import NOW, World, open_world
 from tournaments.appeals import Ruling, entries_of, withdrawal
@@ -18,7 +19,6 @@ from tournaments.course.model import (
     Version,
     VersionState,
 )
-from tournaments.database.location import Database
 from tournaments.journal import Action
 from tournaments.plan import Plan
 from tournaments.schedule import Entrant, History
@@ -135,7 +135,7 @@ class PlayedService:
 
     def __init__(self, data: Path) -> None:
         self.contests = Contests()
-        self.database = Database.at(data)
+        self.database = database_of(data)
         self.live = Hub(lambda: NOW)
         self.places = Places(2)
         self.failures = Failures(lambda: NOW)
@@ -231,7 +231,7 @@ def fail(world: World, version: Version) -> Version:
 @contextmanager
 def open_played(data: Path, *, pairs: int = 3, cup_rounds: int = 1) -> Iterator[Played]:
     """Two teams with a version each, on a practice ladder with a reference player and in a tournament."""
-    database = Database.at(data)
+    database = database_of(data)
     service = PlayedService(data)
     with ExitStack() as closing:
         world = closing.enter_context(open_world(database.course(), data, service))

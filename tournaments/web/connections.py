@@ -60,7 +60,10 @@ class ClientStream:
             return
         deadline = min(trio.current_time() + SEND_S + len(data) / SLOWEST, self._latest)
         with trio.CancelScope(deadline=deadline) as self._sending:
-            await self._stream.send_all(data)
+            try:
+                await self._stream.send_all(data)
+            except trio.BusyResourceError as error:  # in ``send_eof``: Hypercorn has one sender at a time
+                raise trio.BrokenResourceError("the connection is being closed") from error
         stopped, self._sending = self._sending.cancelled_caught, None
         if stopped:
             self.close()
