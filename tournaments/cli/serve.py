@@ -24,7 +24,7 @@ DATA = Path("kalarena-data")
 SWITCH_S = 0.0005
 """How long a thread that computes may keep the interpreter while others wait; Python's own 5 ms may be
 paid several times for one page, while a table is being made in another thread."""
-COLLECTING = (20_000, 20, 20)
+COLLECTING = (5_000, 10, 10)
 """Objects more than before, and rounds of the younger; of Python's own 700, 10 and 10 a loaded server spent a
 fourteenth of its CPU time."""
 AUTOGROUP = Path("/proc/self/autogroup")
