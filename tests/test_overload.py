@@ -14,11 +14,13 @@ import pytest
 import trio
 
 from referee.clock import TimeControl, charged_us
+from referee.errors import RefereeError
 from referee.events import Usage
 from referee.limits import Limits
 from referee.play import Job
 from referee.results import GameRecord, Player, Reason
 from tournaments.engines.local import open_local_engine, usable_cores
+from tournaments.runner import MAX_ATTEMPTS
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,7 +69,13 @@ async def play_all(jobs: Sequence[Job], folder: Path) -> list[GameRecord]:
     async with open_local_engine(folder, AT_ONCE) as engine, trio.open_nursery() as nursery:
 
         async def play(one: Job) -> None:
-            records.append(await engine.play(one))
+            for attempt in range(1, MAX_ATTEMPTS + 1):  # as the runner does: no verdict is no loss
+                try:
+                    records.append(await engine.play(one))
+                    return
+                except RefereeError:
+                    if attempt == MAX_ATTEMPTS:
+                        raise
 
         for one in jobs:
             nursery.start_soon(play, one)

@@ -11,20 +11,19 @@ from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose
 from tournaments.database.place import Place
 from tournaments.web import recognized
-from tournaments.web.recognized import RECOGNIZED_S, Recognized
+from tournaments.web.recognized import RECOGNIZED_FOR, Recognized
 
 
 class Scene:
-    """A student who is signed in, and clocks that stand."""
+    """A student who is signed in, and a clock that stands."""
 
     def __init__(self, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
         self.course = course
-        self.clock = 100.0
         self.now: datetime = NOW
         self.reads = 0
         self.student = a_student(course, course.teams.add("Team 1", NOW))
         self.secret, self.session = course.sessions.start(self.student.id, NOW)
-        self.recognized = Recognized(course, lambda: self.now, lambda: self.clock)
+        self.recognized = Recognized(course, lambda: self.now)
         find = course.sessions.find
 
         def counted(*args: Any) -> Any:
@@ -49,7 +48,7 @@ def scene(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
 async def test_it_is_read_once_a_moment(scene: Scene) -> None:
     assert [await scene.is_signed_in() for _ in range(3)] == [True] * 3
     assert scene.reads == 1
-    scene.clock += RECOGNIZED_S
+    scene.now += RECOGNIZED_FOR
     assert await scene.is_signed_in()
     assert scene.reads == 2
 
@@ -103,7 +102,7 @@ async def test_another_process_is_heard_a_moment_later(scene: Scene, place: Plac
     assert await scene.is_signed_in()
     with Course(place, CHEAP) as other:
         other.sessions.end(scene.secret)
-    scene.clock += RECOGNIZED_S
+    scene.now += RECOGNIZED_FOR
     assert not await scene.is_signed_in()
 
 

@@ -1,22 +1,20 @@
 """Who is signed in, remembered for a moment: every page asks for it, and so does every page that is open.
 
 What is remembered is forgotten as soon as this process writes anything of accounts, teams or sessions.  What
-another process writes (`kalarena admin`) counts RECOGNIZED_S later at most.
+another process writes (`kalarena admin`) counts RECOGNIZED_FOR later at most.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-
-import trio
+from datetime import datetime, timedelta
 
 from tournaments.course.course import Course
 from tournaments.course.credentials import digest_of
 from tournaments.course.model import Account, Session
 from tournaments.web.threads import in_thread
 
-RECOGNIZED_S = 30.0
+RECOGNIZED_FOR = timedelta(seconds=30)
 """Somebody who reads looks at several pages in that time."""
 MOST_RECOGNIZED = 2_000
 """Browsers; those that asked first are forgotten."""
@@ -25,7 +23,7 @@ MOST_RECOGNIZED = 2_000
 @dataclass(frozen=True)
 class _Known:
     writes: int
-    until: float
+    at: datetime
     session: Session
     account: Account
 
@@ -33,13 +31,10 @@ class _Known:
 class Recognized:
     """See above.  For the tasks of one event loop."""
 
-    def __init__(
-        self, course: Course, now: Callable[[], datetime], clock: Callable[[], float] = trio.current_time
-    ) -> None:
-        """``now`` tells the time that sessions end by, ``clock`` seconds."""
+    def __init__(self, course: Course, now: Callable[[], datetime]) -> None:
+        """``now`` tells the time that sessions end by."""
         self._course = course
         self._now = now
-        self._clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     async def find(self, secret: str) -> tuple[Session, Account] | None:
@@ -50,10 +45,10 @@ class Recognized:
             return known.session, known.account
         self._known.pop(digest, None)
         # Looked at before it is read: what is written then makes it old.
-        writes, at = self._course.writes_of_people, self._clock()
+        writes, at = self._course.writes_of_people, self._now()
         found = await in_thread(self._read, secret)
         if found is not None:  # what is no session is not remembered: there is no end to it
-            self._known[digest] = _Known(writes, at + RECOGNIZED_S, *found)
+            self._known[digest] = _Known(writes, at, *found)
             if len(self._known) > MOST_RECOGNIZED:
                 self._known.popitem(last=False)
         return found
@@ -62,7 +57,8 @@ class Recognized:
         known = self._known.get(digest)
         if known is None or known.writes != self._course.writes_of_people:
             return None
-        is_young = self._clock() < known.until and self._now() < known.session.expires_at
+        now = self._now()
+        is_young = timedelta(0) <= now - known.at < RECOGNIZED_FOR and now < known.session.expires_at
         return known if is_young else None
 
     def _read(self, secret: str) -> tuple[Session, Account] | None:
