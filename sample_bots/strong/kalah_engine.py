@@ -18,6 +18,7 @@ from sample_bots.strong.kalah_meter import Meter
 from sample_bots.strong.kalah_search import INFINITE
 from sample_bots.strong.kalah_searcher import DEFAULT_TABLE_BITS, KalahSearcher, Looked, Settings
 from sample_bots.strong.kalah_swaps import swaps_of
+from sample_bots.strong.kalah_words import MOST_PITS
 
 DEEPEST = 100
 """Plies: more than any game needs to be solved that can be."""
@@ -60,10 +61,11 @@ class KalahEngine:
     @staticmethod
     def warm_up() -> None:
         """Compile all kernels, or load them."""
-        game = Kalah(
-            "warm-up", 2, 2, False, True, end=EndRule.EITHER, majority_end=False, empty_capture=False
-        )
-        KalahEngine(game, table_bits=4).search(game.initial_state(), Budget(depth=2))
+        for pits in (2, MOST_PITS + 1):  # boards in words, and those that do not fit
+            game = Kalah(
+                "warm-up", pits, 2, False, True, end=EndRule.EITHER, majority_end=False, empty_capture=False
+            )
+            KalahEngine(game, table_bits=4).search(game.initial_state(), Budget(depth=2))
 
     def forget(self) -> None:
         """Empty the memory: the next search is the same as a new engine's."""

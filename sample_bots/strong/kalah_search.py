@@ -17,8 +17,9 @@ of all its moves are.
 """
 
 from sample_bots.strong.compiled import Array, kernel
-from sample_bots.strong.kalah_evaluation import UNIT, evaluate
-from sample_bots.strong.kalah_rules import captured, is_over, lively_pits, play
+from sample_bots.strong.kalah_board import Tables, captured, evaluate, key_of, lively_pits, play, seeds_in
+from sample_bots.strong.kalah_evaluation import UNIT
+from sample_bots.strong.kalah_rules import is_over
 from sample_bots.strong.kalah_table import (
     AGE_SHIFT,
     AT_LEAST,
@@ -32,7 +33,6 @@ from sample_bots.strong.kalah_table import (
     VALUE_SHIFT,
     find,
     keep,
-    key_of,
     place_of,
 )
 
@@ -64,8 +64,10 @@ CONTROLS = 17
     TAINTED,
     KEY,
     NEXT_DEPTH,
-) = range(16)
-FRAME = 16
+    MINE,
+    THEIRS,
+) = range(18)
+FRAME = 18
 
 INFINITE = 1 << 22
 """More than any value, in units."""
@@ -98,9 +100,10 @@ def search(
     table: Array,
     numbers: Array,
     weights: Array,
+    tables: Tables,
     control: Array,
 ) -> int:
-    """Search the position at the beginning of ``cells`` with the window and depth of the first frame.
+    """Search the position of the first ply with the window and depth of its frame.
 
     Returns the root's value.  ``control`` takes the settings, the pit to begin with (FIRST_PIT, 1..p, or 0),
     and the number of nodes made so far, which goes on counting; it has the best pit (1..p, or 0 if none was
@@ -137,6 +140,8 @@ def search(
         beta = frames[f + BETA]
         own = frames[f + OWN]
         other = frames[f + OTHER]
+        mine = frames[f + MINE]
+        theirs = frames[f + THEIRS]
         finished = False
         if resuming:
             resuming = False
@@ -158,7 +163,7 @@ def search(
                     ply -= 1
                     continue
                 if ply >= MAX_PLIES - 1:
-                    value = evaluate(cells, here, p, own, other, weights)
+                    value = evaluate(cells, here, mine, theirs, p, own, other, weights, tables)
                     tainted = 1
                     ply -= 1
                     continue
@@ -167,7 +172,7 @@ def search(
             if depth > 0:
                 frames[f + TAINTED] = 0
             if depth >= KEPT:
-                key = key_of(cells, here, p, numbers)
+                key = key_of(cells, here, mine, theirs, p, numbers, tables)
                 frames[f + KEY] = key
                 packed = find(table, place_of(key, mask), key)
                 if packed >= 0:
@@ -187,22 +192,22 @@ def search(
                 if ply == 0 and control[FIRST_PIT] > 0:
                     known = control[FIRST_PIT] - 1
             elif depth <= 0:
-                best = evaluate(cells, here, p, own, other, weights)
+                best = evaluate(cells, here, mine, theirs, p, own, other, weights, tables)
                 if best >= beta or depth <= quiet_depth:
                     value = best
                     tainted = 1
                     ply -= 1
                     continue
                 frames[f + TAINTED] = 1
-            lively = lively_pits(cells, here, p)
+            lively = lively_pits(cells, here, mine, p, tables)
             for pit in range(p):
+                seeds = seeds_in(cells, here, mine, pit, tables)
+                if seeds == 0:
+                    continue
                 taken = 0
                 if (lively >> pit) & 1 != 0:
-                    taken = captured(cells, here, here + p, p, pit, empty_capture)
+                    taken = captured(cells, here, theirs, p, pit, seeds, empty_capture, tables)
                 elif depth <= 0:
-                    continue
-                seeds = cells[here + pit]
-                if seeds == 0:
                     continue
                 if pit == known:
                     order = FROM_TABLE
@@ -266,7 +271,7 @@ def search(
                     if killers[ply * KILLERS] != pit + 1:
                         killers[ply * KILLERS + 1] = killers[ply * KILLERS]
                         killers[ply * KILLERS] = pit + 1
-                    at = pit * SEEDS_KEPT + min(cells[here + pit], SEEDS_KEPT - 1)
+                    at = pit * SEEDS_KEPT + min(seeds_in(cells, here, mine, pit, tables), SEEDS_KEPT - 1)
                     history[at] += depth * depth
                     if history[at] > HISTORY_LIMIT:
                         for i in range(p * SEEDS_KEPT):
@@ -293,8 +298,8 @@ def search(
                 nodes += 1
                 alpha = frames[f + ALPHA]
                 child = f + FRAME
-                gain, again, own, other = play(
-                    cells, here, here + width, p, own, other, order & NO_PIT, empty_capture
+                gain, again, mine, theirs, own, other = play(
+                    cells, here, mine, theirs, p, own, other, order & NO_PIT, empty_capture, tables
                 )
                 gain *= UNIT
                 frames[f + GAIN] = gain
@@ -307,6 +312,8 @@ def search(
                         continue
                     frames[child + OWN] = own
                     frames[child + OTHER] = other
+                    frames[child + MINE] = mine
+                    frames[child + THEIRS] = theirs
                     frames[child + ALPHA] = alpha - gain
                     frames[child + BETA] = beta - gain
                     if depth > 0 and ply < longest_chain:
@@ -325,6 +332,8 @@ def search(
                         continue
                     frames[child + OWN] = other
                     frames[child + OTHER] = own
+                    frames[child + MINE] = theirs
+                    frames[child + THEIRS] = mine
                     frames[child + ALPHA] = gain - beta
                     frames[child + BETA] = gain - alpha
                     next_depth = depth - PLY

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from referee.games.kalah import NORTH, EndRule, Kalah, KalahState
 from sample_bots.strong import kalah_search as kernel
 from sample_bots.strong.compiled import COMPILED, Array, array_of, zeros
+from sample_bots.strong.kalah_board import key_of
 from sample_bots.strong.kalah_evaluation import UNIT, weights_of
 from sample_bots.strong.kalah_meter import Meter
-from sample_bots.strong.kalah_table import AGES, ENTRY, NO_PIT, find, key_of, place_of, random_numbers
+from sample_bots.strong.kalah_table import AGES, ENTRY, NO_PIT, find, place_of, random_numbers
+from sample_bots.strong.kalah_words import fits, tables_of, word_of
 
 DEFAULT_TABLE_BITS = 22
 """A table of 2**22 entries takes 64 MB compiled, of the 512 MB that a bot may have."""
@@ -33,6 +35,8 @@ class Settings:
     against it (160 games, 3,000 nodes)."""
     table_ends: bool = True
     """Whether the table can end the search of a position; if not, it only says with which move to begin."""
+    words: bool = True
+    """Whether boards are kept in words where they fit (kalah_board.py), which finds the same sooner."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,12 @@ class KalahSearcher:
         self, game: Kalah, table_bits: int = DEFAULT_TABLE_BITS, settings: Settings | None = None
     ) -> None:
         self._game = game
-        self._settings = settings or Settings()
+        self._settings = settings = settings or Settings()
         self._table_bits = table_bits
         self._numbers = random_numbers(game.pits, game.total_seeds)
         self._weights = weights_of(game)
+        in_words = settings.words and fits(game.pits, game.total_seeds)
+        self._tables = tables_of(game.pits, self._weights) if in_words else None
         self._age = 0
         width = 2 * game.pits
         self._cells = zeros(width * kernel.MAX_PLIES, "int16")
@@ -109,6 +115,7 @@ class KalahSearcher:
         frames[kernel.DEPTH] = kernel.PLY * depth
         frames[kernel.ALPHA], frames[kernel.BETA] = low - offset, high - offset
         frames[kernel.OWN], frames[kernel.OTHER] = sum(cells[:p]), sum(cells[p:])
+        frames[kernel.MINE], frames[kernel.THEIRS] = self._words(cells)
         control = self._control(meter, first)
         value = 0
         while True:
@@ -122,6 +129,7 @@ class KalahSearcher:
                 self._table,
                 self._numbers,
                 self._weights,
+                self._tables,
                 control,
             )
             meter.nodes = int(control[kernel.NODES])
@@ -143,8 +151,9 @@ class KalahSearcher:
         state = self._game.apply(state, pit)
         mask = (1 << self._table_bits - 1) - 1
         while len(pits) < LONGEST_LINE and (legal := self._game.legal_moves(state)):
-            board = array_of(self._seen_by_mover(state)[0], "int16")
-            key = key_of(board, 0, self._game.pits, self._numbers)
+            cells = self._seen_by_mover(state)[0]
+            board, (mine, theirs) = array_of(cells, "int16"), self._words(cells)
+            key = key_of(board, 0, mine, theirs, self._game.pits, self._numbers, self._tables)
             packed = find(self._table, place_of(key, mask), key)
             pit = int(packed & NO_PIT) + 1
             if packed < 0 or pit not in legal:
@@ -159,6 +168,11 @@ class KalahSearcher:
         north, south = list(board[:p]), list(board[p + 1 : -1])
         ahead = board[p] - board[-1]
         return (north + south, ahead) if state.seat == NORTH else (south + north, -ahead)
+
+    def _words(self, cells: list[int]) -> tuple[int, int]:
+        """The mover's and the opponent's half as words; 0 if they do not fit."""
+        p = self._game.pits
+        return (word_of(cells[:p]), word_of(cells[p:])) if self._tables is not None else (0, 0)
 
     def _control(self, meter: Meter, first: int) -> Array:
         control = zeros(kernel.CONTROLS, "int64")
