@@ -43,10 +43,23 @@ class Served:
         return self.process.returncode, seconds / max(1, before, slowness()), errors
 
     def kill(self) -> str:
-        """Kill it, as a crash does; its standard error."""
+        """Kill it, as a crash does; its standard error.
+
+        Without what Python itself writes in a worker whose server was gone before it had told the worker what
+        to do: nobody is there any more to catch that.
+        """
         self.process.kill()
         _, errors = self.process.communicate(timeout=END_LIMIT_S)
-        return errors
+        return ORPHANED_WORKER.sub("", errors)
+
+
+ORPHANED_WORKER = re.compile(
+    r"Traceback \(most recent call last\):\n"
+    r'  File "<string>", line 1, in <module>\n'
+    r'(?:  File "[^"\n]*/multiprocessing/\w+\.py", line .*\n(?: {4}.*\n)*)+'
+    r"EOFError: Ran out of input\n"
+)
+"""A traceback in multiprocessing alone, of a start without end."""
 
 
 @contextmanager
