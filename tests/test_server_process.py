@@ -14,7 +14,10 @@ def errors_of(program: str, written: bytes) -> str:
     os.close(write)
     try:
         return subprocess.run(
-            [sys.executable, "-c", program.format(read)], pass_fds=[read], stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", program.format(read), "--multiprocessing-fork"],
+            pass_fds=[read],
+            stderr=subprocess.PIPE,
+            text=True,
         ).stderr
     finally:
         os.close(read)
