@@ -28,3 +28,50 @@ def test_it_gives_way_so_much_more(start: int, give: int, end: int) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root goes before others")
 def test_what_goes_first_does_not_hand_that_down() -> None:
     assert niceness(-10, 5) == 5
+
+
+GOES_FIRST = """
+import os
+from tournaments.giving_way import AUTOGROUP, going_first
+def tell():
+    session = AUTOGROUP.read_text().split()[-1] if AUTOGROUP.exists() else "-"
+    print(os.getpriority(os.PRIO_PROCESS, 0), session)
+os.setpriority(os.PRIO_PROCESS, 0, START)
+DROP
+tell()
+with going_first(-10):
+    tell()
+tell()
+"""
+
+
+def program(start: int, drop: str) -> str:
+    return GOES_FIRST.replace("START", str(start)).replace("DROP", drop)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root goes before others")
+@pytest.mark.parametrize(("start", "first"), [(0, -10), (-12, -12)])
+def test_who_goes_first_does_so_with_its_session_and_no_longer_than_it_says(start: int, first: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", program(start, drop="")],
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=True,  # a session's value would be that of these tests, too
+    )
+    before, meanwhile, after = (line.split() for line in done.stdout.splitlines())
+    assert before == after == [str(start), before[1]]
+    assert meanwhile == [str(first), "-10" if before[1] != "-" else "-"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="drops privileges")
+def test_whoever_may_not_go_first_goes_on_as_before() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", program(3, drop="os.setgid(65534); os.setuid(65534)")],
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=True,
+    )
+    before, meanwhile, after = done.stdout.splitlines()
+    assert before == meanwhile == after

@@ -14,6 +14,7 @@ import trio
 
 from tournaments.cli.main import Fault, Usage
 from tournaments.database.errors import StoreError
+from tournaments.giving_way import going_first
 from tournaments.web.data_directory import DataDirectoryError
 from tournaments.web.hosting import Ready, open_host
 from tournaments.web.server import ListenError
@@ -27,11 +28,9 @@ paid several times for one page, while a table is being made in another thread."
 COLLECTING = (5_000, 10, 10)
 """Objects more than before, and rounds of the younger; of Python's own 700, 10 and 10 a loaded server spent a
 fourteenth of its CPU time."""
-AUTOGROUP = Path("/proc/self/autogroup")
-"""Where Linux shares processors between sessions, sched(7), nice values count within one session alone, and
-each bot has one of its own."""
 NICENESS = -10
-"""The server weighs nine times as much as a bot; what it starts gives way from 0 on."""
+"""The server weighs nine times as much as a bot, so that pages do not wait for games, which are not charged
+what they wait; what it starts gives way from 0 on."""
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -65,8 +64,8 @@ def command(data: Path, host: str | None, port: int | None, config: Path | None,
             _take_signals_once()
             sys.setswitchinterval(SWITCH_S)
             _collect_seldom()
-            _go_first()
-            trio.run(server.run, partial(_say, data))
+            with going_first(NICENESS):
+                trio.run(server.run, partial(_say, data))
     except (ListenError, DataDirectoryError, ServerFileError) as error:
         raise Usage(str(error)) from error
     except StoreError as error:
@@ -101,16 +100,6 @@ def _collect_seldom() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTING)
-
-
-def _go_first() -> None:
-    """Let pages not wait for games, which are not charged what they wait.
-
-    Only root may, and whom root lets: with `Nice=` in a unit of systemd.  Others need not.
-    """
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, min(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
-        AUTOGROUP.write_text(str(NICENESS), encoding="ascii")
 
 
 def _leave() -> None:
