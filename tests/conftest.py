@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.databases import OF_EACH_KIND, depends_on_kind, dropped_at_the_end, on_postgresql
 from tests.postgresql import PostgreSQLServer, shared_server
+from tests.spreading import spread, workers
 from tournaments.database.location import Database
 from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
@@ -25,11 +26,21 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what runs with each kind anyway, and what says that none makes a difference."""
+    """Leave out what runs with each kind anyway, and what says that none makes a difference.
+
+    If several processes run tests, they begin with what is slow.
+    """
     if on_postgresql():
-        left_out = [item for item in items if not _runs_again(item)]
-        config.hook.pytest_deselected(items=left_out)
+        left_out = {item for item in items if not _runs_again(item)}
+        config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+    if (told := getattr(config, "workerinput", None)) is not None:  # in a worker of xdist's
+        items[:] = spread(items, told["workercount"])
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """See ``spreading``."""
+    return workers()
 
 
 def _runs_again(item: pytest.Item) -> bool:
