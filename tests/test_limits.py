@@ -31,10 +31,14 @@ for start in range(0, 400 << 20, 4096):
     block[start] = 1
 """
 MANY_THREADS = """
-import threading
+import os, sys, threading
 input()
 for _ in range(40):
-    threading.Thread(target=threading.Event().wait).start()
+    try:
+        threading.Thread(target=threading.Event().wait).start()
+    except RuntimeError as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)  # the others would be waited for
 """
 
 
@@ -88,6 +92,7 @@ async def test_memory_of_one_process_is_refused(tmp_path: Path, tier: str) -> No
 
 async def test_threads_beyond_the_limit_are_refused(tmp_path: Path) -> None:
     record = await play(tmp_path, MANY_THREADS, Limits(processes=16, end_grace_s=0.1), "confined")
+    assert outcome(record) == (1, "exit", "exited")
     assert "can't start new thread" in record.stderr[0]
 
 
