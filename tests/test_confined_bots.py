@@ -352,14 +352,14 @@ async def test_faults_are_the_same_as_without_a_sandbox(what: str, tier: str) ->
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user")
-def test_all_of_this_as_an_ordinary_user(tmp_path: Path) -> None:
-    names = ("test_confined_bots", "test_launch", "test_limits", "test_sandbox")
+@pytest.mark.parametrize("name", ["test_confined_bots", "test_launch", "test_limits", "test_sandbox"])
+def test_all_of_this_as_an_ordinary_user(name: str, tmp_path: Path) -> None:
     home = _made(tmp_path / "home")
     if kernels.can_compile():  # once is enough
         compiled = kernels.prepare()
         shutil.copytree(compiled, home / ".cache" / "kalarena" / compiled.name)
-    tests = [f"tests/{name}.py" for name in names]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-m", "not slow"]
+    file = f"tests/{name}.py"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file, "-m", "not slow"]
     done = subprocess.run(
         as_ordinary_user([*command, f"--basetemp={home / 'base'}"], [home]),
         cwd=Path(__file__).parent.parent,
