@@ -59,6 +59,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_command_of_the_readme_works(workplace: Path) -> None:
     lines = [line for block in blocks(TEXTS["README.md"], "console") for line in block.splitlines()]
     commands = [shlex.split(line.removeprefix("$ ")) for line in lines]
