@@ -22,9 +22,15 @@ from tournaments.runner import RunReport
 from tournaments.store import Store
 from tournaments.summary import Summary
 
-SHORT = 'name = "Cup"\ngame = "kalah(3,2)"\nrounds = {rounds}\nbots = ["first_legal", "greedy", "random:3"]\n'
+OPEN = '[sandbox]\nmode = "off"\n'
+"""What is told is the same, and games are shorter by a third."""
+SHORT = (
+    'name = "Cup"\ngame = "kalah(3,2)"\nrounds = {rounds}\nbots = ["first_legal", "greedy", "random:3"]\n'
+    + OPEN
+)
 WITH_BAD = (
     'name = "Cup"\ngame = "kalah(3,2)"\nrounds = {rounds}\nbots = ["first_legal", "greedy", "bad.py"]\n'
+    + OPEN
 )
 
 
@@ -213,15 +219,15 @@ def on_terminal(
 
 
 def test_on_a_terminal(tmp_path: Path) -> None:
-    folder_with(tmp_path, WITH_BAD, 10)
+    folder_with(tmp_path, WITH_BAD, 4)
     status, shown = on_terminal(tmp_path, "tournament", "run", "cup.toml", columns=80, lines=24)
     assert status == 0
     live, _, result = shown.rpartition("\x1b[?25h")  # the cursor comes back before the result
     assert "rank  name" in live
-    assert " of 60 games" in live
+    assert " of 24 games" in live
     assert " elapsed" in live
     assert "Cup: 6 of 60 games" not in shown
-    assert "60 of 60 games" in result
+    assert "24 of 24 games" in result
     assert "\x1b" not in result.partition("Cup: kalah(3,2)")[2]
     table = [line for line in result.splitlines() if line.startswith("rank")]
     assert len(table) == 1
