@@ -18,7 +18,7 @@ from tournaments.store import Store
 KALARENA = str(Path(sys.executable).parent / "kalarena")
 BOTS = ["first_legal", "random:7", "greedy", "minimax:2"]
 KILLS = 3
-ROUNDS = 6
+ROUNDS = 4
 GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
 GONE_WITHIN_S = 5.0
 """Bound for the end of what a killed runner leaves behind; it takes milliseconds."""
