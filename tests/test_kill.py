@@ -19,7 +19,7 @@ from tests.test_resume import KALARENA, all_end, descendants, open_pidfds, run_t
 from tournaments.store import Store
 
 KILLS = 20
-ROUNDS = 24
+ROUNDS = 18
 BOTS = ["first_legal", "random:7", "greedy", "minimax:1"]
 GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
 LONGEST_S = 0.6
