@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,12 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks import probes
+from tests.attacks import plays, probes
 from tests.attacks.table import ATTACKS, UNCONFINED, Attack, Context, Got, little_memory
 from tests.confinement import needs_sandbox
 from tests.ordinary_user import USER, as_ordinary_user
 
-KALARENA = Path(sys.executable).with_name("kalarena")
 MEMORY_MB = 256
 """Half of the default, so that the attacks are over sooner."""
 GAME_LIMIT_S = 90
@@ -110,15 +108,27 @@ class Scene:
         outside.new_files = sorted(self.files() - before)
 
 
+@dataclass
+class Stage:
+    """A scene with those who play there."""
+
+    scene: Scene
+    plays: plays.Plays
+
+
 @pytest.fixture(scope="module", params=["root", "ordinary user"])
-def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     as_root = request.param == "root"
     if as_root and os.geteuid() != 0:
         pytest.skip("the tests are not run by root")
     base = Path(tempfile.mkdtemp(prefix="attacks-"))
     try:
         with ExitStack() as stack:
-            yield Scene(base, as_root, stack)
+            scene = Scene(base, as_root, stack)
+            command = [*plays.COMMAND]
+            if not as_root:
+                command = as_ordinary_user(command, [scene.folders["home"]], [base])
+            yield Stage(scene, stack.enter_context(plays.running(command, scene.environment)))
     finally:
         shutil.rmtree(base, ignore_errors=True)
 
@@ -133,37 +143,28 @@ def report_of(text: str) -> Got:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_the_sandbox_holds(scene: Scene, name: str) -> None:
+def test_the_sandbox_holds(stage: Stage, name: str) -> None:
     needs_sandbox()
+    scene = stage.scene
     attack = ATTACKS[name]
     context = Context(memory_mb=MEMORY_MB, places={**scene.places, "scratch": "$HOME"})
     token = f"token-{name}-{scene.base.name}"
     bot = probes.make_bot(scene.base / f"bot-{name}", token, attack.program, context.arguments(attack))
     first_legal = Path(__file__).parents[2] / "sample_bots" / "first_legal.py"
-    command = [
-        *(str(KALARENA), "play", str(bot), str(first_legal), "--json", "--sandbox", "required"),
+    arguments = [
+        *(str(bot), str(first_legal), "--json", "--sandbox", "required"),
         *("--move-time", "6", "--start-time", "5", "--memory-mb", str(MEMORY_MB)),
     ]
-    if not scene.as_root:
-        command = as_ordinary_user(command, [scene.folders["home"]], [scene.base])
     with alone(attack.held is little_memory):
         before, beats = scene.files(), scene.heartbeat.stat().st_size
         scene.listeners.taken()
         scene.victim.signals()
         with probes.Sampler(token) as sampler:
-            done = subprocess.run(
-                command,
-                cwd=scene.base,
-                env=scene.environment,
-                capture_output=True,
-                text=True,
-                timeout=GAME_LIMIT_S,
-                check=False,
-            )
+            done = stage.plays.play(scene.base, arguments, GAME_LIMIT_S)
         context.outside = sampler.outside
         scene.observe(sampler, before, beats)
-    assert done.returncode == 0, done.stderr
-    game = json.loads(done.stdout)
+    assert done.status == 0, done.errors
+    game = json.loads(done.output)
     got = report_of(game["stderr"][0])
     assert game["sandbox"].startswith("bubblewrap")
     assert attack.held(got, context) is None
