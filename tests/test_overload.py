@@ -35,7 +35,7 @@ LIMITS = Limits(end_grace_s=10.0)
 KINDS = ("cpu", "wall", "sleep")
 BUSY_PER_CORE = 4
 AT_ONCE = 8
-"""So many that games have a fair part of the machine: two at once would be waited for three times as long."""
+"""So many that games have a fair part of the machine: two at once are waited for twice as long."""
 GAMES = 100
 MOST_WALL_GAMES = 60
 

@@ -53,7 +53,7 @@ TEAMS = 4
 TEAMS_AT_FIRST = 2
 """Those whose bots play in the tournament."""
 ROUNDS = 4
-"""80 games: in all lives together that end by a kill 40 at most can be played."""
+"""80 games: few of them are played in the lives that end by a kill, the others after the last of these."""
 MARKER = "KALARENA_TEST_SERVER"
 SWEPT = ("scratch", "submissions/incoming", "bots/incoming")
 CSRF = re.compile(r'name="csrf" value="([^"]+)"')
