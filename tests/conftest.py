@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.databases import OF_EACH_KIND, depends_on_kind, dropped_at_the_end, on_postgresql
 from tests.postgresql import PostgreSQLServer, shared_server
-from tests.spreading import spread, workers
+from tests.spreading import spread
 from tournaments.database.location import Database
 from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
@@ -36,11 +36,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
     if (told := getattr(config, "workerinput", None)) is not None:  # in a worker of xdist's
         items[:] = spread(items, told["workercount"])
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """See ``spreading``."""
-    return workers()
 
 
 def _runs_again(item: pytest.Item) -> bool:

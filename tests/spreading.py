@@ -1,25 +1,16 @@
-"""In which order tests begin, and how many at once: what takes long must not begin last.
+"""In which order tests begin: what takes long must not begin last.
 
 xdist gives each worker a stretch of the list, and whoever is done takes from the end of another's stretch.
 So what is slow stands at the beginning of the stretches, whose modules take turns.
 """
 
-import os
 from collections.abc import Sequence
 from itertools import groupby, islice
 
 import pytest
 
-WORKERS_FOR_TWO_CORES = 3
-"""Games, servers and browsers are waited for: with one worker a core, that leaves cores idle."""
 COUNTS_FILES = "tests/test_soak.py"
 """It counts the files in directories that all share: when others begin, some appear there."""
-
-
-def workers() -> int:
-    """How many there are to be on this machine, for ``pytest -n auto``."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores * WORKERS_FOR_TWO_CORES // 2
 
 
 def spread(items: Sequence[pytest.Item], stretches: int) -> list[pytest.Item]:
