@@ -59,7 +59,7 @@ def team_name(text: str) -> str:
 
 def same_name(name: str) -> str:
     """Equal for names that differ in nothing but upper and lower case, or in forms of the same letters."""
-    return _folded(_tidy(name))
+    return _tidy(_folded(name))  # a compatibility form may begin with a space, as that of a macron does
 
 
 def name_key(name: str) -> str:
