@@ -69,7 +69,9 @@ def test_sigkill_while_adding(place: Place, reports: int) -> None:
     assert process.stdout is not None
     told = [process.stdout.readline().strip() for _ in range(reports)]
     process.kill()
-    rest, errors = process.communicate(timeout=RUN_LIMIT_S)
+    assert process.stderr is not None
+    with process:  # not by ``communicate``, which passes over what was read ahead for a line
+        rest, errors = process.stdout.read(), process.stderr.read()
     assert told[0], errors
     told += rest.split()
     with Store(place) as store:  # it goes on; this waits for what the server is still about to do
