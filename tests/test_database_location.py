@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tournaments.database.connections import Connections
@@ -111,6 +111,7 @@ def told(address: str) -> str:
 
 @given(st.text(":/?#&=%[]ab1 \\'\"", max_size=9), st.text(":/@?#&=%[]ab1 \\'\"", max_size=20))
 def test_no_address_is_a_traceback_or_repeats_a_password(before: str, after: str) -> None:
+    assume("@" in after or "/" not in before)  # else it is the name of a database at host "me"
     assert "s3cret" not in told(f"postgresql://me:{before}s3cret{after}")
 
 
