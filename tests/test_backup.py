@@ -1,5 +1,6 @@
 """Backups: what is restored is what was there, and nothing that is damaged is taken for a backup."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tournaments.backup.making import back_up
-from tournaments.backup.manifest import NAME, BackupError, Manifest, check_path
+from tournaments.backup.manifest import FORM, NAME, OLD_FORM, SHA256, BackupError, Manifest, check_path
 from tournaments.backup.reading import restore, verify
 from tournaments.submissions.content import ContentStore
 from tournaments.submissions.upload import SubmittedFile
@@ -222,5 +223,24 @@ def test_paths_that_no_backup_has(path: str) -> None:
     assert "not made by kalarena" in refused(lambda: check_path(path))
 
 
+def test_what_it_says_of_itself_cannot_be_changed_unseen() -> None:
+    manifest = Manifest("2026-03-01T12:00:00+00:00", "1.0", True, directories={"bots": 0o700})
+    text = manifest.to_json()
+    assert Manifest.from_json(text.encode()) == manifest
+    for old, new in (("2026", "3026"), (str(0o700), str(0o777)), ('"1.0"', '"1.1"')):
+        changed = text.replace(old, new)
+        assert changed != text
+        assert "was changed" in refused(lambda: Manifest.from_json(changed.encode()))  # noqa: B023 - at once
+
+
+def test_the_first_form_said_less_of_itself() -> None:
+    manifest = Manifest("2026-03-01T12:00:00+00:00", "1.0", databases_inside=True)
+    told = {**json.loads(manifest.to_json()), "form": OLD_FORM}
+    del told[SHA256]
+    assert Manifest.from_json(json.dumps(told).encode()) == manifest
+    told["form"] = FORM
+    assert "is damaged" in refused(lambda: Manifest.from_json(json.dumps(told).encode()))
+
+
 def test_a_newer_form_says_so() -> None:
-    assert "upgrade" in refused(lambda: Manifest.from_json(b'{"form": "kalarena backup 2"}'))
+    assert "upgrade" in refused(lambda: Manifest.from_json(b'{"form": "kalarena backup 3"}'))

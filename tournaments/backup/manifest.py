@@ -1,15 +1,20 @@
 """What a backup says of itself: the last member of its archive, by which all others are verified."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-FORM = "kalarena backup 1"
+FORM = "kalarena backup 2"
 """So that a later form of backups can be told from this one."""
+OLD_FORM = "kalarena backup 1"
+"""Without a digest of the manifest's own."""
 NAME = "kalarena-backup.json"
 """Of the member; nothing in a data directory is called like that."""
+SHA256 = "sha256"
+"""The field with the digest of all others: a date or a permission would not be missed otherwise."""
 
 
 class BackupError(Exception):
@@ -51,17 +56,21 @@ class Manifest:
 
     def to_json(self) -> str:
         """The text that is kept."""
-        return json.dumps({"form": FORM, **asdict(self)}, indent=1, sort_keys=True) + "\n"
+        told = {"form": FORM, **asdict(self)}
+        return json.dumps({**told, SHA256: _digest(told)}, indent=1, sort_keys=True) + "\n"
 
     @classmethod
     def from_json(cls, text: bytes) -> "Manifest":
         """Raises BackupError."""
         try:
             told = json.loads(text)
-            if told.pop("form") != FORM:
+            form = told.pop("form")
+            if form not in (FORM, OLD_FORM):
                 raise BackupError(
                     "it was made by a newer version of kalarena: upgrade kalarena to restore it"
                 )
+            if form == FORM and told.pop(SHA256) != _digest({"form": FORM, **told}):
+                raise BackupError("what it says of its files was changed: it is damaged")
             files = {path: Kept(**file) for path, file in told.pop("files").items()}
             manifest = cls(**told, files=files)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -80,6 +89,10 @@ class Manifest:
             "databases": {path: dict(tables) for path, tables in self.rows.items()},
             "databases_inside": self.databases_inside,
         }
+
+
+def _digest(told: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def check_path(path: str) -> None:
