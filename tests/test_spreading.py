@@ -38,6 +38,7 @@ def test_slow_modules_take_turns_at_the_beginnings() -> None:
     assert found[13:14] == two
 
 
-def test_what_counts_files_stays_where_it_is() -> None:
+@pytest.mark.parametrize("stretches", [1, 2, 3])
+def test_what_counts_files_comes_last(stretches: int) -> None:
     soak = item(COUNTS_FILES, 0, slow=True)
-    assert spread([*QUICK, soak], 1) == [*QUICK, soak]
+    assert spread([*QUICK[:7], soak, *QUICK[7:]], stretches) == [*QUICK, soak]

@@ -227,6 +227,8 @@ class Sampler:
         """What was there before the bot is not looked at a hundred times a second."""
         self.outside = Outside()
         self.samples = 0
+        self.longest_gap_s = 0.0
+        """Between two looks: of a machine that is too busy to look, or to look after bots."""
         self._stop = threading.Event()
         self._before = machine_memory()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -242,8 +244,11 @@ class Sampler:
         self._thread.join()
 
     def _run(self) -> None:
+        looked_at = time.monotonic()
         while not self._stop.is_set():
             self._sample()
+            self.longest_gap_s = max(self.longest_gap_s, time.monotonic() - looked_at)
+            looked_at = time.monotonic()
             self._stop.wait(self.INTERVAL_S)
 
     def _sample(self) -> None:

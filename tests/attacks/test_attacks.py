@@ -25,6 +25,10 @@ MEMORY_MB = 256
 """Half of the default, so that the attacks are over sooner."""
 GAME_LIMIT_S = 90
 """Far beyond the clocks of any of these games."""
+ATTEMPTS = 3
+LATE_S = 0.25
+"""Where nobody could look at the bots for so long, the referee may have been late, too, whose looks are 50 ms
+apart: what a bot then holds says nothing, and the attack is made again."""
 OVER_LIMIT_S = 2.0
 """A bot that misbehaves costs its own clocks and this much more."""
 
@@ -155,17 +159,20 @@ def test_the_sandbox_holds(stage: Stage, name: str) -> None:
         *(str(bot), str(first_legal), "--json", "--sandbox", "required"),
         *("--move-time", "6", "--start-time", "5", "--memory-mb", str(MEMORY_MB)),
     ]
-    with alone(attack.held is little_memory):
-        before, beats = scene.files(), scene.heartbeat.stat().st_size
-        scene.listeners.taken()
-        scene.victim.signals()
-        with probes.Sampler(token) as sampler:
-            done = stage.plays.play(scene.base, arguments, GAME_LIMIT_S)
-        context.outside = sampler.outside
-        scene.observe(sampler, before, beats)
-    assert done.status == 0, done.errors
-    game = json.loads(done.output)
-    got = report_of(game["stderr"][0])
+    for _ in range(ATTEMPTS):
+        with alone(attack.held is little_memory):
+            before, beats = scene.files(), scene.heartbeat.stat().st_size
+            scene.listeners.taken()
+            scene.victim.signals()
+            with probes.Sampler(token) as sampler:
+                done = stage.plays.play(scene.base, arguments, GAME_LIMIT_S)
+            context.outside = sampler.outside
+            scene.observe(sampler, before, beats)
+        assert done.status == 0, done.errors
+        game = json.loads(done.output)
+        got = report_of(game["stderr"][0])
+        if attack.held(got, context) is None or sampler.longest_gap_s < LATE_S:
+            break
     assert game["sandbox"].startswith("bubblewrap")
     assert attack.held(got, context) is None
     assert sampler.outside.survivors == []
@@ -206,7 +213,7 @@ def test_it_escapes_where_nothing_confines_it(tmp_path: Path, name: str) -> None
             command = as_ordinary_user(command, [scene.folders["home"], base])
         before, beats = scene.files(), scene.heartbeat.stat().st_size
         with probes.Sampler(token) as sampler:
-            said = probes.converse(command, scene.environment)
+            said = probes.converse(command, scene.environment, GAME_LIMIT_S)
         context.outside = sampler.outside
         scene.observe(sampler, before, beats)
         for file in sampler.outside.new_files:
