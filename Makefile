@@ -1,5 +1,6 @@
 # Kalarena's front door.  Everything is installed into a virtual environment beside this file.
 #   make demo    play a small tournament of the sample bots
+#   make cluster install what playing on several machines needs (docs/cluster.md)
 #   make test    install what the tests need and run them
 #   make test-postgresql  run the tests of the server once more, with PostgreSQL in place of SQLite
 #   make lint    formatting, style, types
@@ -16,9 +17,11 @@ DEMO_OUT := results/demo
 SOURCES := protocol referee sample_bots tournaments
 # Each start of a bot, of a worker and of a command would compile what it imports anew: a fifth of its time.
 unexport PYTHONDONTWRITEBYTECODE
+# Processes of tests: one on each core.  More are no quicker, since most tests compute, and some are about time.
+WORKERS ?= auto
 COMPILE := $(BIN)/python -m compileall -q $(SOURCES)
 
-.PHONY: help demo install test test-postgresql lint format bench ladder solve load soak clean
+.PHONY: help demo install cluster test test-postgresql lint format bench ladder solve load soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -43,15 +46,18 @@ $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
 
 install: $(VENV)/installed
 
+cluster: $(VENV)/installed
+	@$(PIP) install -c constraints.txt -e '.[strong,cluster]'
+
 demo: $(VENV)/installed
 	@rm -rf $(DEMO_OUT)
 	@$(BIN)/kalarena tournament run tournaments/examples/demo.toml --out $(DEMO_OUT)
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-postgresql: $(VENV)/installed-dev
-	KALARENA_TEST_DATABASE=postgresql KALARENA_REQUIRE_POSTGRESQL=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	KALARENA_TEST_DATABASE=postgresql KALARENA_REQUIRE_POSTGRESQL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

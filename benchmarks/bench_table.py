@@ -30,11 +30,12 @@ from referee.play import Job, play_game
 from referee.results import GameRecord, Player
 from tournaments.bots import resolve_bot
 from tournaments.game_summary import GameSummary
+from tournaments.packed_game import DEFLATE_LEVEL
 from tournaments.plan import Plan
 from tournaments.rulings import Rulings
 from tournaments.schedule import Pairing
 from tournaments.schema import game as game_table
-from tournaments.store import DEFLATE_LEVEL, Store
+from tournaments.store import Store
 from tournaments.summary import Summary
 
 TARGET_S = 3.0

@@ -124,7 +124,7 @@ async def play_in(engine: Engine, jobs: list[Job]) -> list[Played]:
     played: list[Played] = []
 
     async def play(job: Job) -> None:
-        played.append(Played.of(await engine.play(job)))
+        played.append(Played.of((await engine.play(job)).record))
 
     async with trio.open_nursery() as nursery:
         for job in jobs:

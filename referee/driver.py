@@ -19,9 +19,10 @@ START_POLL_MAX_S = 0.01
 """How often a bot is asked whether it has taken START: nothing wakes us when it does.  The error, at
 most the longest interval, is in the bot's favour."""
 
-END_OF_OUTPUT_GRACE_S = 0.25
+END_OF_OUTPUT_GRACE_S = 1.0
 """After the end of a bot's output, this long is waited for the end of its process, so that the verdict
-can name the exit status."""
+can name the exit status, and what the bot complained of.  A Java machine whose heap is full was seen to
+take more than 0.25 s to go, with ten times as many processes as cores."""
 
 EXIT_SETTLE_S = 0.2
 """The end of the bot on turn is judged this much later: if both bots end within it, the one that was not on

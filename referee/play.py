@@ -44,6 +44,9 @@ class Job:
     """The opening's text, see referee/games/opening.py; empty for the game's own start."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     """How the bots are confined."""
+    pair: str = ""
+    """Games with the same text here are played on one host, so that both bots meet the same conditions; empty
+    for a game that may be played anywhere."""
 
 
 async def play_game(
@@ -153,10 +156,10 @@ def _versions() -> dict[str, str]:
     }
 
 
-def play_packed(
+def play_leashed(
     job: Job, leash: str | None = None, core: int | None = None, feed: str | None = None
-) -> bytes:
-    """Play a game in an event loop of its own; return the packed record.  For worker processes.
+) -> GameRecord:
+    """Play a game in an event loop of its own.  For worker processes.
 
     With ``core``, this process and the bots run on that core alone (where the system can do that).
     ``leash`` is the path of a named pipe: when the last process that holds it open for writing closes it,
@@ -167,7 +170,7 @@ def play_packed(
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     if leash is None:
-        return play_alone(job, feed=feed).to_msgpack()
+        return play_alone(job, feed=feed)
     try:
         descriptor = os.open(leash, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -175,7 +178,7 @@ def play_packed(
     try:
         if _is_let_go(descriptor):
             raise RefereeError("the program that asked for this game is gone")
-        return play_alone(job, leash=descriptor, feed=feed).to_msgpack()
+        return play_alone(job, leash=descriptor, feed=feed)
     finally:
         os.close(descriptor)
 

@@ -174,15 +174,17 @@ class GameRecord:
     """CPU time of each bot from its start until END; None where the counters were not read."""
     off_turn_cpu_us: tuple[int | None, int | None] = (None, None)
     """CPU time of each bot while its opponent was on turn, summed over turns of more than a millisecond."""
+    host_speed: float | None = None
+    """How fast one core of the host is, in positions per second of tournaments/cluster/calibration.py; None
+    where it was not measured, as in games that were played locally."""
 
     def to_msgpack(self) -> bytes:
         """The record in columns, with its schema version."""
         data = {name.name: getattr(self, name.name) for name in fields(self)}
         data["schema"] = RECORD_SCHEMA
         data["players"] = [[getattr(p, name.name) for name in fields(Player)] for p in self.players]
-        data["control"] = asdict(self.control)
-        data["limits"] = asdict(self.limits)
-        data["result"] = asdict(self.result)
+        for name in ("control", "limits", "result"):
+            data[name] = _fields(data[name])
         for name in ("moves", "wire", "facts"):
             data[name] = list(zip(*data[name], strict=True))
         packed: bytes = msgpack.packb(data, unicode_errors="surrogatepass")
@@ -219,7 +221,7 @@ class GameRecord:
                 "players": (first, second),
                 "control": TimeControl(**data["control"]),
                 "moves": [MoveRecord(*row) for row in _rows(data["moves"])],
-                "wire": [WireLine(*row) for row in _rows(data["wire"])],
+                "wire": list(map(WireLine._make, _rows(data["wire"]))),
                 "facts": [
                     Fact(player, name, at_us, after, _tuples(rest))
                     for player, name, at_us, after, rest in _rows(data["facts"])
@@ -298,6 +300,7 @@ class GameRecord:
             "clock": self.clock,
             "cpu_ms": [_ms(time_us) for time_us in self.cpu_us],
             "off_turn_cpu_ms": [_ms(time_us) for time_us in self.off_turn_cpu_us],
+            "host_speed": self.host_speed,
             "key": self.key,
             "schema": RECORD_SCHEMA,
         }
@@ -384,12 +387,18 @@ class GameRecord:
             clock=view["clock"],
             cpu_us=(first_cpu, second_cpu),
             off_turn_cpu_us=(first_off, second_off),
+            host_speed=view.get("host_speed"),  # it is not in what older versions wrote
         )
 
     def mean_move_ms(self, player: int) -> float | None:
         """Average charged time of a player's moves in milliseconds; None if there are none."""
         times = [move.charged_us for move in self.moves if move.player == player]
         return sum(times) / len(times) / 1000 if times else None
+
+
+def _fields(one: Any) -> dict[str, Any]:
+    """What a dataclass of plain values holds; ``asdict`` takes longer, as it looks inside them."""
+    return {name.name: getattr(one, name.name) for name in fields(one)}
 
 
 def _rows(columns: list[list[Any]]) -> Iterator[tuple[Any, ...]]:

@@ -48,6 +48,8 @@ STANDALONE = (
     *("flood-errors", "close-output", "close-everything", "half-line", "sleep", "stop", "core-dump"),
 )
 """Attacks that need no scene of their own (tests/attacks/test_attacks.py has all of them, with one)."""
+OTHERS = "sem.mp-"
+"""Semaphores of Python's multiprocessing in /dev/shm: those of other tests, since the engine has none."""
 MEMORY_GROWTH_MB = 32
 """Allowed to this process and all workers together: Python's allocator keeps some of what it once had."""
 
@@ -132,7 +134,8 @@ def count(scratch: Path) -> Count:
             if line.startswith("VmRSS:"):
                 memory += int(line.split()[1]) / 1024
     places = {scratch, Path(tempfile.gettempdir()), Path("/dev/shm"), Path.home()}
-    files = {str(path) for place in places if place.is_dir() for path in place.iterdir()}
+    everything = {path for place in places if place.is_dir() for path in place.iterdir()}
+    files = {str(path) for path in everything if not path.name.startswith(OTHERS)}
     return Count(len(everybody), descriptors, memory, files)
 
 
@@ -156,7 +159,7 @@ async def soak(games: int, at_once: int, folder: Path) -> Outcome:
 
             async def play(part: Part, seat: int, job: Job) -> None:
                 try:
-                    record = await engine.play(job)
+                    record = (await engine.play(job)).record
                 except Exception as error:
                     outcome.unplayed.append(f"{job.key} {part.name}: not played: {error!r}")
                     return

@@ -141,7 +141,7 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         (
             TWO_BOTS + "zzz = 2",
             "zzz: unknown key; there are name, game, rounds, openings, format, seed, ranking, rating, "
-            "concurrency, own_core, untrusted, clock, ponder, time, sandbox, limits, bots",
+            "concurrency, own_core, untrusted, clock, ponder, time, sandbox, limits, cluster, bots",
         ),
         (TWO_BOTS + '[sandbox]\nmodus = "off"', "sandbox.modus: unknown key; did you mean 'mode'?"),
         (TWO_BOTS + "[limits]\nmemory = 1", "limits.memory: unknown key; did you mean 'memory_mb'?"),

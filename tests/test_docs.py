@@ -14,6 +14,7 @@ from referee.games.catalog import GAMES, parse_game
 from referee.results import CAPABILITIES
 from tournaments.cli.main import COMMANDS
 from tournaments.cli.tournament import TOURNAMENT_COMMANDS
+from tournaments.cluster.settings import ClusterTable
 from tournaments.config import load_tournament
 from tournaments.format_tables import FORMAT_TABLES
 from tournaments.formats.catalog import FORMATS
@@ -171,6 +172,7 @@ def test_every_key_of_the_tournament_file_is_documented() -> None:
     assert set(data) == set(TournamentFile.model_fields) - {"clock", "ponder"}  # which are in [time], too
     assert set(data["rating"]) == set(RatingTable.model_fields)
     assert set(data["sandbox"]) == set(SandboxTable.model_fields)
+    assert {*data["cluster"], "same_speed"} == set(ClusterTable.model_fields)  # which is there as a comment
     assert set(data["limits"]) == set(LimitsTable.model_fields)
     assert set(data["time"]) == set(TimeTable.model_fields)
     assert {key for bot in data["bots"] if isinstance(bot, dict) for key in bot} == set(BotEntry.model_fields)

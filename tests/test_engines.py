@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,17 @@ import trio.testing
 
 from referee.clock import TimeControl
 from referee.errors import RefereeError
-from referee.play import Job, play_packed
-from referee.results import GameRecord, Player, Reason
+from referee.play import Job, play_leashed
+from referee.results import Player, Reason
 from tests.builders import write_tournament
 from tests.confinement import sandbox_of
 from tests.test_faults import honest, living_processes_with
 from tests.test_resume import descendants
 from tournaments.config import load_tournament
-from tournaments.engines.base import Engine, EngineError, Follower
+from tournaments.engines.base import Begun, Engine, EngineError, Follower
 from tournaments.engines.local import open_local_engine, usable_cores
+from tournaments.game_summary import GameSummary
+from tournaments.packed_game import PackedGame
 from tournaments.runner import MAX_ATTEMPTS, Run, play_all
 from tournaments.schedule import Pairing
 from tournaments.store import Store
@@ -47,9 +48,14 @@ def job(*players: Player, key: str = "r001-1v2") -> Job:
     return Job(key, "kalah(4,3)", (players[0], players[1]), TimeControl(move_s=5))
 
 
+def noted(begun: list[str], key: str) -> Begun:
+    """What notes that a game has begun."""
+    return lambda _host: begun.append(key)
+
+
 async def test_a_game_is_played_in_another_process(tmp_path: Path) -> None:
     async with engine(tmp_path) as local:
-        record = await local.play(job(honest(), honest()))
+        record = (await local.play(job(honest(), honest()))).record
     assert record.result.reason is Reason.SCORE
     assert record.key == "r001-1v2"
     assert list(tmp_path.iterdir()) == []
@@ -61,7 +67,7 @@ async def test_games_have_a_core_each_if_that_is_wanted(tmp_path: Path) -> None:
     async with engine(tmp_path, len(cores), own_core=True) as local, trio.open_nursery() as nursery:
 
         async def play(number: int) -> None:
-            records.append(await local.play(job(honest(), honest(), key=str(number))))
+            records.append((await local.play(job(honest(), honest(), key=str(number)))).record)
 
         for number in range(3 * len(cores)):
             nursery.start_soon(play, number)
@@ -73,7 +79,7 @@ async def test_games_have_a_core_each_if_that_is_wanted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("own_core", [False, True])
 async def test_otherwise_or_with_too_many_games_they_share_cores(tmp_path: Path, own_core: bool) -> None:
     async with engine(tmp_path, len(usable_cores()) + own_core, own_core=own_core) as local:
-        record = await local.play(job(honest(), honest()))
+        record = (await local.play(job(honest(), honest()))).record
     assert record.cores == usable_cores()
 
 
@@ -91,7 +97,7 @@ async def test_games_give_way_if_that_is_wanted(tmp_path: Path) -> None:
     own = os.nice(0)
     with trio.fail_after(LIMIT_S):
         async with open_local_engine(scratch, 1, nice=7) as local:
-            records = [await local.play(job(bot, honest(), key=str(number))) for number in range(2)]
+            records = [(await local.play(job(bot, honest(), key=str(number)))).record for number in range(2)]
     assert [record.stderr[0] for record in records] == [f"nice {min(19, own + 7)}\n"] * 2
     assert all(record.result.reason is Reason.SCORE for record in records)
 
@@ -105,12 +111,12 @@ async def test_a_game_begins_when_its_place_is_free(tmp_path: Path) -> None:
         async with trio.open_nursery() as nursery:
             for key in ("a", "b", "c"):
                 waiting = Job(key, "manchester", (sleeper, honest()), control)
-                nursery.start_soon(local.play, waiting, partial(begun.append, key))
+                nursery.start_soon(local.play, waiting, noted(begun, key))
             await trio.testing.wait_all_tasks_blocked()
             assert len(begun) == 2
             nursery.cancel_scope.cancel()
         assert len(begun) == 2
-        await local.play(job(honest(), honest()), partial(begun.append, "d"))
+        await local.play(job(honest(), honest()), noted(begun, "d"))
     assert begun[2:] == ["d"]
 
 
@@ -127,12 +133,12 @@ async def test_a_cancelled_game_is_given_up_and_its_bots_are_killed(tmp_path: Pa
             nursery.cancel_scope.cancel()
         assert living_processes_with(f"sleep {seconds}") == []
         # The worker lives on and plays the next game.
-        assert (await local.play(job(honest(), honest()))).result.reason is Reason.SCORE
+        assert (await local.play(job(honest(), honest()))).record.result.reason is Reason.SCORE
 
 
 def test_a_job_whose_leash_is_gone_is_not_played(tmp_path: Path) -> None:
     with pytest.raises(RefereeError, match="is gone"):
-        play_packed(job(honest(), honest()), str(tmp_path / "no-leash"))
+        play_leashed(job(honest(), honest()), str(tmp_path / "no-leash"))
 
 
 def test_a_job_whose_leash_was_let_go_before_it_came_is_not_played(tmp_path: Path) -> None:
@@ -140,7 +146,7 @@ def test_a_job_whose_leash_was_let_go_before_it_came_is_not_played(tmp_path: Pat
     os.mkfifo(tmp_path / "leash")
     os.close(os.open(tmp_path / "leash", os.O_RDWR))
     with pytest.raises(RefereeError, match="is gone"):
-        play_packed(job(honest(), honest()), str(tmp_path / "leash"))
+        play_leashed(job(honest(), honest()), str(tmp_path / "leash"))
 
 
 def assassin(folder: Path) -> Path:
@@ -158,7 +164,7 @@ async def test_a_worker_that_dies_is_an_error_of_ours(tmp_path: Path) -> None:
     async with engine(scratch) as local:
         with pytest.raises(EngineError, match="died"):
             await local.play(job(culprit, honest()))
-        assert (await local.play(job(honest(), honest()))).result.reason is Reason.SCORE
+        assert (await local.play(job(honest(), honest()))).record.result.reason is Reason.SCORE
 
 
 async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) -> None:
@@ -171,12 +177,12 @@ async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) 
     seen: list[tuple[str, str]] = []
 
     class Watching:
-        def started(self, _pairing: Pairing, key: str) -> None:
+        def started(self, _pairing: Pairing, key: str, host: str = "") -> None:
             seen.append(("started", key))
 
-        def ended(self, pairing: Pairing, record: GameRecord) -> None:
-            assert {game.key for game in store.games()} >= {pairing.key}
-            seen.append(("ended", record.key))
+        def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
+            assert {kept.key for kept in store.games()} >= {pairing.key}
+            seen.append(("ended", game.key))
 
         def unplayed(self, pairing: Pairing, why: str) -> None:
             assert "died" in why
@@ -189,8 +195,8 @@ async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) 
             self.inner = inner
 
         async def play(
-            self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-        ) -> GameRecord:
+            self, job: Job, begins: Begun | None = None, follow: Follower | None = None
+        ) -> PackedGame:
             attempts.append(job.key)
             return await self.inner.play(job, begins, follow)
 

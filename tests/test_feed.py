@@ -204,7 +204,7 @@ async def test_a_followed_game_is_told_as_it_was_played(tmp_path: Path, folder: 
     told: list[Snapshot] = []
     with trio.fail_after(LIMIT_S):
         async with open_local_engine(scratch, 1) as engine:
-            record = await engine.play(job(), follow=told.append)
+            record = (await engine.play(job(), follow=told.append)).record
     assert texts(told) == played(record)
     assert told[-1].over == record.result.detail
     assert [move.charged_us for snapshot in told for move in snapshot.moves] == [

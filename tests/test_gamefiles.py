@@ -31,7 +31,7 @@ def test_game_json_is_the_record_without_what_is_private(tmp_path: Path) -> None
     record = make_record()
     view = json.loads(written(tmp_path, record)["game.json"])
     whole = record.to_json()
-    assert set(whole) - set(view) == {"stderr", "note", "host", "facts"}
+    assert set(whole) - set(view) == {"stderr", "note", "host", "host_speed", "facts"}
     assert {key: view[key] for key in view if key != "players"} == {
         key: whole[key] for key in view if key != "players"
     }

@@ -19,6 +19,8 @@ from tournaments.cli.tournament.live import (
     summary_of,
 )
 from tournaments.config import load_tournament
+from tournaments.game_summary import GameSummary
+from tournaments.packed_game import PackedGame
 from tournaments.runner import Run
 from tournaments.schedule import Pairing
 from tournaments.store import Store
@@ -44,8 +46,9 @@ def play(run: Run, view: PlainLines | LiveScreen | Silence, pairing: Pairing, **
     record = make_record(pairing.key, NAMES[pairing.first], NAMES[pairing.second], **changes)
     view.started(pairing, pairing.key)
     run.store.add(record, pairing.round, pairing.pair)
-    run.ended(pairing, record)
-    view.ended(pairing, record)
+    game = GameSummary.of(record, pairing.round, pairing.pair)
+    run.ended(pairing, game)
+    view.ended(pairing, game)
 
 
 def lines_of(run: Run) -> tuple[PlainLines, list[str]]:
@@ -65,18 +68,25 @@ def test_plain_lines_tell_faults_but_not_without_end(run: Run) -> None:
     lost = [pairing for pairing in run.due() if 0 in (pairing.first, pairing.second)] * 2
     for pairing in lost:
         seat = (pairing.first, pairing.second).index(0)
-        view.ended(
-            pairing,
-            make_record(
-                pairing.key,
-                NAMES[pairing.first],
-                NAMES[pairing.second],
-                result=lost_by(Reason.TIMEOUT, seat, "too\nslow"),
-            ),
+        record = make_record(
+            pairing.key,
+            NAMES[pairing.first],
+            NAMES[pairing.second],
+            result=lost_by(Reason.TIMEOUT, seat, "too\nslow"),
         )
+        view.ended(pairing, GameSummary.of(record, pairing.round))
     assert len(lost) > PLAIN_FAULTS + 1
     assert said[:PLAIN_FAULTS] == [rf"Cup: {pairing.key}: too\nslow" for pairing in lost[:PLAIN_FAULTS]]
     assert said[PLAIN_FAULTS:] == ["Cup: further faults of first_legal are in the report"]
+
+
+def test_plain_lines_tell_on_which_host_a_fault_was(run: Run) -> None:
+    view, said = lines_of(run)
+    slow: dict[str, Any] = {"result": lost_by(Reason.TIMEOUT, 0, "too slow"), "host": "node-7"}
+    for speed in (1e6, None):
+        game = PackedGame.of(make_record("g1", *NAMES[:2], host_speed=speed, **slow), 1)
+        view.ended(run.due()[0], game.summary, game.host)
+    assert said == ["Cup: g1 on node-7: too slow", "Cup: g1: too slow"]  # the other was played here
 
 
 def test_plain_lines_tell_what_could_not_be_played(run: Run) -> None:

@@ -1,6 +1,6 @@
 """The hub: the newest state of each game for whoever watches, and nobody waits for anybody."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,12 +15,12 @@ from referee.clock import TimeControl
 from referee.errors import RefereeError
 from referee.feed import Move, Snapshot
 from referee.play import Job
-from referee.results import GameRecord
 from tests.builders import make_player, make_record
 from tests.random_games import random_game
 from tests.test_faults import honest
-from tournaments.engines.base import Follower
+from tournaments.engines.base import Begun, Follower
 from tournaments.engines.local import open_local_engine
+from tournaments.packed_game import PackedGame
 from tournaments.service import live
 from tournaments.service.live import Channel, Hub, LiveGame, TooManyWatchersError
 from tournaments.service.watched_engine import WatchedEngine
@@ -322,7 +322,6 @@ async def test_watchers_that_are_cancelled_leave_nothing(place: Place) -> None:
 async def test_a_real_game_is_seen_while_it_is_played(place: Place, tmp_path: Path) -> None:
     begun = []
     states: list[LiveGame] = []
-    record: GameRecord | None = None
     real = Job("r001-1v2", "kalah(6,6)", (honest(), honest()), TimeControl(move_s=5))
 
     async with open_local_engine(tmp_path, 1) as engine, trio.open_nursery() as nursery:
@@ -335,13 +334,13 @@ async def test_a_real_game_is_seen_while_it_is_played(place: Place, tmp_path: Pa
             with place.hub.watch_game("cup", real.key) as games:
                 states.extend([game async for game in games])
 
-        def begins() -> None:
+        def begins(host: str) -> None:
             begun.append(place.hub.game("cup", real.key))
             started.set()
 
         nursery.start_soon(watch)
         with trio.fail_after(LIMIT_S):
-            record = await watched.play(real, begins)
+            record = (await watched.play(real, begins)).record
     assert [game.key for game in begun if game is not None] == [real.key]
     assert states[0].moves == ()
     assert states[-1].moves == tuple(move.move for move in record.moves)
@@ -351,11 +350,9 @@ async def test_a_real_game_is_seen_while_it_is_played(place: Place, tmp_path: Pa
 class Failing:
     concurrency = 1
 
-    async def play(
-        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-    ) -> GameRecord:
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         assert begins is not None
-        begins()
+        begins("")
         await trio.lowlevel.checkpoint()
         raise RefereeError("our host is overloaded")
 

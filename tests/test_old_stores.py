@@ -22,7 +22,7 @@ from tournaments.store import Store, StoreError
 def as_schema_1(record: GameRecord) -> bytes:
     """The record as the first version wrote it: moves without charges, facts as text, no limits."""
     data = msgpack.unpackb(record.to_msgpack(), unicode_errors="surrogatepass")
-    for added in ("limits", "sandbox", "clock", "cpu_us", "off_turn_cpu_us"):
+    for added in ("limits", "sandbox", "clock", "cpu_us", "off_turn_cpu_us", "host_speed"):
         del data[added]
     for added in ("clock", "ponder"):
         del data["control"][added]

@@ -73,8 +73,8 @@ def test_a_total_that_changes_and_a_game_that_is_tried_again() -> None:
     report = RunReport(total=10, before=4)
     progress = Progress(summary, report, 0.0)
     progress.started("r007-1v2", 7, "one", "two", 0.0)
-    progress.started("r007-1v2", 7, "one", "two", 8.0)
-    assert [game.for_s for game in progress.snapshot(9.0).playing] == [1]
+    progress.started("r007-1v2", 7, "one", "two", 8.0, "node\x1b[2J17")
+    assert progress.snapshot(9.0).playing == (Playing("r007-1v2", "one", "two", 1, r"node\x1b[2J17"),)
     report.total = 16
     progress.unplayed("r007-1v2", "the sandbox\x1b[2J broke")
     view = progress.snapshot(9.0)
@@ -90,3 +90,5 @@ def test_the_latest_faults_are_remembered_and_harmless() -> None:
     faults = progress.snapshot(1.0).faults
     assert len(faults) == REMEMBERED_FAULTS
     assert faults[-1] == r"g19: a\nb\x1b[31m"
+    progress.ended(fault, 1.0, "node\x1b-7")
+    assert progress.snapshot(1.0).faults[-1] == r"g19 on node\x1b-7: a\nb\x1b[31m"

@@ -549,6 +549,7 @@ IRRELEVANT = {
     "stderr.*": "for the bot's author; what a verdict quotes of it is in the fact of its end",
     "started_at": "the hour of the day; all times count from it",
     "host": "where it was played",
+    "host_speed": "how fast that is; what a turn was given is in the control",
     "versions": "what it was played with",
     "versions.*": "the same",
     "cores": "where it was played",

@@ -212,12 +212,20 @@ def test_game_without_moves() -> None:
 # What is private.
 
 
-SECRETS = ("private words", "/home/", "/opt/python", "the-lecturers-machine", "my note", "TimePassed")
+SECRETS = (
+    "private words",
+    "/home/",
+    "/opt/python",
+    "the-lecturers-machine",
+    "my note",
+    "TimePassed",
+    "1,234 thousand",
+)
 
 
 def test_public_page_has_nothing_private() -> None:
     result = MatchResult(0, Reason.EXIT, "two (North) lost: it ended", None, "exited", "my note")
-    record = make_record(result=result)
+    record = make_record(result=result, host_speed=1_234_000.0)
     whole, public = standalone_page(replay_data(record)), standalone_page(replay_data(record, public=True))
     for secret in SECRETS:
         assert secret in whole

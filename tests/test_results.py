@@ -80,6 +80,7 @@ RECORDS = st.builds(
     clock=st.sampled_from(["wall", "fair"]),
     cpu_us=st.tuples(MAYBE_MICROS, MAYBE_MICROS),
     off_turn_cpu_us=st.tuples(MAYBE_MICROS, MAYBE_MICROS),
+    host_speed=st.none() | st.floats(1, 1e9),
 )
 
 
@@ -110,6 +111,17 @@ def test_mean_time_of_a_move() -> None:
     )
     assert record.mean_move_ms(0) == 1.5
     assert record.mean_move_ms(1) == 7.0
+
+
+def test_records_from_before_hosts_were_measured_are_read() -> None:
+    record = make_record()
+    data = msgpack.unpackb(make_record(host_speed=250_000.5).to_msgpack())
+    del data["host_speed"]
+    assert GameRecord.from_msgpack(msgpack.packb(data)) == record
+    view = json.loads(json.dumps(make_record(host_speed=250_000.5).to_json()))
+    assert GameRecord.from_json(view).host_speed == 250_000.5
+    del view["host_speed"]
+    assert GameRecord.from_json(view) == record
 
 
 @pytest.mark.parametrize("schema", [RECORD_SCHEMA + 1, 0, -1, "1", None, 99.5])
@@ -193,7 +205,7 @@ CONTRACT = {
 ADDED = {
     *("cores", "limits", "sandbox", "clock", "cpu_ms", "off_turn_cpu_ms"),
     *("fault", "facts", "time_control", "stderr", "exit_status", "started_at"),
-    *("duration_ms", "host", "versions", "key", "schema", "note", "opening"),
+    *("duration_ms", "host", "host_speed", "versions", "key", "schema", "note", "opening"),
 }
 
 

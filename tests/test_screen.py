@@ -138,6 +138,13 @@ def test_more_games_at_a_time_than_lines() -> None:
     ]
 
 
+def test_a_game_is_shown_with_the_host_that_plays_it() -> None:
+    playing = [Playing("r003-1v9", "one", "two", 7, "node17"), Playing("r003-2v9", "three", "four", 0)]
+    lines = drawn(replace(snapshot(), playing=playing), 80, 23)
+    assert "r003-1v9  one v two  for 0:07 on node17" in lines
+    assert "r003-2v9  three v four  for 0:00" in lines
+
+
 def test_what_is_below_does_not_jump_when_a_game_ends() -> None:
     busy, idle = snapshot(playing=4, faults=2), snapshot(playing=1, faults=2, places=4)
     assert len(drawn(busy, 80, 24)) == 17

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,6 @@ import trio
 import trio.lowlevel
 
 from referee.play import Job
-from referee.results import GameRecord
 from tests.builders import RUN_LIMIT_S
 from tests.contest_parts import LIMIT_S, World, open_world, running, spec, until
 from tests.courses import NOW
@@ -25,8 +24,9 @@ from tournaments.course.errors import CourseError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.database.location import Database
 from tournaments.directory import TournamentDirectory
-from tournaments.engines.base import Engine, EngineError, Follower
+from tournaments.engines.base import Begun, Engine, EngineError, Follower
 from tournaments.journal import Action
+from tournaments.packed_game import PackedGame
 from tournaments.rulings import RulingError
 from tournaments.runner import MAX_ATTEMPTS
 from tournaments.service.contests import Contests, free_slug
@@ -230,9 +230,7 @@ class Lame:
         self.engine, self.losses = engine, losses
         self.concurrency = engine.concurrency
 
-    async def play(
-        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-    ) -> GameRecord:
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         if self.losses and job.key == KEY:
             self.losses -= 1
             raise EngineError("the machine burns")

@@ -1,7 +1,5 @@
 """Places: who gets the next one, and that none is ever lost."""
 
-from collections.abc import Callable
-
 import pytest
 import trio
 import trio.testing
@@ -10,9 +8,10 @@ from hypothesis import strategies as st
 
 from referee.clock import TimeControl
 from referee.play import Job
-from referee.results import GameRecord
 from tests.builders import make_player, make_record
-from tournaments.engines.base import Follower
+from tests.test_engines import noted
+from tournaments.engines.base import Begun, Follower
+from tournaments.packed_game import PackedGame
 from tournaments.service.places import PASSED_OVER, Kind, PlacedEngine, Places, Use
 
 CHECK, TOURNAMENT, PRACTICE = Kind.QUALIFICATION, Kind.TOURNAMENT, Kind.PRACTICE
@@ -152,12 +151,12 @@ async def test_an_engine_takes_a_place_for_each_game(nursery: trio.Nursery) -> N
         concurrency = 8
 
         async def play(
-            self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-        ) -> GameRecord:
+            self, job: Job, begins: Begun | None = None, follow: Follower | None = None
+        ) -> PackedGame:
             assert begins is not None
-            begins()
+            begins("")
             await going_on.wait()
-            return make_record(job.key)
+            return PackedGame.of(make_record(job.key))
 
     places = Places(2)
     engine = PlacedEngine(Slow(), places, TOURNAMENT)
@@ -165,7 +164,7 @@ async def test_an_engine_takes_a_place_for_each_game(nursery: trio.Nursery) -> N
     player = make_player("one")
     for key in ("a", "b", "c"):
         job = Job(key, "manchester", (player, player), TimeControl(move_s=1.0))
-        nursery.start_soon(engine.play, job, lambda key=key: begun.append(key))
+        nursery.start_soon(engine.play, job, noted(begun, key))
     await trio.testing.wait_all_tasks_blocked()
     assert len(begun) == 2
     assert places.status()[TOURNAMENT] == Use(2, 1)

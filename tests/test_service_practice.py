@@ -12,14 +12,14 @@ import trio.testing
 
 from referee.errors import RefereeError
 from referee.play import Job
-from referee.results import GameRecord
 from tests.contest_parts import World, open_world
 from tests.courses import NOW, after
 from tests.test_service_bot_worker import until
 from tournaments.course.model import Competition, CompetitionState
 from tournaments.database.location import Database
-from tournaments.engines.base import Follower
+from tournaments.engines.base import Begun, Follower
 from tournaments.game_summary import GameSummary
+from tournaments.packed_game import PackedGame
 from tournaments.service import matchmaking
 from tournaments.service.config import ServiceConfig
 from tournaments.service.places import Kind
@@ -113,9 +113,7 @@ class Gate:
         self.fails = False
         self.world = replace(world, parts=replace(world.parts, engine=self))
 
-    async def play(
-        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-    ) -> GameRecord:
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         self.begun.append(job.key)
         if self.lets(job):
             return await self.inner.play(job, begins, follow)

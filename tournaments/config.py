@@ -20,6 +20,8 @@ from referee.probe import AUTO, OFF, REQUIRED, probe
 from referee.results import Player
 from referee.sandbox import Sandbox
 from tournaments.bots import BotError, resolve_bot
+from tournaments.cluster.fairness import ScaledControl
+from tournaments.cluster.settings import ClusterTable
 from tournaments.complaints import render
 from tournaments.format_tables import FORMAT_TABLES
 from tournaments.formats.catalog import ROUND_ROBIN
@@ -66,6 +68,8 @@ class Tournament(BaseModel):
     """Openings, one for each round, and over again; none for the game's own start."""
     openings_source: str = ""
     """Where they are from, as far as results can be compared only with the same."""
+    cluster: ClusterTable = ClusterTable()
+    """How it uses a cluster, if it is played on one."""
     format: dict[str, Any] = {"kind": ROUND_ROBIN}
     """The format's name as ``kind``, and its parameters."""
     seed: int = 0
@@ -96,6 +100,12 @@ class Tournament(BaseModel):
         """All bots, by their numbers."""
         return (*self.bots, *self.added)
 
+    @property
+    def scaled_control(self) -> ScaledControl | None:
+        """The time control on each host; None if it is the same on all."""
+        reference = self.cluster.scaled_from
+        return None if reference is None else ScaledControl(self.control, reference)
+
     def identity(self) -> dict[str, Any]:
         """What makes results comparable; two tournaments with the same identity are the same one.
 
@@ -116,6 +126,8 @@ class Tournament(BaseModel):
             fixed["rounds"] = str(self.rounds)
         if kind not in SEED_IS_ORDER:
             fixed["seed"] = str(self.seed)
+        if self.cluster.scaled_from is not None:
+            fixed["time limits"] = f"scaled from {self.cluster.scaled_from:g} positions/s"
         return {
             **fixed,
             "game": self.game,
@@ -227,6 +239,7 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
         bots=tuple(bots),
         concurrency=file.concurrency,
         own_core=file.own_core,
+        cluster=file.cluster,
     )
 
 

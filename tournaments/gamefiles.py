@@ -4,6 +4,7 @@ They are made from the store and can be made again.  What was private to one bot
 where it lies) is in files of its own, so that each student can be given what is theirs.
 """
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -31,18 +32,33 @@ def write_game_files(directory: Path, record: GameRecord) -> None:
     folder = directory / GAMES / record.key
     temporary = directory / GAMES / f".{record.key}.part"
     try:
-        shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
-        temporary.mkdir(parents=True)
+        _make_empty(temporary)
         for name, text in _contents(record).items():
             (temporary / name).write_text(text, encoding="utf-8", errors="backslashreplace")
-        if folder.exists():
-            shutil.rmtree(folder)
-        temporary.rename(folder)
+        _put_in_place(temporary, folder)
     except OSError as error:
         raise GameFilesError(
             f"{folder}: the files of this game could not be written: {error.strerror}; its result is safe, "
             "and the next run writes them"
         ) from error
+
+
+def _make_empty(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:  # a killed run left it
+        shutil.rmtree(folder)
+        folder.mkdir()
+
+
+def _put_in_place(temporary: Path, folder: Path) -> None:
+    try:
+        temporary.rename(folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        shutil.rmtree(folder)
+        temporary.rename(folder)
 
 
 def _file_names(bots: tuple[str, str]) -> list[str]:
@@ -59,7 +75,7 @@ def _contents(record: GameRecord) -> dict[str, str]:
 def public_view(record: GameRecord) -> dict[str, object]:
     """The record without what is private to one bot or to our machine."""
     view = record.to_json()
-    for private in ("stderr", "note", "host", "facts"):
+    for private in ("stderr", "note", "host", "host_speed", "facts"):
         del view[private]
     view["players"] = [{"name": player.name, "digest": player.digest} for player in record.players]
     return view
@@ -68,10 +84,10 @@ def public_view(record: GameRecord) -> dict[str, object]:
 def wire_text(record: GameRecord) -> str:
     """The conversation for people: milliseconds, which bot, direction, line; then the verdict."""
     width = max(len(player.name) for player in record.players)
+    columns = [f"{player.name:{width}}  " for player in record.players]
     lines = [
-        f"{wire.at_us / 1000:12.3f} ms  {record.players[wire.player].name:{width}}  "
-        f"{'<-' if wire.direction == 'to' else '->'}  {visible(wire.line)}"
-        for wire in record.wire
+        f"{at_us / 1000:12.3f} ms  {columns[player]}{'<-' if direction == 'to' else '->'}  {visible(line)}"
+        for player, direction, line, at_us in record.wire
     ]
     names = " and ".join(player.name for player in record.players)
     head = f"{record.game}: {names} ({record.key}, {record.started_at}); <- to the bot, -> from it"

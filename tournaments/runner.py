@@ -1,29 +1,39 @@
 """Runs what a schedule says is due, and keeps each game as it ends."""
 
+import math
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import trio
+import trio_parallel
 
 from referee.errors import RefereeError
 from referee.play import Job
-from referee.results import GameRecord
 from referee.sandbox import Sandbox
 from tournaments.config import Tournament
-from tournaments.engines.base import Engine, EngineError
+from tournaments.engines.base import Begun, Engine, EngineError
 from tournaments.game_summary import GameSummary
 from tournaments.gamefiles import GAMES, GameFilesError, write_game_files
+from tournaments.keeper import Keeper
+from tournaments.packed_game import PackedGame
 from tournaments.rulings import Rulings, result_of
 from tournaments.schedule import Pairing
 from tournaments.store import Store, StoreError
 
 MAX_ATTEMPTS = 3
 """A game that fails for a reason of ours is played again, at most this often in all."""
+
+ASKING_SHARE = 10
+"""A schedule of 320,000 games takes a fifth of a second to say what is due: that is a tenth of the time, at
+most, and none of it while it matters little."""
+
+MOST_BESIDE = 1000
+"""Games that wait for a place, or for the store, beside those that are played."""
 
 OPEN = Sandbox()
 """No sandbox."""
@@ -32,12 +42,15 @@ OPEN = Sandbox()
 class Observer(Protocol):
     """Told what becomes of each game, in the event loop: all of these return at once."""
 
-    def started(self, pairing: Pairing, key: str) -> None:
-        """A game is being played now, as ``key``; told again when it is tried again."""
+    def started(self, pairing: Pairing, key: str, host: str = "") -> None:
+        """A game is being played now, as ``key``; told again when it is tried again.
+
+        ``host`` is the cluster's that plays it; empty if this machine does.
+        """
         ...
 
-    def ended(self, pairing: Pairing, record: GameRecord) -> None:
-        """A game has its result, and it was kept."""
+    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
+        """A game has its result, and it was kept; for ``host`` see ``PackedGame``."""
         ...
 
     def unplayed(self, pairing: Pairing, why: str) -> None:
@@ -48,8 +61,8 @@ class Observer(Protocol):
 class _Nobody:
     """An observer that looks at nothing."""
 
-    def started(self, pairing: Pairing, key: str) -> None: ...
-    def ended(self, pairing: Pairing, record: GameRecord) -> None: ...
+    def started(self, pairing: Pairing, key: str, host: str = "") -> None: ...
+    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None: ...
     def unplayed(self, pairing: Pairing, why: str) -> None: ...
 
 
@@ -109,11 +122,12 @@ class Run:
         players = (tournament.players[pairing.first], tournament.players[pairing.second])
         opening = tournament.opening(pairing.opening)
         key = self.rulings.job_key(pairing.key)
-        return Job(key, tournament.game, players, tournament.control, tournament.limits, opening, sandbox)
+        control, limits = tournament.control, tournament.limits
+        return Job(key, tournament.game, players, control, limits, opening, sandbox, pairing.pair)
 
-    def ended(self, pairing: Pairing, record: GameRecord) -> None:
+    def ended(self, pairing: Pairing, game: GameSummary) -> None:
         """A game has its result, and it was kept."""
-        self.rulings.results[pairing.key] = result_of(GameSummary.of(record, pairing.round))
+        self.rulings.results[pairing.key] = result_of(game)
         self.report.played += 1
 
 
@@ -130,13 +144,13 @@ class Brake:
         for scope in self._waiting:
             scope.cancel()
 
-    async def play(self, engine: Engine, job: Job, begins: Callable[[], None]) -> GameRecord | None:
+    async def play(self, engine: Engine, job: Job, begins: Begun) -> PackedGame | None:
         """Play one game, see ``Engine.play``; None if the brake was pulled before it began."""
         with trio.CancelScope() as scope:
 
-            def begun() -> None:
+            def begun(host: str) -> None:
                 self._waiting.discard(scope)
-                begins()
+                begins(host)
 
             if self.pulled:
                 scope.cancel()
@@ -166,7 +180,6 @@ async def play_all(
     brake = brake or Brake()
     await trio.to_thread.run_sync(_restore_files, run, directory)
     observer = observe or _Nobody()
-    keeper = _Keeper(run, directory, observer)
     started: set[str] = set()
     waiting: deque[Pairing] = deque()
     under_way = 0
@@ -174,31 +187,44 @@ async def play_all(
 
     async def play_one(pairing: Pairing) -> None:
         nonlocal progress, under_way
-        record = await _play(run, engine, pairing, sandbox, observer, brake)
-        if record is not None:
-            await keeper.keep(pairing, record)
+        game = await _play(run, engine, pairing, sandbox, observer, brake)
+        if game is not None:
+            await keeper.keep(pairing, game)
         under_way -= 1
         progress.set()
         progress = trio.Event()
 
-    async with trio.open_nursery() as nursery:
+    def kept(pairing: Pairing, game: PackedGame) -> None:
+        run.ended(pairing, game.summary)
+        observer.ended(pairing, game.summary, game.host)
+
+    async with trio_parallel.open_worker_context() as processes, trio.open_nursery() as nursery:
+        keeper = Keeper(run.store, directory, kept, processes)
         over = False
+        changed, ask_at = True, -math.inf
         while not over:
             if brake.pulled:
                 waiting.clear()
-            elif not waiting:  # a schedule may be long: it is asked when all that it said was started
+            # A schedule may be long: it is asked when all that it said was started, and not after each game
+            # if it takes long to answer.
+            elif not waiting and (not under_way or (changed and trio.current_time() >= ask_at)):
+                asked_at = trio.current_time()
                 waiting.extend(pairing for pairing in run.due() if pairing.key not in started)
                 if waiting or not under_way:  # only then can the schedule have thought of something new
                     run.foresee()
-            # Twice the engine's places, so that a worker never waits for the store.
-            while waiting and under_way < 2 * engine.concurrency:
+                changed = False
+                ask_at = trio.current_time() + ASKING_SHARE * (trio.current_time() - asked_at)
+            # More than the engine's places, so that a worker never waits for the store.
+            while waiting and under_way < engine.concurrency + min(engine.concurrency, MOST_BESIDE):
                 pairing = waiting.popleft()
                 started.add(pairing.key)
                 under_way += 1
                 nursery.start_soon(play_one, pairing)
             over = not under_way
             if not over:
-                await progress.wait()
+                with trio.move_on_at(ask_at if changed and not waiting else math.inf):
+                    await progress.wait()
+                    changed = True
 
 
 def _restore_files(run: Run, directory: Path) -> None:
@@ -221,39 +247,17 @@ def _restore_files(run: Run, directory: Path) -> None:
 
 async def _play(
     run: Run, engine: Engine, pairing: Pairing, sandbox: Sandbox, observer: Observer, brake: Brake
-) -> GameRecord | None:
+) -> PackedGame | None:
     """Play a pairing, again if our side fails; None if it failed every time, or the brake was pulled."""
     job = run.job(pairing, sandbox)
     failures = []
     for _ in range(MAX_ATTEMPTS):
         try:
-            return await brake.play(engine, job, partial(observer.started, pairing, job.key))
+            game = await brake.play(engine, job, partial(observer.started, pairing, job.key))
+            return None if game is None else game.in_round(pairing.round, pairing.pair)
         except (RefereeError, EngineError) as error:
             failures.append(str(error))
             await trio.lowlevel.checkpoint()  # a cancelled tournament tries nothing again
     run.report.unplayed[job.key] = failures[-1]
     observer.unplayed(pairing, failures[-1])
     return None
-
-
-class _Keeper:
-    """Writes games one at a time, in a thread, so that the event loop goes on."""
-
-    def __init__(self, run: Run, directory: Path, observer: Observer) -> None:
-        self._run = run
-        self._directory = directory
-        self._observer = observer
-        self._lock = trio.Lock()
-
-    async def keep(self, pairing: Pairing, record: GameRecord) -> None:
-        async with self._lock:
-            # A thread cannot be stopped half-way: the game is kept whole even if we are being cancelled.
-            added = await trio.to_thread.run_sync(self._write, pairing, record)
-            if added:
-                self._run.ended(pairing, record)
-                self._observer.ended(pairing, record)
-
-    def _write(self, pairing: Pairing, record: GameRecord) -> bool:
-        added = self._run.store.add(record, pairing.round, pairing.pair)
-        write_game_files(self._directory, record)
-        return added

@@ -1,10 +1,9 @@
-"""The store: what was played.  SQLite, one transaction a game.
+"""The store: what was played.  A game, or several that ended at a time, in one transaction.
 
 Everything else (what is due, tables, reports) is computed from what is here.
 """
 
 import json
-import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from operator import attrgetter
@@ -23,12 +22,10 @@ from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.game_summary import GameSummary
 from tournaments.journal import Action, Entry
+from tournaments.packed_game import PackedGame, unpacked
 from tournaments.schema import REVISION, game, journal, tournament
 
 __all__ = ["NothingKeptError", "Store", "StoreError"]
-
-DEFLATE_LEVEL = 1
-"""Records are kept deflated: the fastest level brings 12 KB of a game of 86 moves to under a fifth."""
 
 KEYS_AT_ONCE = 500
 """In one question: SQLite takes 999 parameters at least, https://sqlite.org/limits.html."""
@@ -115,36 +112,24 @@ class Store:
 
         ``pair`` is what it has in common with its return game.
         """
-        summary = GameSummary.of(record, round_number, pair)
-        statement = insert(game).values(
-            key=summary.key,
-            round=summary.round,
-            first=summary.first,
-            second=summary.second,
-            winner=summary.winner,
-            reason=summary.reason.value,
-            fault=summary.fault,
-            detail=summary.detail,
-            first_score=summary.score[0] if summary.score else None,
-            second_score=summary.score[1] if summary.score else None,
-            first_moves=summary.moves[0],
-            second_moves=summary.moves[1],
-            first_wall_us=summary.wall_us[0],
-            second_wall_us=summary.wall_us[1],
-            first_charged_us=summary.charged_us[0],
-            second_charged_us=summary.charged_us[1],
-            sandbox=summary.sandbox,
-            pair=summary.pair,
-            opening=summary.opening,
-            fingerprint=summary.fingerprint,
-            swapped=summary.swapped,
-            record=zlib.compress(record.to_msgpack(), DEFLATE_LEVEL),
-        )
-        with self._connections.writing(f"game {record.key} could not be kept: ") as connection:
-            if connection.execute(select(game.c.key).where(game.c.key == record.key)).first() is not None:
-                return False
-            connection.execute(statement)
-        return True
+        return bool(self.add_all([PackedGame.of(record, round_number, pair)]))
+
+    def add_all(self, games: Sequence[PackedGame]) -> set[str]:
+        """Keep games of different keys in one transaction; the keys of those that were not there already.
+
+        All are kept, or none: what is waited for is the disk, once, however many they are.
+        """
+        keys = [one.summary.key for one in games]
+        what = f"game {keys[0]}" if len(keys) == 1 else f"{len(keys)} games"
+        with self._connections.writing(f"{what} could not be kept: ") as connection:
+            there: set[str] = set()
+            for at in range(0, len(keys), KEYS_AT_ONCE):
+                part = keys[at : at + KEYS_AT_ONCE]
+                there.update(connection.execute(select(game.c.key).where(game.c.key.in_(part))).scalars())
+            rows = [_row(one) for one in games if one.summary.key not in there]
+            if rows:
+                connection.execute(insert(game), rows)
+        return {row["key"] for row in rows}
 
     def note(self, *entries: Entry) -> None:
         """Add entries to the journal, all or none; their numbers are given here."""
@@ -207,9 +192,37 @@ class Store:
         if packed is None:
             raise StoreError(f"{self.place} holds no game {key!r}")
         try:
-            return GameRecord.from_msgpack(zlib.decompress(packed))
-        except (zlib.error, RefereeError) as error:
+            return unpacked(packed)
+        except RefereeError as error:
             raise StoreError(f"{self.place}: game {key}: {error}", is_ours=True) from error
+
+
+def _row(one: PackedGame) -> dict[str, Any]:
+    summary = one.summary
+    return {
+        "key": summary.key,
+        "round": summary.round,
+        "first": summary.first,
+        "second": summary.second,
+        "winner": summary.winner,
+        "reason": summary.reason.value,
+        "fault": summary.fault,
+        "detail": summary.detail,
+        "first_score": summary.score[0] if summary.score else None,
+        "second_score": summary.score[1] if summary.score else None,
+        "first_moves": summary.moves[0],
+        "second_moves": summary.moves[1],
+        "first_wall_us": summary.wall_us[0],
+        "second_wall_us": summary.wall_us[1],
+        "first_charged_us": summary.charged_us[0],
+        "second_charged_us": summary.charged_us[1],
+        "sandbox": summary.sandbox,
+        "pair": summary.pair,
+        "opening": summary.opening,
+        "fingerprint": summary.fingerprint,
+        "swapped": summary.swapped,
+        "record": one.packed,
+    }
 
 
 _REASONS = {reason.value: reason for reason in Reason}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_limits
 
 from tournaments import tables
+from tournaments.cluster.fairness import ScaledControl
 from tournaments.evidence import evidence_of
 from tournaments.format_tables import FORMAT_TABLES
 from tournaments.game_summary import GameSummary
@@ -53,6 +54,8 @@ class Summary:
     anchor_rating: float = 0.0
     untrusted: bool = False
     """Whether bots must be confined."""
+    scaled: ScaledControl | None = None
+    """The time control on each host; None if it is the same on all."""
     kept: Sequence[GameSummary] = field(default_factory=list)
     """Every game that was ever played, those that were set aside too."""
     journal: Sequence[Entry] = field(default_factory=list)
@@ -71,6 +74,7 @@ class Summary:
             anchor=config.get("anchor"),
             anchor_rating=config.get("anchor_rating", 0.0),
             untrusted=config.get("untrusted", False),
+            scaled=ScaledControl.from_json(config["scaled"]) if config.get("scaled") else None,
             kept=store.games(),
             journal=store.journal(),
         )
@@ -88,6 +92,7 @@ class Summary:
             anchor=tournament.anchor,
             anchor_rating=tournament.anchor_rating,
             untrusted=tournament.untrusted,
+            scaled=tournament.scaled_control,
         )
 
     def config(self) -> dict[str, Any]:
@@ -100,6 +105,7 @@ class Summary:
             "anchor": self.anchor,
             "anchor_rating": self.anchor_rating,
             "untrusted": self.untrusted,
+            "scaled": None if self.scaled is None else self.scaled.to_json(),
             **self.plan.to_json(),
         }
 

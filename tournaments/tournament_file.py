@@ -28,6 +28,7 @@ from referee.games.spec import did_you_mean
 from referee.limits import LEAST, Limits
 from referee.probe import MODES, REQUIRED
 from tournaments.bots import resolve_bot
+from tournaments.cluster.settings import ClusterTable
 from tournaments.format_tables import FORMAT_TABLES, FormatTable, RoundRobinTable
 from tournaments.manifest import check_name
 from tournaments.openings import MAX_OPENING_PLIES
@@ -197,6 +198,7 @@ class TournamentFile(_Model):
     time: TimeTable = TimeTable()
     sandbox: SandboxTable = SandboxTable()
     limits: LimitsTable = LimitsTable()
+    cluster: ClusterTable = ClusterTable()
     bots: list[Annotated[BotEntry, BeforeValidator(_bot_entry)]] = Field(min_length=2, max_length=MAX_BOTS)
 
     @field_validator("game")
@@ -235,6 +237,8 @@ def known_keys(location: tuple[Any, ...]) -> list[str]:
         return list(SandboxTable.model_fields)
     if location[0] == "limits" and len(location) > 1:
         return list(LimitsTable.model_fields)
+    if location[0] == "cluster" and len(location) > 1:
+        return list(ClusterTable.model_fields)
     if location[:2] == ("openings", "random") and len(location) > 2:
         return list(RandomOpenings.model_fields)
     if location[0] == "openings" and len(location) > 1:

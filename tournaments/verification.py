@@ -20,6 +20,7 @@ from referee.errors import RefereeError
 from referee.rejudge import Complaint, rejudge
 from referee.results import GameRecord
 from tournaments import tables
+from tournaments.cluster.fairness import ScaledControl
 from tournaments.directory import LOCK_FILE, STORE_FILE
 from tournaments.game_summary import GameSummary
 from tournaments.gamefiles import GAMES, public_view, wire_text
@@ -186,12 +187,20 @@ class Meant:
     """Games of the whole tournament."""
     pairings: Mapping[str, Pairing]
     """Those that were paired, by their keys."""
+    scaled: ScaledControl | None = None
+    """The time control on each host; None if it is the same on all."""
+
+    def control_of(self, record: GameRecord) -> str:
+        """The time control of a game, by the host on which it was played."""
+        return self.control if self.scaled is None else str(self.scaled.on(record.host_speed))
 
     @classmethod
     def of(cls, summary: Summary) -> "Meant":
         """What a summary's tournament says."""
         pairings = {pairing.key: pairing for pairing in summary.schedule.pairings(summary.history)}
-        return cls(summary.game, summary.control, tuple(summary.bots), summary.total, pairings)
+        return cls(
+            summary.game, summary.control, tuple(summary.bots), summary.total, pairings, summary.scaled
+        )
 
 
 def of_game(
@@ -247,7 +256,7 @@ def _of_tournament(tournament: Meant, row: GameSummary, record: GameRecord) -> I
                 yield Complaint(name, "schedule", repr(one), repr(other))
     for name, told, meant_text in (
         ("game", record.game, tournament.game),
-        ("control", str(record.control), tournament.control),
+        ("control", str(record.control), tournament.control_of(record)),
     ):
         if told != meant_text:
             yield Complaint(name, "tournament", repr(told), repr(meant_text))

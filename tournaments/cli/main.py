@@ -25,6 +25,7 @@ COMMANDS = {
     "submit": ("tournaments.cli.submit", "Submit a bot to a server, and follow its check there."),
     "tournament": ("tournaments.cli.tournament", "Run tournaments; tables, reports, marks, appeals."),
     "verify": ("tournaments.cli.verify", "Judge games again from their records."),
+    "worker": ("tournaments.cli.worker", "Play games of a tournament that runs on another machine."),
 }
 """Subcommand -> (module whose ``command`` it is, one line of help)."""
 

@@ -5,8 +5,10 @@ from typing import Protocol
 
 from referee.feed import Snapshot
 from referee.play import Job
-from referee.results import GameRecord
+from tournaments.packed_game import PackedGame
 
+Begun = Callable[[str], None]
+"""Told, when a game begins, which of a cluster's hosts plays it; "" is this machine."""
 Follower = Callable[[Snapshot], None]
 """Told how a game goes on."""
 
@@ -23,14 +25,13 @@ class Engine(Protocol):
         """How many games it plays at a time."""
         ...
 
-    async def play(
-        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-    ) -> GameRecord:
-        """Play one game.
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+        """Play one game; it is in no round.
 
         ``begins`` is called, in the event loop that asked, once a place is free and the game goes there: what
-        it waits before that is no part of the game.  ``follow`` is called there with snapshots of the game,
-        as far as they arrive: they may all be missing.  Both return at once and raise nothing.
+        it waits before that is no part of the game.  A cluster tells it a moment later, and of a game that
+        was over by then with its end.  ``follow`` is called there with snapshots of the game, as far as they
+        arrive: they may all be missing.  Both return at once and raise nothing.
         """
         ...
 

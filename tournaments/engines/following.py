@@ -19,10 +19,10 @@ async def followed(path: Path, follow: Follower | None) -> AsyncIterator[str | N
     """Meanwhile ``follow`` is called with each snapshot that is sent to a socket at this path, which must be
     free.
 
-    Gives what ``play_packed`` calls ``feed``.  None without a follower, and where no socket could be made, as
-    out of descriptors: a game that nobody can follow is played all the same.
+    Gives what ``play_leashed`` calls ``feed``.  None without a follower, and where no socket could be made,
+    as out of descriptors: a game that nobody can follow is played all the same.
     """
-    with _listening(path) if follow is not None else contextlib.nullcontext() as listener:
+    with listening(path) if follow is not None else contextlib.nullcontext() as listener:
         if listener is None or follow is None:
             yield None
             return
@@ -33,7 +33,8 @@ async def followed(path: Path, follow: Follower | None) -> AsyncIterator[str | N
 
 
 @contextmanager
-def _listening(path: Path) -> Iterator[socket.socket | None]:
+def listening(path: Path) -> Iterator[socket.socket | None]:
+    """A socket for a feed, at this path; None where none could be made."""
     with contextlib.ExitStack() as stack:
         listener: socket.socket | None = None
         try:

@@ -13,7 +13,7 @@ core has to be woken for it; but what a bot computes off its turn is taken from 
 
 import math
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -22,11 +22,11 @@ import trio
 import trio_parallel
 
 from referee.orphans import adopt_orphans, sweep_orphans
-from referee.play import Job, play_packed
-from referee.results import GameRecord
-from tournaments.engines.base import EngineError, Follower
+from referee.play import Job, play_leashed
+from tournaments.engines.base import Begun, EngineError, Follower
 from tournaments.engines.following import followed
 from tournaments.giving_way import give_way
+from tournaments.packed_game import PackedGame
 
 LEASH_PATTERN = "leash-*"
 """The named pipes in the scratch directory."""
@@ -57,13 +57,11 @@ class LocalEngine:
         self._scratch = scratch
         self._leashes = 0
 
-    async def play(
-        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-    ) -> GameRecord:
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         """Play one game in a worker; see ``Engine.play``.  Raises RefereeError, EngineError."""
         path, leash = self._new_leash()
         socket = self._scratch / FEED_PATTERN.replace("*", path.name)
-        packed: bytes | Exception = EngineError("unplayed")
+        played: PackedGame | Exception = EngineError("unplayed")
         try:
             async with trio.open_nursery() as nursery, followed(socket, follow) as feed:
                 nursery.start_soon(self._let_go_when_cancelled, leash)
@@ -71,24 +69,24 @@ class LocalEngine:
                     core = self._places.pop()
                     try:
                         if begins is not None:
-                            begins()
+                            begins("")
                         # Not to be cancelled: the worker comes back by itself when the leash is let go.
-                        packed = await self._context.run_sync(
-                            play_packed, job, str(path), core, feed, limiter=self._workers
+                        played = await self._context.run_sync(
+                            _play, job, str(path), core, feed, limiter=self._workers
                         )
                     except Exception as error:
-                        packed = error
+                        played = error
                     finally:
                         self._places.append(core)
                 nursery.cancel_scope.cancel()
         finally:
             path.unlink(missing_ok=True)
-        if isinstance(packed, trio_parallel.BrokenWorkerError):
+        if isinstance(played, trio_parallel.BrokenWorkerError):
             sweep_orphans()  # its bots, which are ours now
-            raise EngineError(f"the worker process of game {job.key} died") from packed
-        if isinstance(packed, Exception):
-            raise packed
-        return GameRecord.from_msgpack(packed)
+            raise EngineError(f"the worker process of game {job.key} died") from played
+        if isinstance(played, Exception):
+            raise played
+        return played
 
     def _new_leash(self) -> tuple[Path, int]:
         """A named pipe and our end of it."""
@@ -113,6 +111,11 @@ def _remove_stale_files(scratch: Path) -> None:
     for pattern in (LEASH_PATTERN, FEED_PATTERN):
         for stale in scratch.glob(pattern):
             stale.unlink(missing_ok=True)
+
+
+def _play(job: Job, leash: str, core: int | None, feed: str | None) -> PackedGame:
+    """In a worker."""
+    return PackedGame.of(play_leashed(job, leash, core, feed))
 
 
 def _give_way(nice: int) -> bool:

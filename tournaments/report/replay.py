@@ -86,6 +86,8 @@ def _private(record: GameRecord, say: Callable[[str], str]) -> dict[str, Any]:
     """What only the lecturer may see."""
     about = _about(record, say)
     about.append(["Host", say(record.host)])
+    if record.host_speed is not None:
+        about.append(["Speed of its cores", f"{record.host_speed / 1000:,.0f} thousand positions/s"])
     for player in record.players:
         about.append([f"Command of {say(player.name)}", say(" ".join(player.command))])
         about.append([f"Directory of {say(player.name)}", say(player.cwd)])

@@ -1,12 +1,10 @@
 """An engine of which a tournament uses no more places than its lecturer allowed."""
 
-from collections.abc import Callable
-
 import trio
 
 from referee.play import Job
-from referee.results import GameRecord
-from tournaments.engines.base import Engine, Follower
+from tournaments.engines.base import Begun, Engine, Follower
+from tournaments.packed_game import PackedGame
 
 
 class NarrowEngine:
@@ -22,9 +20,7 @@ class NarrowEngine:
         """How many games it plays at a time."""
         return min(self._most, self._engine.concurrency)
 
-    async def play(
-        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-    ) -> GameRecord:
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         """See ``Engine.play``."""
         async with self._games:
             return await self._engine.play(job, begins, follow)

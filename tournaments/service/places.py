@@ -11,7 +11,7 @@ when there is nothing else to do.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -19,8 +19,8 @@ from enum import Enum
 import trio
 
 from referee.play import Job
-from referee.results import GameRecord
-from tournaments.engines.base import Engine, Follower
+from tournaments.engines.base import Begun, Engine, Follower
+from tournaments.packed_game import PackedGame
 
 
 class Kind(Enum):
@@ -119,9 +119,7 @@ class PlacedEngine:
         """How many games it plays at a time, if nobody else does."""
         return min(self._engine.concurrency, self._places.total)
 
-    async def play(
-        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-    ) -> GameRecord:
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         """See ``Engine.play``."""
         async with self._places.taken(self._kind):
             return await self._engine.play(job, begins, follow)

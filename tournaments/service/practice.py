@@ -16,11 +16,12 @@ from referee.errors import RefereeError
 from referee.games.spec import SpecError
 from referee.play import Job
 from referee.probe import SandboxError
-from referee.results import GameRecord, Player
+from referee.results import Player
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor
 from tournaments.course.settings import Settings
 from tournaments.database.errors import StoreError
 from tournaments.engines.base import EngineError
+from tournaments.packed_game import PackedGame
 from tournaments.service.contenders import enter_current, may_still_play, why_rest
 from tournaments.service.failures import wait_s
 from tournaments.service.matchmaking import Contender, next_match
@@ -223,8 +224,8 @@ class _Ladder:
                 opening = await trio.to_thread.run_sync(opening_of, self._game, game.number)
                 game = replace(game, opening=opening)
             job = await self._job(game, players)
-            record = await self._engine.play(job)
-            await trio.to_thread.run_sync(self._store.add, record, 1, game.pair)
+            played = (await self._engine.play(job)).in_round(1, game.pair)
+            await trio.to_thread.run_sync(self._store.add_all, [played])
         except CannotPlayError as error:
             self._put_off(str(error), error.name)
             self._again(game)
@@ -232,7 +233,7 @@ class _Ladder:
             self._put_off(f"game {game.key}: {error}", *game.names)
             self._again(game)
         else:
-            self._kept(game, record)
+            self._kept(game, played)
         finally:
             self._under_way.remove(game.names)
 
@@ -242,11 +243,11 @@ class _Ladder:
         limits = limits_of(settings)
         return Job(game.key, self._game, players, settings.control(), limits, game.opening, sandbox)
 
-    def _kept(self, game: PracticeGame, record: GameRecord) -> None:
+    def _kept(self, game: PracticeGame, played: PackedGame) -> None:
         """A game has its result."""
         for name in game.names:
             self._rests.pop(name, None)
-        self._tally.add(game.first, game.second, record.result.winner)
+        self._tally.add(game.first, game.second, played.summary.winner)
         back = game.back()
         if back is not None:
             self._halves.appendleft(back)

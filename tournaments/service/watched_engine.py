@@ -1,11 +1,9 @@
 """An engine whose games are seen in the hub."""
 
-from collections.abc import Callable
-
 from referee.feed import Snapshot
 from referee.play import Job
-from referee.results import GameRecord
-from tournaments.engines.base import Engine, Follower
+from tournaments.engines.base import Begun, Engine, Follower
+from tournaments.packed_game import PackedGame
 from tournaments.service.live import Channel, Hub
 
 GIVEN_UP = "The game was given up; it has no result."
@@ -25,17 +23,15 @@ class WatchedEngine:
         """How many games it plays at a time."""
         return self._engine.concurrency
 
-    async def play(
-        self, job: Job, begins: Callable[[], None] | None = None, follow: Follower | None = None
-    ) -> GameRecord:
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         """Play one game; see ``Engine.play``.  Raises RefereeError, EngineError."""
         channel: Channel | None = None
 
-        def started() -> None:
+        def started(host: str) -> None:
             nonlocal channel
             channel = self._hub.started(self._competition, job)
             if begins is not None:
-                begins()
+                begins(host)
 
         def told(snapshot: Snapshot) -> None:
             if channel is not None:
@@ -44,10 +40,10 @@ class WatchedEngine:
                 follow(snapshot)
 
         try:
-            record = await self._engine.play(job, started, told)
+            game = await self._engine.play(job, started, told)
             if channel is not None:
-                channel.ended(record)
-            return record
+                channel.ended(game.record)
+            return game
         finally:
             if channel is not None:
                 channel.failed(GIVEN_UP)  # unless it has its result

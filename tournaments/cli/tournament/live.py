@@ -15,7 +15,6 @@ import trio
 from rich.console import Console
 from rich.live import Live
 
-from referee.results import GameRecord
 from tournaments.cli.tournament.progress import Progress, Snapshot, compute, fault_line, unplayed_line
 from tournaments.cli.tournament.screen import screen
 from tournaments.engines.local import usable_cores
@@ -67,10 +66,10 @@ def summary_of(run: Run, kind: type[Summary] = Summary) -> Summary:
 class Silence:
     """Shows nothing."""
 
-    def started(self, pairing: Pairing, key: str) -> None:
+    def started(self, pairing: Pairing, key: str, host: str = "") -> None:
         """See ``Observer``."""
 
-    def ended(self, pairing: Pairing, record: GameRecord) -> None:
+    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
         """See ``Observer``."""
 
     def unplayed(self, pairing: Pairing, why: str) -> None:
@@ -92,10 +91,10 @@ class PlainLines(Silence):
         self._out = say or _to_standard_error
         self._heard = True
 
-    def ended(self, pairing: Pairing, record: GameRecord) -> None:
+    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
         """See ``Observer``."""
-        if record.result.fault is not None:
-            self._fault(GameSummary.of(record, pairing.round, pairing.pair))
+        if game.fault is not None:
+            self._fault(game, host)
         report = self._run.report
         done = report.before + report.played
         tenth = _tenth(done, report.total)
@@ -103,11 +102,11 @@ class PlainLines(Silence):
             self._say(f"{done} of {report.total} games")
         self._tenth = tenth
 
-    def _fault(self, game: GameSummary) -> None:
+    def _fault(self, game: GameSummary, host: str) -> None:
         bot = game.loser or game.first
         self._faults[bot] += 1
         if self._faults[bot] <= PLAIN_FAULTS:
-            self._say(fault_line(game))
+            self._say(fault_line(game, host))
         elif self._faults[bot] == PLAIN_FAULTS + 1:
             self._say(f"further faults of {bot} are in the report")
 
@@ -161,14 +160,14 @@ class LiveScreen:
             with contextlib.suppress(OSError):  # the terminal has gone
                 self._live.stop()
 
-    def started(self, pairing: Pairing, key: str) -> None:
+    def started(self, pairing: Pairing, key: str, host: str = "") -> None:
         """See ``Observer``."""
         first, second = self._bots[pairing.first], self._bots[pairing.second]
-        self._progress.started(key, pairing.round, first, second, self._clock())
+        self._progress.started(key, pairing.round, first, second, self._clock(), host)
 
-    def ended(self, pairing: Pairing, record: GameRecord) -> None:
+    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
         """See ``Observer``."""
-        self._progress.ended(GameSummary.of(record, pairing.round, pairing.pair), self._clock())
+        self._progress.ended(game, self._clock(), host)
 
     def unplayed(self, pairing: Pairing, why: str) -> None:
         """See ``Observer``."""

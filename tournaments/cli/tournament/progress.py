@@ -51,6 +51,8 @@ class Playing:
     second: str
     for_s: int
     """How long it has been played."""
+    host: str = ""
+    """Of a cluster's, which plays it; empty if this machine does."""
 
 
 @dataclass(frozen=True)
@@ -98,21 +100,23 @@ class Progress:
         self._round = max((game.round for game in summary.games), default=0)
         self._faults: deque[str] = deque(maxlen=REMEMBERED_FAULTS)
 
-    def started(self, key: str, round_number: int, first: str, second: str, now: float) -> None:
-        """A game is being played now, perhaps once more."""
+    def started(
+        self, key: str, round_number: int, first: str, second: str, now: float, host: str = ""
+    ) -> None:
+        """A game is being played now, perhaps once more; ``host`` plays it, if not this one."""
         self._round = max(self._round, round_number)
         self._playing.pop(key, None)
-        self._playing[key] = (Playing(key, first, second, 0), now)
+        self._playing[key] = (Playing(key, first, second, 0, visible(host)), now)
         self._places = max(self._places, len(self._playing))
 
-    def ended(self, game: GameSummary, now: float) -> None:
-        """A game has its result."""
+    def ended(self, game: GameSummary, now: float, host: str = "") -> None:
+        """A game has its result; ``host`` played it, if not this one."""
         self._playing.pop(game.key, None)
         self._pace.ended(now)
         self._tally.add(game)
         self._added.append(game)
         if game.fault is not None:
-            self._faults.append(fault_line(game))
+            self._faults.append(fault_line(game, host))
 
     def unplayed(self, key: str, why: str) -> None:
         """A game could not be played."""
@@ -155,9 +159,10 @@ def compute(summary: Summary) -> None:
     _ = summary.estimates, summary.places, summary.byes, summary.conclusion
 
 
-def fault_line(game: GameSummary) -> str:
-    """A fault in one line."""
-    return f"{game.key}: {visible(game.detail)}"
+def fault_line(game: GameSummary, host: str = "") -> str:
+    """A fault in one line, with the host where it happened if that is not this one."""
+    where = f" on {visible(host)}" if host else ""
+    return f"{game.key}{where}: {visible(game.detail)}"
 
 
 def unplayed_line(key: str, why: str) -> str:

@@ -15,11 +15,13 @@ from referee.probe import MODES, SandboxError, find_sandbox
 from referee.sandbox import Sandbox, Tier
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.tournament.ending import Ending, same_command
+from tournaments.cli.tournament.engine_options import EngineOptions, engine_options, open_engine
 from tournaments.cli.tournament.live import open_view
+from tournaments.cluster.errors import ClusterError
 from tournaments.config import ConfigError, Tournament, load_tournament
 from tournaments.directory import DirectoryError, TournamentDirectory
-from tournaments.engines.local import open_local_engine
 from tournaments.gamefiles import GameFilesError
+from tournaments.interpreter import many_games
 from tournaments.late_bots import with_late_bots
 from tournaments.rulings import RulingError
 from tournaments.runner import Run, RunReport, play_all
@@ -51,6 +53,7 @@ from tournaments.summary import Summary
     type=click.Choice(MODES),
     help="How bots are confined.  [default: what FILE says]",
 )
+@engine_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -60,12 +63,16 @@ def command(
     as_json: bool,
     quiet: bool,
     sandbox_mode: str | None,
+    engine: str,
+    scheduler: str | None,
+    credentials: Path | None,
 ) -> None:
     """Run the tournament of FILE, or go on with what is in DIR.
 
     It may be stopped, or killed, at any time: the same command goes on with the games that are missing.
     """
     shown = not (as_json or quiet)
+    asked = EngineOptions(engine, scheduler, credentials)
     try:
         tournament = load_tournament(file)
         sandbox = find_sandbox(sandbox_mode or tournament.sandbox_mode)
@@ -80,6 +87,7 @@ def command(
         base=file.parent,
         concurrency=concurrency,
         shown=shown,
+        asked=asked,
     )
     summary = outcome.summary
     ending = Ending(summary, outcome.report, outcome.directory)
@@ -113,11 +121,13 @@ def run_in(
     concurrency: int | None = None,
     shown: bool = True,
     kind: type[Summary] = Summary,
+    asked: EngineOptions | None = None,
 ) -> Outcome:
     """Run a tournament in a directory, or go on with it; people see it on standard error if ``shown``.
 
     Paths of bots that were added later are taken from ``base``.  ``kind`` is what sums the results up, on the
-    screen and in the end.  Raises Usage, Fault; SystemExit if it is interrupted before the first game.
+    screen and in the end; ``asked`` is where games are played, by default here.  Raises Usage, Fault;
+    SystemExit if it is interrupted before the first game.
     """
     started = False
     try:
@@ -137,9 +147,9 @@ def run_in(
                 )
             if shown and run.report.before:
                 click.echo(_going_on(run, directory), err=True)
-            with single_error(), _stopped_once() as heard:
+            with single_error(), many_games(), _stopped_once() as heard:
                 interrupted = trio.run(
-                    partial(_run, run, directory, sandbox, kind, heard),
+                    partial(_run, run, directory, sandbox, kind, heard, asked or EngineOptions()),
                     concurrency or tournament.concurrency,
                     shown,
                 )
@@ -150,7 +160,7 @@ def run_in(
             directory.write_reports(Summary.load(store))  # as `kalarena verify` and `table` will make them
     except (ConfigError, DirectoryError, RulingError, StoreError) as error:
         raise (Fault if started or getattr(error, "is_ours", False) else Usage)(str(error)) from error
-    except GameFilesError as error:
+    except (ClusterError, GameFilesError) as error:
         raise Fault(str(error)) from error
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
@@ -173,7 +183,7 @@ def single_error() -> Iterator[None]:
         leaf: BaseException = group
         while isinstance(leaf, BaseExceptionGroup):
             leaf = leaf.exceptions[0]
-        if isinstance(leaf, StoreError | GameFilesError | DirectoryError):
+        if isinstance(leaf, StoreError | GameFilesError | DirectoryError | ClusterError):
             raise leaf from group  # noqa: ASYNC123 - only its message is shown, and that is whole
         raise
 
@@ -211,12 +221,13 @@ async def _run(
     sandbox: Sandbox,
     kind: type[Summary],
     heard: threading.Event,
+    asked: EngineOptions,
     concurrency: int | None,
     shown: bool,
 ) -> bool:
     """Run it; whether a signal stopped it."""
     interrupted = False
-    with open_view(run, shown=shown, kind=kind) as view, trio.CancelScope() as scope:
+    with trio.CancelScope() as scope:
 
         async def stop_on_signal(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             nonlocal interrupted
@@ -227,11 +238,20 @@ async def _run(
                     heard.set()
                     scope.cancel()
 
+        def tell(sentence: str) -> None:
+            if shown:
+                click.echo(f"{run.tournament.name}: {sentence}", err=True)
+
+        confined = asked.sandbox(sandbox)
         async with trio.open_nursery() as nursery:
             await nursery.start(stop_on_signal)
-            nursery.start_soon(view.keep_up)
-            own_core = run.tournament.own_core
-            async with open_local_engine(directory.path, concurrency, own_core=own_core) as engine:
-                await play_all(run, engine, directory.path, view, sandbox)
+            async with open_engine(
+                asked, run.tournament, directory.path, confined, concurrency, tell
+            ) as engine:
+                with open_view(run, shown=shown, kind=kind) as view:
+                    async with trio.open_nursery() as watched:
+                        watched.start_soon(view.keep_up)
+                        await play_all(run, engine, directory.path, view, confined)
+                        watched.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
     return interrupted

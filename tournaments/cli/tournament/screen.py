@@ -182,7 +182,7 @@ def _playing(playing: Sequence[Playing], lines: int) -> list[Text]:
     for game in shown[:lines]:
         text = _line(f"{game.key}  ", "dim")
         text.append(f"{game.first} v {game.second}", "not dim")
-        text.append(f"  for {time_text(game.for_s)}")
+        text.append(f"  for {time_text(game.for_s)}{f' on {game.host}' if game.host else ''}")
         texts.append(text)
     if lines and len(playing) > lines:
         texts.append(_line(f"and {len(playing) - len(texts)} more games", "dim"))

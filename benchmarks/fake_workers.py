@@ -1,0 +1,265 @@
+"""Thousands of workers of Dask in one process, which speak to a real scheduler and start nothing.
+
+Each has its own encrypted connection, says what a worker says (who it is, that a game begins if it is no
+quick one, the game, the end of the task), plays as many games at a time as it has slots, and gives games that
+wait to another worker when the scheduler asks for that.  A game is a wait, and what is sent of it is made up
+from one record.  What is not there: heartbeats, and answers to other workers, which nobody asks for.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import pickle
+import resource
+import sys
+import time
+import traceback
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from distributed.comm import connect
+from distributed.versions import get_versions
+
+from benchmarks.instant import reply_to
+from referee.play import Job
+from referee.results import GameRecord
+from referee.sandbox import Tier
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.game_process import GAME
+from tournaments.cluster.host import HostFacts
+from tournaments.cluster.waiting import Demands
+from tournaments.cluster.worker_play import QUICK_S, Assignment
+from tournaments.cluster.worker_plugin import NAME, is_game, resources
+
+JOINING_AT_ONCE = 20
+
+
+class Cluster:
+    """All of them."""
+
+    def __init__(self, scheduler: str, credentials: Path, slots: int, length_s: float, record: GameRecord):
+        self.scheduler = scheduler
+        self.arguments = Credentials(credentials).security().get_connection_args("worker")
+        self.slots = slots
+        self.length_s = length_s
+        self.record = record
+        self.topic = ""
+        """Where the head listens."""
+        self.playing = 0
+        self.most_playing = 0
+
+    async def join(self, count: int) -> list["FakeWorker"]:
+        """Connect them, some at a time."""
+        limit = asyncio.Semaphore(JOINING_AT_ONCE)
+        versions = get_versions()
+        workers = [FakeWorker(self, number) for number in range(count)]
+
+        async def join(worker: FakeWorker) -> None:
+            async with limit:
+                await worker.join(versions)
+
+        await asyncio.gather(*map(join, workers))
+        return workers
+
+
+class FakeWorker:
+    """One of them."""
+
+    def __init__(self, cluster: Cluster, number: int) -> None:
+        self._cluster = cluster
+        self._host = f"node{number:05d}"
+        # Nobody listens there, and nobody calls.
+        self._address = f"tls://10.{number >> 16}.{number >> 8 & 255}.{number & 255}:1"
+        self._here = [self._address, self._host, cluster.slots]
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._free = cluster.slots
+        self._news: list[dict[str, Any]] = []
+        self._is_sending = False
+
+    async def join(self, versions: dict[str, Any]) -> None:
+        """Connect, and say what a worker says first."""
+        slots = self._cluster.slots
+        facts = HostFacts(self._host, slots, Tier.OFF.value, 1e6, Demands().kalarena, "3")
+        self._comm = await connect(self._cluster.scheduler, **self._cluster.arguments)
+        now = time.time()
+        await self._comm.write(
+            {
+                "op": "register-worker",
+                "reply": False,
+                "address": self._address,
+                "resolve_address": False,
+                "status": "running",
+                "nthreads": slots,
+                "name": self._host,
+                "now": now,
+                "resources": resources(facts, slots),
+                "memory_limit": None,
+                "local_directory": "",
+                "services": {},
+                "nanny": None,
+                "pid": 1,
+                "versions": versions,
+                "metrics": {NAME: facts.to_json()} | METRICS,
+                "extra": {},
+                "stimulus_id": f"worker-connect-{now}",
+                "server_id": self._host,
+            }
+        )
+        answer = await self._comm.read()
+        assert answer["status"] == "OK", answer
+        self._reading = asyncio.ensure_future(self._read())
+        self._reading.add_done_callback(_raised)
+
+    async def _read(self) -> None:
+        with suppress(OSError):  # the scheduler has ended
+            while True:
+                for message in await self._comm.read():
+                    match message["op"]:
+                        case "compute-task":
+                            self._waiting.append(message)
+                        case "steal-request":
+                            self._give_back(message)
+                self._begin()
+
+    def _give_back(self, asked: dict[str, Any]) -> None:
+        key = _key(asked["key"])
+        found = next((one for one in self._waiting if _key(one["key"]) == key), None)
+        if found is not None:
+            self._waiting.remove(found)
+        self._say(
+            {
+                "op": "steal-response",
+                "key": key,
+                "state": "ready" if found is not None else "executing",
+                "stimulus_id": asked["stimulus_id"],
+            }
+        )
+
+    def _begin(self) -> None:
+        while self._free and self._waiting:
+            task = self._waiting.popleft()
+            key = _key(task["key"])
+            assert is_game(key), key
+            cluster = self._cluster
+            if not cluster.topic:
+                cluster.topic = _topic(task["run_spec"])
+            self._free -= 1
+            cluster.playing += 1
+            cluster.most_playing = max(cluster.most_playing, cluster.playing)
+            if cluster.length_s > QUICK_S:
+                self._say(_event(cluster.topic, {"game": list(key), "begins": self._here}))
+            asyncio.get_running_loop().call_later(cluster.length_s, self._end, key, task, time.time())
+
+    def _end(self, key: tuple[str, ...], task: dict[str, Any], began: float) -> None:
+        cluster = self._cluster
+        job = _job(task["run_spec"])
+        reply = GAME + reply_to(job, cluster.record)
+        self._say(_event(cluster.topic, {"game": list(key), "begins": self._here, "reply": reply}))
+        self._say(
+            {
+                "op": "task-finished",
+                "status": "OK",
+                "key": key,
+                "run_id": task["run_id"],
+                "nbytes": 16,
+                "type": NONE,
+                "typename": "NoneType",
+                "metadata": {},
+                "thread": 1,
+                "startstops": [{"action": "compute", "start": began, "stop": time.time()}],
+                "stimulus_id": f"task-finished-{time.time()}",
+            }
+        )
+        self._free += 1
+        cluster.playing -= 1
+        self._begin()
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._news.append(message)
+        if not self._is_sending:
+            self._is_sending = True
+            self._sending = asyncio.ensure_future(self._send())
+            self._sending.add_done_callback(_raised)
+
+    async def _send(self) -> None:
+        try:
+            while self._news:
+                news, self._news = self._news, []
+                await self._comm.write(news)
+        except OSError:  # the scheduler has ended
+            return
+        finally:
+            self._is_sending = False
+
+
+METRICS: dict[str, Any] = {
+    "task_counts": {},
+    "bandwidth": {"total": 1e8, "workers": {}, "types": {}},
+    "digests_total_since_heartbeat": {},
+    "managed_bytes": 0,
+    "spilled_bytes": {"memory": 0, "disk": 0},
+    "transfer": {"incoming_bytes": 0, "incoming_count": 0, "incoming_count_total": 0}
+    | {"outgoing_bytes": 0, "outgoing_count": 0, "outgoing_count_total": 0},
+    "event_loop_interval": 0.02,
+    "cpu": 0.0,
+    "memory": 0,
+    "time": 0.0,
+}
+"""Of a worker that has nothing to tell."""
+NONE = pickle.dumps(type(None))
+
+
+def _raised(task: "asyncio.Task[None]") -> None:
+    """A mistake of ours ends all of it."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        traceback.print_exception(error)
+        os._exit(1)
+
+
+def _key(key: Any) -> tuple[str, ...]:
+    return tuple(key)
+
+
+def _event(topic: str, message: dict[str, Any]) -> dict[str, Any]:
+    return {"op": "log-event", "topic": topic, "msg": message}
+
+
+def _topic(run_spec: Any) -> str:
+    """The second argument of the task, see ``play_on_worker``."""
+    return str(run_spec.args[1])
+
+
+def _job(run_spec: Any) -> Job:
+    """Of its first argument."""
+    assignment: Assignment = pickle.loads(run_spec.args[0])
+    return assignment.job
+
+
+async def main() -> None:
+    """Be these workers until standard input ends; then say what there was to see."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("scheduler")
+    parser.add_argument("credentials", type=Path)
+    parser.add_argument("record", type=Path)
+    parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--slots", type=int, required=True)
+    parser.add_argument("--length", type=float, required=True, metavar="SECONDS")
+    asked = parser.parse_args()
+    record = GameRecord.from_msgpack(asked.record.read_bytes())
+    cluster = Cluster(asked.scheduler, asked.credentials, asked.slots, asked.length, record)
+    let_go = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), let_go.set)
+    workers = await cluster.join(asked.workers)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"workers": len(workers)}), flush=True)
+    await let_go.wait()
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    print(json.dumps({"most_playing": cluster.most_playing, "cpu_s": cpu}), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

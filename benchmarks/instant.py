@@ -1,0 +1,72 @@
+"""Games that take no time: what is measured with them is everything around a game."""
+
+import pickle
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import trio
+
+from referee.clock import TimeControl
+from referee.play import Job
+from referee.results import GameRecord, MatchResult, Player, Reason
+from tournaments.config import Tournament
+from tournaments.engines.base import Begun, Follower
+from tournaments.packed_game import PackedGame
+
+DRAWS = 0.1
+CONTROL = TimeControl(move_s=10.0)
+
+
+class InstantEngine:
+    """An engine whose games are waits.  The same job ends the same way every time."""
+
+    def __init__(self, workers: int, record: GameRecord, length_s: float = 0.0) -> None:
+        """``record`` is a real game: each game that is asked for has its moves and its conversation.
+
+        ``length_s`` is how long each takes.
+        """
+        self.concurrency = workers
+        self._places = trio.CapacityLimiter(workers)
+        self._length_s = length_s
+        self._record = record
+        self._replies: dict[str, bytes] = {}
+
+    def prepare(self, jobs: Iterable[Job]) -> None:
+        """Pack these jobs' games now, as in a tournament others do: it is not to be measured."""
+        self._replies |= {job.key: reply_to(job, self._record) for job in jobs}
+
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+        """Wait, and read the game as one that came from another process."""
+        async with self._places:
+            if begins is not None:
+                begins("")
+            await trio.sleep(self._length_s)
+        game: PackedGame = pickle.loads(self._replies.pop(job.key, b"") or reply_to(job, self._record))
+        return game
+
+
+def reply_to(job: Job, record: GameRecord) -> bytes:
+    """What a process that played this game would send: the record with the job's names."""
+    game = replace(record, key=job.key, players=job.players, result=made_up_result(job))
+    return pickle.dumps(PackedGame.of(game))
+
+
+def made_up_result(job: Job) -> MatchResult:
+    """Who won, drawn by the game's key."""
+    dice = random.Random(job.key)
+    if dice.random() < DRAWS:
+        return MatchResult(None, Reason.SCORE, "a draw", (36, 36))
+    winner = dice.randrange(2)
+    score = (40, 32) if winner == 0 else (32, 40)
+    return MatchResult(winner, Reason.SCORE, f"{job.players[winner].name} won: 40 to 32", score)
+
+
+def tournament_of(bots: int, rounds: int, game: str) -> Tournament:
+    """A round robin of bots that are never started."""
+    here = str(Path.cwd())
+    players = [Player(f"bot {number:03d}", ("/bin/true",), here, f"{number}") for number in range(bots)]
+    return Tournament(
+        name="Scale", game=game, rounds=rounds, ranking="points", control=CONTROL, bots=tuple(players)
+    )

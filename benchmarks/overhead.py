@@ -1,0 +1,158 @@
+"""Measures what playing a game by Dask costs beside playing it here, with the same number of places.
+
+Bots that answer at once play a short game again and again: some games by the local engine, some by a
+scheduler and a worker on this machine, with TLS, and so on by turns, since other programs may keep it busy.
+
+Alone: one game is asked for at a time, and timed from asking to having its record.
+Busy: as many are asked for as a tournament asks for, twice the places, so that the next game lies ready when
+one ends.  Then a game costs what its place is occupied by it: time, times places, by games.
+
+What is compared are neighbouring rounds, and of their differences the median.  The exit status is 0 whether
+or not the target is reached.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import trio
+
+from referee.clock import TimeControl
+from referee.play import Job
+from tournaments.bots import resolve_bot
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.scheduler import open_scheduler
+from tournaments.cluster.waiting import wait_for_slots
+from tournaments.engines.base import Engine
+from tournaments.engines.dask import open_dask_engine
+from tournaments.engines.local import open_local_engine
+from tournaments.interpreter import many_games
+
+TARGET_MS = 5.0
+"""A game of the course takes seconds."""
+ROUNDS = 20
+ALONE, BUSY = 3, 8
+"""Games of a round, and for each place: so few that a round is over within a second."""
+WARM_UP = 10
+GAME = "kalah(2,1)"
+CONTROL = TimeControl(move_s=10.0)
+KALARENA = [sys.executable, "-c", "from tournaments.cli.main import entry; entry()"]
+
+
+def a_job(number: int) -> Job:
+    """A game of few moves between two bots that hardly think."""
+    player = resolve_bot("first_legal", Path.cwd())
+    first, second = (replace(player, name=name) for name in ("one", "two"))
+    return Job(f"game-{number}", GAME, (first, second), CONTROL)
+
+
+async def alone(engine: Engine, places: int) -> float:
+    """Milliseconds that a game takes whoever asked for it, at the median."""
+    took = []
+    for number in range(ALONE):
+        began = time.perf_counter()
+        await engine.play(a_job(number))
+        took.append((time.perf_counter() - began) * 1000)
+    return median(took)
+
+
+async def busy(engine: Engine, places: int) -> float:
+    """Milliseconds that a game takes of a place's time."""
+    games = BUSY * places
+    numbers = iter(range(games))
+
+    async def play_on() -> None:
+        for number in numbers:
+            await engine.play(a_job(number))
+
+    began = time.perf_counter()
+    async with trio.open_nursery() as nursery:
+        for _ in range(2 * places):
+            nursery.start_soon(play_on)
+    return (time.perf_counter() - began) * 1000 * places / games
+
+
+MEASURES = {"alone": alone, "busy": busy}
+
+
+@contextmanager
+def a_worker(address: str, credentials: Path, places: int) -> Iterator[None]:
+    """`kalarena worker` on this machine."""
+    command = [*KALARENA, "worker", "--scheduler", address, "--credentials", os.fspath(credentials)]
+    command += ["--slots", str(places)]
+    # In a session of its own, as on another machine: Linux shares its cores between sessions, and each bot
+    # has one, so that all of ours together would get as much as one bot.
+    worker = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        yield
+    finally:
+        worker.terminate()
+        worker.wait(60)
+
+
+async def measure(rounds: int, places: int) -> dict[str, dict[str, float]]:
+    """Both engines by turns; for each measure the median of both, and of what Dask takes more."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in MEASURES}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        credentials = Credentials.made(folder / "credentials")
+        async with (
+            open_scheduler(credentials, folder / "scheduler.log", "127.0.0.1") as address,
+            open_local_engine(folder, places) as local,
+        ):
+            with a_worker(address, credentials.directory, places):
+                async with open_dask_engine(address, "overhead", security=credentials.security()) as dask:
+                    await wait_for_slots(dask, places, 60)
+                    for engine in (local, dask):
+                        for number in range(WARM_UP):
+                            await engine.play(a_job(number))
+                    for number in range(rounds):
+                        for name, takes in MEASURES.items():
+                            # Who is first changes, as what is left to do for one is done during the next.
+                            order = (local, dask) if number % 2 else (dask, local)
+                            took = {engine: await takes(engine, places) for engine in order}
+                            found[name].append((took[local], took[dask]))
+    return {name: summed_up(pairs) for name, pairs in found.items()}
+
+
+def summed_up(pairs: list[tuple[float, float]]) -> dict[str, float]:
+    """The figures of one measure."""
+    return {
+        "local_ms": median(local for local, _ in pairs),
+        "dask_ms": median(dask for _, dask in pairs),
+        "more_ms": median(dask - local for local, dask in pairs),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--places", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    with many_games():  # as the command that runs tournaments does
+        found = trio.run(measure, arguments.rounds, arguments.places)
+    if arguments.json:
+        print(json.dumps(found))
+        return 0
+    for name, figures in found.items():
+        verdict = "reached" if figures["more_ms"] <= TARGET_MS else "missed"
+        print(
+            f"{name:5} local {figures['local_ms']:.1f} ms, Dask {figures['dask_ms']:.1f} ms; Dask takes "
+            f"{figures['more_ms']:.1f} ms more, target {TARGET_MS:.0f} ms, {verdict}"
+        )
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

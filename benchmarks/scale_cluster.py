@@ -1,0 +1,113 @@
+"""The head of a tournament on a cluster: everything is real but the workers, see benchmarks/fake_workers.py.
+
+There are four kinds of processes: the head (schedule, runner, engine, Dask's client, store, table), those
+that write its files, Dask's scheduler, and the workers, all of which are one.  Connections are encrypted.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+from referee.results import GameRecord
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.scheduler import open_scheduler
+from tournaments.engines.dask import DaskEngine, open_dask_engine
+
+SCHEDULER = "tournaments.cluster.scheduler_process"
+LINE_BYTES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a cluster."""
+
+    workers: int
+    slots: int
+    """Of each."""
+    length_s: float
+    """Of a game."""
+
+
+@dataclass
+class Seen:
+    """What there was to see beside the head."""
+
+    joined_s: float = 0.0
+    """How long all workers took to join."""
+    scheduler_cpu_s: float = 0.0
+    """While games were played."""
+    workers_cpu_s: float = 0.0
+    most_playing: int = 0
+
+
+@asynccontextmanager
+async def open_cluster(
+    directory: Path, record: GameRecord, size: Size
+) -> AsyncIterator[tuple[DaskEngine, Seen]]:
+    """An engine with all its workers; what was seen is there afterwards."""
+    seen = Seen()
+    credentials = Credentials.made(directory / "credentials")
+    packed = directory / "record"
+    packed.write_bytes(record.to_msgpack())
+    async with open_scheduler(credentials, directory / "scheduler.log", "127.0.0.1") as address:
+        scheduler = _child(SCHEDULER)
+        began = time.perf_counter()
+        async with _workers(address, credentials, packed, size) as workers:
+            await _answer(workers)
+            seen.joined_s = time.perf_counter() - began
+            async with open_dask_engine(address, "scale", security=credentials.security()) as engine:
+                before = _cpu_s(scheduler)
+                yield engine, seen
+                seen.scheduler_cpu_s = _cpu_s(scheduler) - before
+            assert workers.stdin is not None
+            await workers.stdin.aclose()
+            said = await _answer(workers)
+            seen.workers_cpu_s, seen.most_playing = said["cpu_s"], int(said["most_playing"])
+
+
+@asynccontextmanager
+async def _workers(
+    address: str, credentials: Credentials, record: Path, size: Size
+) -> AsyncIterator[trio.Process]:
+    command = [sys.executable, "-m", "benchmarks.fake_workers", address]
+    command += [str(credentials.directory), str(record)]
+    command += ["--workers", str(size.workers), "--slots", str(size.slots), "--length", str(size.length_s)]
+    process = await trio.lowlevel.open_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        with trio.CancelScope(shield=True):
+            await process.wait()
+
+
+async def _answer(process: trio.Process) -> dict[str, float]:
+    """A line of JSON."""
+    assert process.stdout is not None
+    line = b""
+    while not line.endswith(b"\n"):
+        line += await process.stdout.receive_some(LINE_BYTES)
+    answer: dict[str, float] = json.loads(line)
+    return answer
+
+
+def _child(of: str) -> int:
+    """The number of the process that we started whose command line has this."""
+    tasks = Path("/proc/self/task").glob("*/children")
+    children = [int(number) for task in tasks for number in task.read_text().split()]
+    (found,) = (one for one in children if of in Path(f"/proc/{one}/cmdline").read_text())
+    return found
+
+
+def _cpu_s(process: int) -> float:
+    """Processor time of a process, see proc_pid_stat(5)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,57 @@
+"""A scheduler or a worker host in a process of its own, for tests: `python -m tests.cluster_node ...`.
+
+It ends when its standard input does, so that none outlives the tests.
+"""
+
+import asyncio
+import os
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from distributed import Nanny, Scheduler
+
+from referee.orphans import adopt_orphans
+from referee.probe import AUTO, find_sandbox
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.host import HostFacts
+from tournaments.cluster.worker_plugin import worker_options
+
+SPEED = 1_234_567.0
+"""Of host 0, and one more for each further one, by which they are told apart: nothing is measured here."""
+
+
+async def until_input_ends() -> None:
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(0, ended.set)
+    await ended.wait()
+
+
+async def scheduler(folder: Path) -> None:
+    security = Credentials(folder / "credentials").security()
+    async with Scheduler(
+        protocol="tls", host="127.0.0.1", port=0, dashboard=False, security=security
+    ) as opened:
+        (folder / "address.new").write_text(opened.address)
+        (folder / "address.new").rename(folder / "address")
+        await until_input_ends()
+
+
+async def worker(folder: Path, slots: int, number: int) -> None:
+    adopt_orphans()
+    tier, version = find_sandbox(AUTO).tier.value, metadata.version("kalarena")
+    facts = HostFacts(f"host-{number}", slots, tier, SPEED + number, version, "")
+    async with Nanny(
+        (folder / "address").read_text(),
+        security=Credentials(folder / "credentials").security(),
+        host="127.0.0.1",
+        local_directory=str(folder / f"dask-{os.getpid()}"),
+        **worker_options(facts, slots, folder / f"host-{os.getpid()}"),
+    ):
+        (folder / f"joined-{number}").touch()
+        await until_input_ends()
+
+
+if __name__ == "__main__":
+    _, kind, where, *rest = sys.argv
+    asyncio.run(scheduler(Path(where)) if kind == "scheduler" else worker(Path(where), *map(int, rest)))

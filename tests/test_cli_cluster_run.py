@@ -1,0 +1,326 @@
+"""`kalarena tournament run --engine dask`, and what [cluster] says."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from distributed import Security
+
+from referee.results import GameRecord
+from referee.sandbox import Sandbox, Tier
+from tests.builders import invoke, kalarena, make_record, write_tournament
+from tests.lab_machines import (
+    GONE_WITHIN_S,
+    LIMIT_S,
+    SCHEDULER,
+    Machine,
+    machine,
+    printed_command,
+    why_refused,
+)
+from tests.test_engines import becomes
+from tests.test_resume import all_end, descendants, open_pidfds
+from tournaments.cli.main import INTERRUPTED, Usage
+from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, EngineOptions, unique_name
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.extra import MODULES
+from tournaments.cluster.head import GONE
+from tournaments.config import load_tournament
+from tournaments.directory import TournamentDirectory
+from tournaments.store import Store
+from tournaments.summary import Summary
+from tournaments.verification import Meant
+
+CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nrounds = {rounds}\nbots = ["first_legal", "greedy", "random:3"]\n'
+ROUNDS = 6
+GAMES = 6 * ROUNDS
+UNCONFINED = ("--sandbox", "off")
+"""Quicker, and whatever is left is easily seen."""
+HERE = '[cluster]\nhost = "127.0.0.1"\n'
+
+pytestmark = pytest.mark.any_database
+
+
+def run_options(out: str, *more: str) -> tuple[str, ...]:
+    return ("tournament", "run", "cup.toml", "--out", out, *more)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_without_the_extra_it_says_what_to_install(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tournament(tmp_path, CUP.format(rounds=1))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    result = invoke(*run_options("out", "--engine", "dask"))
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"Error: playing on a cluster needs what is not installed here ({module}): "
+        "pip install 'kalarena[cluster]'\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_extra_games_are_played_here_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tournament(tmp_path, CUP.format(rounds=1))
+    monkeypatch.chdir(tmp_path)
+    for module in MODULES:
+        monkeypatch.setitem(sys.modules, module, None)
+    assert invoke(*run_options("out", "--quiet")).exit_code == 0
+
+
+def test_a_tournament_that_is_played_here_loads_nothing_of_dask(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tournaments.cli.tournament import run; from tournaments.cli import worker; "
+        f"sys.exit(' '.join({{'dask', *{MODULES!r}}} & set(sys.modules)) or 0)"
+    )
+    done = os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code])
+    assert done == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            ("local", "tls://a:1", None),
+            "--scheduler is for games that are played elsewhere: add --engine dask",
+        ),
+        (("local", None, Path("c")), "--credentials is for games that are played elsewhere"),
+        ((DASK, "tls://a:1", None), "--scheduler needs --credentials"),
+        ((DASK, "tcp://a:1", Path("c")), "must be an address like tls://HOST:PORT, not 'tcp://a:1'"),
+    ],
+)
+def test_options_that_make_no_sense(options: tuple[Any, ...], why: str) -> None:
+    with pytest.raises(Usage, match=why):
+        EngineOptions(*options)
+
+
+def test_no_host_is_asked_for_a_control_group() -> None:
+    best = Sandbox(Tier.CGROUP, cgroup="/sys/fs/cgroup/x")
+    assert EngineOptions(DASK).sandbox(best) == Sandbox(Tier.BUBBLEWRAP)
+    assert EngineOptions().sandbox(best) == best
+    for tier in (Tier.BUBBLEWRAP, Tier.WEAK, Tier.OFF):
+        assert EngineOptions(DASK).sandbox(Sandbox(tier)) == Sandbox(tier)
+
+
+def test_games_of_two_tournaments_have_different_names(tmp_path: Path) -> None:
+    def name(text: str) -> str:
+        return unique_name(load_tournament(write_tournament(tmp_path, text)))
+
+    assert name(CUP.format(rounds=1)) == name(CUP.format(rounds=2))  # the same one, going on
+    assert name(CUP.format(rounds=1)) != name(CUP.format(rounds=1).replace("random:3", "random:4"))
+
+
+# What the file says.
+
+
+def complaint_of(tmp_path: Path, text: str) -> str:
+    path = write_tournament(tmp_path, CUP.format(rounds=1) + "[cluster]\n" + text)
+    result = invoke("tournament", "run", str(path), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    return result.stderr.removeprefix(f"Error: {path}: ").removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('same_sped = "10%"', "cluster.same_sped: unknown key; did you mean 'same_speed'?"),
+        (
+            "same_speed = 0.1",
+            'cluster.same_speed: must be a percentage like "10%", above 0 and below 100, not 0.1',
+        ),
+        ('same_speed = "100%"', "cluster.same_speed: must be a percentage like"),
+        ('same_speed = "0%"', "cluster.same_speed: must be a percentage like"),
+        ('memory = "lots"', 'cluster.memory: must be an amount like "4 GiB" or "500 MB", not \'lots\''),
+        (
+            'walltime = "1 h"',
+            "cluster.walltime: must be hours, minutes and seconds like \"04:00:00\", not '1 h'",
+        ),
+        ("minimum = 3\nmaximum = 2", "cluster: minimum = 3 is more than maximum = 2"),
+        ('scale_time = true\nsame_speed = "5%"', "cluster: takes either same_speed or scale_time"),
+        ("reference_speed = 5e5", "cluster: reference_speed is what scale_time = true scales from"),
+        ("scale_time = true\nreference_speed = 0.0", "cluster.reference_speed: must be"),
+    ],
+)
+def test_what_is_wrong_in_the_file(text: str, complaint: str, tmp_path: Path) -> None:
+    assert complaint_of(tmp_path, text).startswith(complaint)
+
+
+def test_the_file_is_read(tmp_path: Path) -> None:
+    text = 'same_speed = "12.5%"\nminimum = 4\nport = 8786\nqueue = "short"\n'
+    tournament = load_tournament(write_tournament(tmp_path, CUP.format(rounds=1) + "[cluster]\n" + text))
+    asked = tournament.cluster
+    assert (asked.same_speed, asked.minimum, asked.port, asked.queue) == (0.125, 4, 8786, "short")
+    assert tournament.scaled_control is None
+
+
+def test_scaled_time_is_a_part_of_what_the_tournament_is(tmp_path: Path) -> None:
+    plain = load_tournament(write_tournament(tmp_path, CUP.format(rounds=1)))
+    text = CUP.format(rounds=1) + "[cluster]\nscale_time = true\nreference_speed = 5e5"
+    scaled = load_tournament(write_tournament(tmp_path, text))
+    assert scaled.identity() == {**plain.identity(), "time limits": "scaled from 500000 positions/s"}
+
+
+def test_a_game_is_verified_by_the_time_limits_of_its_host(tmp_path: Path) -> None:
+    text = CUP.format(rounds=1) + "[time]\nmove_s = 1.0\n[cluster]\nscale_time = true\nreference_speed = 5e5"
+    tournament = load_tournament(write_tournament(tmp_path, text))
+    with Store(tmp_path / "results.db") as store:
+        store.claim("Cup", Summary.of(tournament).config(), tournament.identity())
+        meant = Meant.of(Summary.load(store))
+    assert meant.control_of(make_record()).startswith("1 s per move (")
+    assert meant.control_of(make_record(host_speed=250_000.0)).startswith("2 s per move (")
+
+
+# The whole way.
+
+
+def table(folder: Path, out: str) -> str:
+    done = kalarena(folder, "tournament", "table", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def records(out: Path) -> list[GameRecord]:
+    with Store(TournamentDirectory(out).store_path) as store:
+        return [store.record(game.key) for game in store.games()]
+
+
+def played(out: Path) -> set[str]:
+    with Store(TournamentDirectory(out).store_path) as store:
+        return store.played()
+
+
+async def kill(head: Machine) -> None:
+    """SIGKILL; nothing that it had started is left."""
+    below = open_pidfds(descendants(head.process.pid))
+    assert below
+    head.process.kill()
+    assert await head.ends() == -signal.SIGKILL
+    assert await trio.to_thread.run_sync(all_end, below, GONE_WITHIN_S)
+
+
+@pytest.mark.slow
+async def test_whichever_engine_is_killed_the_other_goes_on_to_the_same_table(tmp_path: Path) -> None:
+    scaling = HERE + "scale_time = true\nreference_speed = 1e9\n"  # no host is as fast: all get more time
+    write_tournament(tmp_path, CUP.format(rounds=ROUNDS) + scaling)
+    assert kalarena(tmp_path, *run_options("here", *UNCONFINED)).returncode == 0
+    mixed = tmp_path / "mixed"
+    on_dask = run_options("mixed", "--engine", "dask", *UNCONFINED)
+
+    async with machine(tmp_path, "head-1", on_dask) as head:
+        said = await head.says("waiting for workers: 0 of 1 slots")
+        async with machine(tmp_path, "lab-1", printed_command(said)) as lab:
+            await head.says(f" of {GAMES} games\n")
+            await kill(head)
+            assert await lab.ends() == 0
+    on_cluster = played(mixed)
+    async with machine(tmp_path, "local", run_options("mixed", *UNCONFINED)) as local:
+        await local.says(f" of {GAMES} games\n")
+        await kill(local)
+    before = played(mixed)
+    assert on_cluster < before
+    assert 0 < len(on_cluster) < len(before) < GAMES
+    async with machine(tmp_path, "head-2", on_dask) as head:
+        said = await head.says("waiting for workers: 0 of 1 slots")
+        async with machine(tmp_path, "lab-2", printed_command(said)) as lab:
+            assert await head.ends() == 0
+            assert await lab.ends() == 0
+    assert f"Cup: going on with {len(before)} of {GAMES} games in mixed\n" in head.said
+    assert f"Cup: {GAMES} of {GAMES} games\n" in head.said
+
+    assert table(tmp_path, "mixed") == table(tmp_path, "here")
+    there = [record for record in records(mixed) if record.host_speed is not None]
+    assert {record.key for record in there} == played(mixed) - (before - on_cluster)
+    for record in there:
+        assert record.host == os.uname().nodename
+        assert record.host_speed is not None
+        assert record.control.move_s == round(10.0 * 1e9 / record.host_speed, 6)
+    verified = kalarena(tmp_path, "verify", "mixed")
+    assert (verified.returncode, verified.stdout) == (0, f"{GAMES} games verified, nothing wrong\n")
+    folder = mixed / CLUSTER_FOLDER / "credentials"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.slow
+async def test_it_says_when_there_is_no_worker_and_when_the_scheduler_is_lost(tmp_path: Path) -> None:
+    write_tournament(tmp_path, CUP.format(rounds=ROUNDS))
+    write_tournament(tmp_path, CUP.format(rounds=1) + "[cluster]\nminimum = 99\n", "large.toml")
+    credentials = str(Credentials.made(tmp_path / "credentials").directory)
+    async with machine(tmp_path, "scheduler", (credentials, "--host", "127.0.0.1"), SCHEDULER) as scheduler:
+        address = json.loads(await scheduler.says("\n"))["address"]
+        joining = ("--scheduler", address, "--credentials", credentials)
+        on_dask = ("--engine", "dask", *joining, *UNCONFINED)
+        waiting_options = ("tournament", "run", "large.toml", "--out", "large", *on_dask)
+        async with (
+            machine(tmp_path, "head", run_options("out", *on_dask)) as head,
+            machine(tmp_path, "waiting", waiting_options) as waiting,
+        ):
+            await head.says("Cup: waiting for workers: 0 of 1 slots\n")
+            async with machine(tmp_path, "lab-1", ("worker", *joining, "--slots", "1")) as lab:
+                await head.says(f" of {GAMES} games\n")
+                lab.process.terminate()
+                assert await lab.ends() == 0
+            await head.says("Cup: no worker is left: games go on as soon as one joins\n")
+            await waiting.says("Cup: waiting for workers: 1 of 99 slots\n")
+            async with machine(tmp_path, "lab-2", ("worker", *joining, "--slots", "1")) as lab:
+                await becomes(lambda: head.said.count("Cup: 1 game at a time, on ") == 2, LIMIT_S)
+                scheduler.process.kill()
+                for one in (head, waiting):
+                    assert await one.ends() == 1
+                    assert one.said.splitlines()[-1] == f"Error: {GONE}"
+                    assert "Traceback" not in one.said
+                assert await lab.ends() == 0
+    told = max(map(int, re.findall(rf"Cup: (\d+) of {GAMES} games\n", head.said)))
+    assert told <= len(played(tmp_path / "out")) < GAMES
+    goes_on = kalarena(tmp_path, *run_options("out", *UNCONFINED))
+    assert goes_on.returncode == 0
+    assert len(played(tmp_path / "out")) == GAMES
+
+
+def refused(address: str, security: Security) -> str:
+    return asyncio.run(why_refused(address, security))
+
+
+@pytest.mark.slow
+async def test_its_scheduler_refuses_plaintext_and_ends_with_it(tmp_path: Path) -> None:
+    write_tournament(tmp_path, CUP.format(rounds=1) + HERE)
+    async with machine(tmp_path, "head", run_options("out", "--engine", "dask")) as head:
+        _, _, address, _, credentials = printed_command(await head.says("waiting for workers"))
+        trusted = Credentials(Path(credentials)).security()
+        plain = address.replace("tls://", "tcp://")
+        assert await trio.to_thread.run_sync(refused, address, trusted) == ""
+        assert await trio.to_thread.run_sync(refused, plain, Security(require_encryption=False))
+        head.process.send_signal(signal.SIGINT)
+        assert await head.ends() == INTERRUPTED
+        assert "stopped with 6 of 6 games to play; the same command goes on:" in head.said
+        assert await trio.to_thread.run_sync(refused, address, trusted)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_cannot_be(tmp_path: Path) -> None:
+    write_tournament(tmp_path, CUP.format(rounds=1) + '[cluster]\nhost = "192.0.2.1"\n')  # RFC 5737: nobody's
+    done = kalarena(tmp_path, *run_options("out", "--engine", "dask"))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "Error: the scheduler could not be started: [Errno 99] Cannot assign requested address"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("sbatch") is not None, reason="Slurm is installed here")
+def test_without_slurm_it_says_what_to_do_instead(tmp_path: Path) -> None:
+    write_tournament(tmp_path, CUP.format(rounds=1) + HERE)
+    done = kalarena(tmp_path, *run_options("out", "--engine", "slurm"))
+    assert done.returncode == 1
+    assert "Error: sbatch was not found: --engine slurm is for a login node" in done.stderr

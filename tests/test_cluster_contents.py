@@ -1,0 +1,221 @@
+"""Bots on their way to another host, and ready on it."""
+
+import os
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from referee.results import Player
+from referee.sandbox import Sandbox
+from tournaments.bots import resolve_bot
+from tournaments.cluster import bot_shelf
+from tournaments.cluster.bot_shelf import KEPT_S, BotShelf
+from tournaments.cluster.contents import KERNELS, PACKAGES, Need, arrived, pack, unpack
+from tournaments.cluster.errors import ClusterError
+
+
+def no_kernels() -> Path:
+    raise AssertionError("they were not asked for")
+
+
+def write_bot(folder: Path, **files: str) -> Path:
+    folder.mkdir()
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def shelf(folder: Path) -> BotShelf:
+    return BotShelf(folder, threading.Lock())
+
+
+def never(digest: str) -> bytes:
+    raise AssertionError(f"{digest} was asked for")
+
+
+def test_a_folder_arrives_as_it_was_under_another_path(tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", bot_dot_py="print()", lib__book_dot_txt="e4", _dot_git__hooks="evil")
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    (folder / "again").symlink_to("lib")
+    (folder / "nowhere").symlink_to("missing")
+    player = resolve_bot(str(folder), tmp_path)
+    traveller, archive = pack(player)
+    unpack(archive, traveller.digest, tmp_path / "there")
+    here = arrived(traveller, tmp_path / "there", no_kernels)
+    home = Path(here.cwd)
+    assert home.is_relative_to(tmp_path / "there")
+    assert here.reads == (str(home),)
+    assert here.command == (sys.executable, str(home / "bot.py"))
+    assert sorted(path.name for path in home.iterdir()) == ["again", "bot.py", "lib", "run.sh"]
+    assert (home / "again" / "book.txt").read_text() == "e4"
+    assert (home / "again").is_symlink()
+    assert (home / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert replace(here, command=player.command, cwd=player.cwd, reads=player.reads) == player
+
+
+def test_a_bot_that_is_a_program_of_its_own_travels(tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", run_dot_sh="#!/bin/sh\n", bot_dot_toml='command = "./run.sh"\n')
+    (folder / "run.sh").chmod(0o755)
+    traveller, archive = pack(resolve_bot(str(folder), tmp_path))
+    unpack(archive, traveller.digest, tmp_path / "there")
+    folder.rename(tmp_path / "gone")
+    here = arrived(traveller, tmp_path / "there", no_kernels)
+    assert here.command == (f"{here.cwd}/run.sh",)
+    assert Path(here.command[0]).is_relative_to(tmp_path / "there")
+
+
+def test_the_same_files_have_the_same_digest_wherever_and_whenever(tmp_path: Path) -> None:
+    digests = set()
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        folder = write_bot(tmp_path / place / "bot", bot_dot_py="print()", a="1", b="2")
+        digests.add(pack(resolve_bot(str(folder), tmp_path, "bot"))[0].digest)
+    assert len(digests) == 1
+    (folder / "a").chmod(0o755)
+    assert pack(resolve_bot(str(folder), tmp_path, "bot"))[0].digest not in digests
+
+
+def test_files_that_were_damaged_on_the_way_are_refused(tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", bot_dot_py="print()")
+    traveller, archive = pack(resolve_bot(str(folder), tmp_path))
+    with pytest.raises(ClusterError, match="damaged"):
+        unpack(archive.replace(b"print", b"prinz"), traveller.digest, tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("solutions")
+    folder = write_bot(tmp_path / "bot", bot_dot_py="print()")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    with pytest.raises(ClusterError, match="leads out of"):
+        pack(resolve_bot(str(folder), tmp_path))
+
+
+def test_sample_bots_stay_and_are_found_where_our_packages_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    player = resolve_bot("greedy", Path("/"))
+    traveller, archive = pack(player)
+    assert (traveller.digest, archive, traveller.folders) == ("", b"", ())
+    for name in list(PACKAGES):
+        monkeypatch.setitem(PACKAGES, name, f"/opt/other/{name}")
+    monkeypatch.setattr(sys, "executable", "/opt/python")
+    here = arrived(traveller, Path("/unused"), no_kernels)
+    assert here.command[0] == "/opt/python"
+    assert "/opt/other/sample_bots/launch.py" in here.command
+    assert set(here.reads) == {"/opt/other/protocol", "/opt/other/referee", "/opt/other/sample_bots"}
+
+
+def test_compiled_searches_are_compiled_on_the_host_that_needs_them(tmp_path: Path) -> None:
+    there = "/home/them/.cache/kalarena/kernels-1"
+    player = Player("strong", (sys.executable, "x", "--kernels", there), "/", reads=(there,))
+    traveller = replace(pack(player)[0], folders=(), installed=((there, KERNELS),), digest="")
+    here = arrived(traveller, tmp_path, lambda: Path("/here"))
+    assert here.command[-1] == "/here"
+    assert here.reads == ("/here",)
+
+
+def test_paths_within_words_are_translated_and_others_left_alone(tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", Bot_dot_class="x", lib__a_dot_jar="y")
+    (tmp_path / "bot-2").mkdir()
+    words = (f"-cp={folder}:{folder}/lib/a.jar", f"{folder}-2", "Bot")
+    player = Player("java", ("/bin/sh", *words), str(folder), reads=(str(folder),))
+    traveller, _ = pack(player)
+    here = arrived(traveller, tmp_path / "there", no_kernels)
+    assert here.command == ("/bin/sh", f"-cp={here.cwd}:{here.cwd}/lib/a.jar", f"{folder}-2", "Bot")
+    (tmp_path / "bot-2").rmdir()
+    with pytest.raises(ClusterError, match=r"java needs .*bot-2, which is not on this host"):
+        arrived(traveller, tmp_path / "there", no_kernels)
+
+
+def test_a_program_may_lie_elsewhere_but_must_be_there(tmp_path: Path) -> None:
+    player = Player("shell", ("/bin/sh", "bot.sh"), "/")
+    traveller, _ = pack(player)
+    elsewhere = replace(player, command=("/opt/strange/sh", "bot.sh"))
+    moved = replace(traveller, player=elsewhere, needs=(Need("/opt/strange/sh", is_program=True),))
+    assert Path(arrived(moved, tmp_path, no_kernels).command[0]).samefile("/bin/sh")
+    missing = replace(moved, needs=(Need("/opt/strange/no-such-program", is_program=True),))
+    with pytest.raises(ClusterError, match="needs /opt/strange/no-such-program, which is not on this host"):
+        arrived(missing, tmp_path, no_kernels)
+
+
+def test_what_a_build_made_stays_and_is_made_again_once(tmp_path: Path) -> None:
+    folder = write_bot(
+        tmp_path / "bot", source_dot_c="print()", make="cp source.c made.py; echo 1 >> ../../../../count"
+    )
+    (folder / "bot.toml").write_text('command = "python3 made.py"\nbuild = "sh make"\nmade = ["made.py"]\n')
+    (folder / "made.py").write_text("of another machine")
+    traveller, archive = pack(resolve_bot(str(folder), tmp_path))
+    asked: list[str] = []
+
+    def fetch(digest: str) -> bytes:
+        asked.append(digest)
+        return archive
+
+    folder.rename(tmp_path / "gone")
+    for _ in range(2):  # another worker of the same host
+        here = shelf(tmp_path / "shelf").ready(traveller, Sandbox(), fetch)
+        assert (Path(here.cwd) / "made.py").read_text() == "print()"
+    assert asked == [traveller.digest]
+    assert (tmp_path / "count").read_text() == "1\n"
+
+
+def test_what_a_killed_worker_left_half_made_is_made_again(tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", bot_dot_py="print()")
+    traveller, archive = pack(resolve_bot(str(folder), tmp_path))
+    half = tmp_path / "shelf" / traveller.digest / bot_shelf.FILES
+    half.mkdir(parents=True)
+    (half / "stray").write_text("")
+    shelf(tmp_path / "shelf").ready(traveller, Sandbox(), lambda _: archive)
+    assert not (half / "stray").exists()
+
+
+def test_what_no_game_needed_for_a_week_is_removed(tmp_path: Path) -> None:
+    places = {}
+    for name, age_s in (("old", KEPT_S + 60), ("used", KEPT_S - 60), ("again", KEPT_S + 60), ("half", None)):
+        folder = write_bot(tmp_path / name, bot_dot_py=f"print('{name}')")
+        traveller, _ = pack(resolve_bot(str(folder), tmp_path))
+        place = tmp_path / "shelf" / traveller.digest
+        shelf(tmp_path / "shelf").ready(traveller, Sandbox(), never)
+        if age_s is None:
+            (place / bot_shelf.READY).unlink()
+        else:
+            moment = time.time() - age_s
+            os.utime(place / bot_shelf.READY, (moment, moment))
+        places[name] = (place, traveller)
+    shelf(tmp_path / "shelf").ready(places["again"][1], Sandbox(), never)
+    shelf(tmp_path / "shelf").remove_old()
+    assert {name for name, (place, _) in places.items() if place.exists()} == {"used", "again"}
+    assert (places["used"][0] / bot_shelf.FILES).is_dir()
+    shelf(tmp_path / "shelf").ready(places["old"][1], Sandbox(), never)  # it is made again
+    assert (places["old"][0] / bot_shelf.READY).exists()
+
+
+def test_nothing_is_sent_where_the_same_files_are_at_the_same_path(tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", bot_dot_py="print()")
+    traveller, archive = pack(resolve_bot(str(folder), tmp_path))
+    shelf(tmp_path / "one").ready(traveller, Sandbox(), never)
+    (folder / "bot.py").write_text("another one's")
+    here = shelf(tmp_path / "two").ready(traveller, Sandbox(), lambda _: archive)
+    assert (Path(here.cwd) / "bot.py").read_text() == "print()"
+
+
+def test_a_build_that_fails_here_is_this_hosts_fault(tmp_path: Path) -> None:
+    folder = write_bot(tmp_path / "bot", bot_dot_py="print()")
+    (folder / "bot.toml").write_text('command = "python3 made.py"\nbuild = "false"\nmade = ["made.py"]\n')
+    (folder / "made.py").write_text("")
+    traveller, _ = pack(resolve_bot(str(folder), tmp_path))
+    with pytest.raises(ClusterError, match="exit status 1"):
+        shelf(tmp_path / "shelf").ready(traveller, Sandbox(), never)
+
+
+def test_a_bot_that_is_too_large_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tournaments.cluster.contents.MOST_BYTES", 1 << 20)
+    folder = write_bot(tmp_path / "bot", bot_dot_py="print()", table="0" * (1 << 20))
+    with pytest.raises(ClusterError, match="more than 10000 files or 1 MB"):
+        pack(resolve_bot(str(folder), tmp_path))

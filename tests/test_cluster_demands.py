@@ -1,0 +1,116 @@
+"""Which workers will do."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from referee.results import Player
+from referee.sandbox import Sandbox, Tier
+from tournaments.bots import resolve_bot
+from tournaments.cluster.contents import needed_programs
+from tournaments.cluster.host import HostFacts, facts_of_this_host, program_here
+from tournaments.cluster.waiting import Demands
+
+VERSION = Demands().kalarena
+HOST = HostFacts("lab-1", 2, "bubblewrap", 1_000_000.0, VERSION, "3.11.2")
+
+
+def refusals(demands: Demands, hosts: Sequence[HostFacts]) -> dict[str, str]:
+    found = {host.name: demands.refusal(host, hosts) for host in hosts}
+    return {name: why for name, why in found.items() if why is not None}
+
+
+def test_a_host_that_confines_worse_or_has_another_version_is_refused() -> None:
+    hosts = [
+        HOST,
+        replace(HOST, name="better", tier="bubblewrap+cgroup"),
+        replace(HOST, name="worse", tier="weak"),
+        replace(HOST, name="older", kalarena="0.0.1"),
+    ]
+    assert refusals(Demands(tier=Tier.BUBBLEWRAP), hosts) == {
+        "worse": "worse confines bots by weak only, and bubblewrap is played with: "
+        "kalarena doctor says there what is missing",
+        "older": f"older has kalarena 0.0.1, and {VERSION} is played with here",
+    }
+
+
+def at(*speeds: float) -> list[HostFacts]:
+    """Hosts named by their speeds, in thousands of positions per second."""
+    return [replace(HOST, name=f"{speed:g}", speed=speed * 1000.0) for speed in speeds]
+
+
+@pytest.mark.parametrize(
+    ("speeds", "refused"),
+    [
+        ((1000, 950, 1050), set()),
+        ((1000, 900, 1100), set()),  # the bounds belong to it
+        ((1000, 1000, 880), {"880"}),
+        ((1000, 1000, 1120), {"1120"}),
+        ((500,), set()),  # the median of one is its own
+        ((1000, 1000, 1000, 500, 2000), {"500", "2000"}),
+    ],
+)
+def test_hosts_of_the_same_speed(speeds: tuple[float, ...], refused: set[str]) -> None:
+    found = refusals(Demands(same_speed=0.1), at(*speeds))
+    assert set(found) == refused
+    for name, why in found.items():
+        assert why == (
+            f"{name} has {float(name) / 1000:.0%} of the median speed of all workers, and same_speed = 10% "
+            "is asked for"
+        )
+    assert refusals(Demands(), at(*speeds)) == {}
+
+
+def test_a_host_without_what_bots_need_is_refused() -> None:
+    demands = Demands(programs=("/usr/lib/jvm/java-17/bin/java", "sh", "make"))
+    lacking = replace(HOST, missing=("/usr/lib/jvm/java-17/bin/java", "make"))
+    assert refusals(demands, [HOST, replace(lacking, name="lab-2")]) == {
+        "lab-2": "lab-2 lacks java, make, and bots of this tournament need that: install it there, or leave "
+        "this host out"
+    }
+    assert refusals(Demands(programs=("sh",)), [lacking]) == {}
+
+
+def program(folder: Path, name: str, text: str = "#!/bin/sh\n") -> Path:
+    path = folder / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_programs_are_found_by_their_path_or_by_their_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    java = program(tmp_path / "bin", "java")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    elsewhere = program(tmp_path, "ghost")
+    assert program_here("java") == str(java)
+    assert program_here("/opt/jdk/bin/java") == str(java)
+    assert program_here(str(elsewhere)) == str(elsewhere)
+    assert program_here("ghost") is None
+    asked = ("/opt/jdk/bin/java", "ghost", "/opt/ghost", str(elsewhere))
+    assert facts_of_this_host(Sandbox(), lambda: 1.0, asked).missing == ("ghost", "/opt/ghost")
+
+
+def test_what_bots_need_is_what_starts_and_builds_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    program(tmp_path / "bin", "java")
+    folder = tmp_path / "bot"
+    folder.mkdir()
+    (folder / "Bot.class").write_text("")
+    (folder / "bot.toml").write_text('command = "java Bot"\nbuild = "sh make"\nmade = ["Bot.class"]\n')
+    script = tmp_path / "script"
+    script.mkdir()
+    program(script, "bot.sh", "#!/usr/bin/env bash\n")
+    (script / "bot.toml").write_text('command = "./bot.sh"\n')
+    players = [resolve_bot(str(folder), tmp_path), resolve_bot(str(script), tmp_path)]
+    names = {Path(needed).name for needed in needed_programs(players)}
+    assert names == {"java", "sh", "bash"}
+    players = [resolve_bot("greedy", tmp_path), Player("none", ("/bin/cat",), "/")]
+    assert needed_programs(players) == ("/bin/cat",)

@@ -1,0 +1,261 @@
+"""What the head makes of what a scheduler tells it, in an order that real ones take only at bad moments."""
+
+import asyncio
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any, cast
+
+import pytest
+
+from referee.sandbox import Tier
+from tournaments.cluster.head import AskedGame, Head
+from tournaments.cluster.host import HostFacts
+from tournaments.cluster.scheduler_plugin import LOST
+from tournaments.cluster.waiting import Demands
+from tournaments.engines.base import EngineError
+
+FIRST, OTHER = "tls://10.0.0.1:1", "tls://10.0.0.2:1"
+
+
+class Task:
+    """A task at the scheduler; it ends when it is told to."""
+
+    def __init__(self, name: tuple[str, ...], workers: list[str] | None) -> None:
+        self.name = name
+        self.workers = workers
+        self.released = False
+        self._raised: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+
+    async def exception(self) -> Exception | None:
+        return await self._raised
+
+    def end(self, raised: Exception | None = None) -> None:
+        self._raised.set_result(raised)
+
+    def release(self) -> None:
+        self.released = True
+
+
+class Scheduler:
+    """In place of Dask's client, and of the scheduler behind it."""
+
+    id = "1"
+    status = "running"
+
+    def __init__(self) -> None:
+        self.scheduler = self.scheduler_comm = self
+        self.interval = 0.01
+        self.tasks: list[Task] = []
+        self.retired: list[str] = []
+        self.facts: dict[str, Any] = {}
+        self._changes = 0
+        self._listeners: dict[str, Callable[[tuple[float, Any]], None]] = {}
+
+    async def register_plugin(self, plugin: object) -> None:
+        pass
+
+    def subscribe_topic(self, topic: str, listener: Callable[[tuple[float, Any]], None]) -> None:
+        self._listeners[topic] = listener
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        key: tuple[str, ...],
+        workers: list[str] | None,
+        **how: Any,
+    ) -> Task:
+        self.tasks.append(Task(key, workers))
+        return self.tasks[-1]
+
+    async def kalarena_workers(self, changes: int) -> dict[str, Any]:
+        self._changes += 1
+        return {"changes": self._changes, "workers": [[at, 1, facts] for at, facts in self.facts.items()]}
+
+    async def retire_workers(self, addresses: list[str]) -> None:
+        self.retired += addresses
+
+    def tell(self, topic: str, message: Any) -> None:
+        self._listeners[topic]((0.0, message))
+
+
+class Here:
+    """In place of Trio's thread."""
+
+    def call_trio(self, function: Callable[[], object]) -> None:
+        function()
+
+
+class Cluster:
+    """A head, and what it talks to: two hosts of one slot."""
+
+    def __init__(self) -> None:
+        self.scheduler = Scheduler()
+        self.begun: list[str] = []
+        """The host of each game that was told of when it began."""
+        self.scheduler.facts = {FIRST: facts("first"), OTHER: facts("other")}
+        self.head = Head(cast("Any", self.scheduler), "cup", Demands(), cast("Any", Here()))
+
+    async def open(self) -> None:
+        await self.head.begin()
+        await self.head.look()
+
+    async def ask(self, key: str, pair: str = "pair") -> "asyncio.Task[bytes]":
+        game = AskedGame(key, pair, b"", {}, self.begun.append, None)
+        task = asyncio.create_task(self.head.play(game))
+        await settled()
+        return task
+
+    async def begins(self, task: Task, address: str, host: str) -> None:
+        self.scheduler.tell(self.head.topic, {"game": [*task.name], "begins": [address, host, 1]})
+        await settled()
+
+    async def reply(self, task: Task, content: bytes) -> None:
+        self.scheduler.tell(self.head.topic, {"game": [*task.name], "reply": content})
+        await settled()
+
+
+def facts(name: str) -> dict[str, Any]:
+    return HostFacts(name, 1, Tier.OFF.value, 1e6, metadata.version("kalarena"), "3.13").to_json()
+
+
+async def settled() -> None:
+    """Let everything happen that can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def opened() -> Cluster:
+    cluster = Cluster()
+    await cluster.open()
+    return cluster
+
+
+def test_a_game_that_waits_for_a_host_that_was_lost_unseen_is_played_elsewhere() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        first = await cluster.ask("first")
+        await cluster.begins(cluster.scheduler.tasks[0], FIRST, "first")
+        assert cluster.begun == ["first"]
+        cluster.scheduler.tell(LOST, FIRST)
+        await settled()
+        with pytest.raises(EngineError, match=r"tls://10\.0\.0\.1:1 was lost, which played game first"):
+            first.result()
+        again = await cluster.ask("again")  # it chooses, and a worker takes it that is gone at once
+        await cluster.begins(cluster.scheduler.tasks[1], FIRST, "first")
+        second = await cluster.ask("second")
+        assert cluster.scheduler.tasks[2].workers == [FIRST]
+        del cluster.scheduler.facts[FIRST]
+        await cluster.head.look()  # tells of it before the scheduler does
+        await settled()
+        assert cluster.scheduler.tasks[2].released
+        assert [task.workers for task in cluster.scheduler.tasks] == [None, None, [FIRST], None]
+        await cluster.begins(cluster.scheduler.tasks[3], OTHER, "other")
+        await cluster.reply(cluster.scheduler.tasks[3], b"R")
+        assert second.result() == b"R"
+        cluster.scheduler.tell(LOST, FIRST)
+        await settled()
+        assert isinstance(again.exception(), EngineError)
+
+    asyncio.run(run())
+
+
+def test_a_reply_that_came_counts_though_its_worker_is_lost_then() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        game = await cluster.ask("game")
+        (task,) = cluster.scheduler.tasks
+        await cluster.begins(task, FIRST, "first")
+        cluster.scheduler.tell(cluster.head.topic, {"game": [*task.name], "reply": b"R"})
+        cluster.scheduler.tell(LOST, FIRST)
+        await settled()
+        assert game.result() == b"R"
+        await cluster.reply(task, b"too late")
+
+    asyncio.run(run())
+
+
+def test_a_quick_game_is_told_of_once_and_chooses_the_host_of_its_pair() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        first, second = await cluster.ask("first"), await cluster.ask("second")
+        (task,) = cluster.scheduler.tasks  # the other one waits until it is known where this one is played
+        here = [OTHER, "other", 1]
+        cluster.scheduler.tell(cluster.head.topic, {"game": [*task.name], "begins": here, "reply": b"G"})
+        await settled()
+        assert first.result() == b"G"
+        assert cluster.begun == ["other"]
+        assert [one.workers for one in cluster.scheduler.tasks] == [None, [OTHER]]
+        await cluster.reply(cluster.scheduler.tasks[1], b"G")
+        assert second.result() == b"G"
+
+    asyncio.run(run())
+
+
+def test_games_that_have_ended_are_forgotten_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        later: list[Callable[[], None]] = []
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_later", lambda _delay, function: later.append(function))
+        cluster = await opened()
+        games = [await cluster.ask(key, "") for key in ("one", "two", "three")]
+        for task in cluster.scheduler.tasks[:2]:
+            await cluster.reply(task, b"G")
+        assert [game.done() for game in games] == [True, True, False]
+        assert not any(task.released for task in cluster.scheduler.tasks)
+        (forget,) = later
+        forget()
+        assert [task.released for task in cluster.scheduler.tasks] == [True, True, False]
+        await cluster.reply(cluster.scheduler.tasks[2], b"G")
+        assert len(later) == 2
+        # What a lost worker still had would be played once more, by somebody who has better things to do.
+        cluster.scheduler.tell(LOST, OTHER)
+        assert cluster.scheduler.tasks[2].released
+
+    asyncio.run(run())
+
+
+def test_a_game_that_nobody_was_told_of_when_its_worker_was_lost_is_dasks_to_play_again() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        game = await cluster.ask("game")
+        (task,) = cluster.scheduler.tasks
+        cluster.scheduler.tell(LOST, FIRST)
+        await settled()
+        assert not task.released
+        await cluster.begins(task, OTHER, "other")
+        await cluster.reply(task, b"G")
+        assert game.result() == b"G"
+        assert cluster.begun == ["other"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("raised", "why"),
+    [(None, "did not say how"), (OSError("out of space"), r"OSError\('out of space'\)")],
+)
+def test_a_task_that_ends_without_a_reply_is_an_error(raised: Exception | None, why: str) -> None:
+    async def run() -> None:
+        cluster = await opened()
+        game = await cluster.ask("game")
+        cluster.scheduler.tasks[0].end(raised)
+        await settled()
+        with pytest.raises(EngineError, match=why):
+            game.result()
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_says_nonsense_of_its_host_is_turned_away_and_the_others_play() -> None:
+    async def run() -> None:
+        cluster = Cluster()
+        cluster.scheduler.facts[FIRST] = {"name": "first"}
+        await cluster.head.begin()
+        (sentence,) = await cluster.head.look()
+        assert sentence == f"{FIRST}: a worker's facts of its host cannot be read: 'cores'"
+        assert cluster.scheduler.retired == [FIRST]
+        assert [found.name for found, _ in cluster.head.fit] == ["other"]
+        assert await cluster.head.look() == []  # it is told of once
+
+    asyncio.run(run())

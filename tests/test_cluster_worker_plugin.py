@@ -1,0 +1,120 @@
+"""What a worker says of its games, and when: the plugin with a worker that only listens.  Real games."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from referee.sandbox import Tier
+from tests.engine_contract import unhurried
+from tests.test_engines import job
+from tests.test_faults import honest
+from tournaments.cluster import worker_play
+from tournaments.cluster.contents import pack
+from tournaments.cluster.game_process import FAILURE, GAME
+from tournaments.cluster.host import HostFacts
+from tournaments.cluster.worker_play import Assignment
+from tournaments.cluster.worker_plugin import NAME, GamePlugin
+from tournaments.engines.dask import read_reply
+
+KEY = (f"{NAME}-cup", "g1", "1")
+ADDRESS, HOST, SLOTS = "tls://10.0.0.1:1", "node17", 2
+HERE = [ADDRESS, HOST, SLOTS]
+
+
+class Worker:
+    """Of Dask's, what the plugin asks of it."""
+
+    address = ADDRESS
+
+    def __init__(self) -> None:
+        self.metrics: dict[str, Callable[[Any], Any]] = {}
+        self.said: list[tuple[str, dict[str, Any]]] = []
+
+    def log_event(self, topic: str, message: dict[str, Any]) -> None:
+        self.said.append((topic, message))
+
+
+class Place:
+    """A plugin in its worker."""
+
+    def __init__(self, folder: Path) -> None:
+        self.worker = Worker()
+        self.plugin = GamePlugin(HostFacts(HOST, SLOTS, Tier.OFF.value, 1e6, "1", "3"), SLOTS, folder)
+        self.plugin.setup(cast("Any", self.worker))
+
+    def begin(self, *, slow: bool = False, followed: bool = False) -> threading.Thread:
+        """What Dask does with a task: tell of it, and run it in a thread."""
+        self.plugin.transition(KEY, "ready", "executing")
+        asked = job(unhurried() if slow else honest(), honest(), key="g1")
+        first, second = (pack(player)[0] for player in asked.players)
+        assignment = Assignment(asked, (first, second), followed=followed)
+        thread = threading.Thread(target=self.plugin.play, args=[KEY, assignment, "topic"])
+        thread.start()
+        return thread
+
+    def kinds(self) -> list[list[str]]:
+        """What is in each message beside the game's name."""
+        assert all(topic == "topic" and message["game"] == [*KEY] for topic, message in self.worker.said)
+        return [[kind for kind in message if kind != "game"] for _, message in self.worker.said]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    opened = Place(tmp_path / "scratch")
+    yield opened
+    opened.plugin.teardown(cast("Any", opened.worker))
+
+
+def test_a_quick_game_is_told_of_once_together_with_its_end(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_play, "QUICK_S", 60.0)
+    place.begin().join()
+    assert place.worker.said == []  # the thread has ended, and the task goes on for a moment
+    place.plugin.transition(KEY, "executing", "memory")
+    assert place.kinds() == [["begins", "reply"]]
+    _, message = place.worker.said[0]
+    assert message["begins"] == HERE
+    game = read_reply("g1", message["reply"])
+    assert (game.summary.key, game.host) == ("g1", os.uname().nodename)
+    assert game.record.players == job(honest(), honest()).players
+
+
+def test_a_game_that_lasts_is_told_of_when_it_begins_too(place: Place) -> None:
+    thread = place.begin(slow=True)
+    thread.join()
+    assert place.kinds() == [["begins"]]
+    place.plugin.transition(KEY, "executing", "memory")
+    assert place.kinds() == [["begins"], ["begins", "reply"]]
+    assert place.worker.said[0][1]["begins"] == HERE
+
+
+def test_who_follows_a_game_hears_first_that_it_begins(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_play, "QUICK_S", 60.0)
+    place.begin(slow=True, followed=True).join()
+    kinds = place.kinds()
+    assert kinds[:2] == [["begins"], ["snapshot"]]
+    assert set(map(tuple, kinds[1:])) == {("snapshot",)}
+
+
+@pytest.mark.parametrize("finish", ["released", "error"])
+def test_the_reply_of_a_task_that_nobody_wants_is_not_kept(place: Place, finish: str) -> None:
+    place.begin().join()
+    place.plugin.transition(KEY, "executing", finish)
+    place.plugin.transition(KEY, "released", "forgotten")
+    assert ["begins", "reply"] not in place.kinds()
+    place.plugin.transition(KEY, "executing", "memory")
+    assert ["begins", "reply"] not in place.kinds()
+
+
+def test_a_game_that_is_given_up_is_said_to_be_so(place: Place) -> None:
+    thread = place.begin(slow=True)
+    place.plugin.transition(KEY, "executing", "cancelled")
+    thread.join()
+    place.plugin.transition(KEY, "cancelled", "memory")
+    _, message = place.worker.said[-1]
+    assert message["reply"][:1] == FAILURE != GAME

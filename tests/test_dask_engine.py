@@ -1,0 +1,190 @@
+"""Games on the workers of Dask: what is lost, what travels, and whole tournaments.  Real processes."""
+
+import pickle
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from referee.results import GameRecord, Reason
+from tests.cluster_node import SPEED
+from tests.cluster_places import Cluster, open_cluster
+from tests.confinement import living_with
+from tests.engine_contract import GONE_WITHIN_S, LIMIT_S, Sleeper, most_at_a_time, sleeper, unhurried
+from tests.test_engines import becomes, job, noted
+from tests.test_faults import honest
+from tournaments.bots import resolve_bot
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.game_process import FAILURE, GAME
+from tournaments.engines import dask
+from tournaments.engines.base import EngineError
+
+__all__ = ["sleeper"]
+
+SPEEDS = {SPEED, SPEED + 1}
+"""Of the two hosts, which is how a record tells them apart."""
+HEAD = """
+import sys, trio
+from pathlib import Path
+from tests.cluster_places import Cluster
+from tests.engine_contract import Sleeper
+
+async def play():
+    async with Cluster(Path(sys.argv[1]), 1).engine("killed") as engine:
+        bot = Sleeper(Path(sys.argv[2]), sys.argv[3])
+        await engine.play(bot.job())
+
+trio.run(play)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with open_cluster(tmp_path_factory.mktemp("cluster")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("who", ["game", "nanny"])
+async def test_whatever_is_killed_the_game_is_nobodys_loss(
+    cluster: Cluster, sleeper: Sleeper, who: str
+) -> None:
+    begun = trio.Event()
+    with trio.fail_after(LIMIT_S):
+        async with cluster.engine() as engine:
+
+            async def play() -> None:
+                with pytest.raises(EngineError, match=r"lost|died"):
+                    await engine.play(sleeper.job(), lambda _: begun.set())
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(play)
+                await begun.wait()
+                await becomes(lambda: sleeper.count() == 1, LIMIT_S)
+                cluster.kill(cluster.process_that_plays(sleeper.seconds, who))
+            await becomes(lambda: not living_with(sleeper.seconds), GONE_WITHIN_S)
+            record = (await engine.play(job(honest(), honest()))).record
+    assert record.result.reason is Reason.SCORE
+    assert record.host_speed in SPEEDS
+
+
+async def test_the_games_of_a_killed_head_end(cluster: Cluster, sleeper: Sleeper, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HEAD, str(cluster.folder), str(tmp_path), sleeper.seconds]
+    run = partial(trio.run_process, command, cwd=Path(__file__).parent.parent, check=False)
+    with trio.fail_after(LIMIT_S):
+        async with trio.open_nursery() as nursery:
+            head = await nursery.start(run)
+            await becomes(lambda: sleeper.count() == 1, LIMIT_S)
+            head.kill()
+    await becomes(lambda: not living_with(sleeper.seconds), GONE_WITHIN_S)
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+async def test_the_games_of_a_pair_are_played_on_one_host_and_no_host_waits_for_it(
+    cluster: Cluster, limit: int | None
+) -> None:
+    records: list[GameRecord] = []
+    with trio.fail_after(LIMIT_S):
+        async with cluster.engine(concurrency=limit) as engine, trio.open_nursery() as nursery:
+
+            async def play(pair: str, game: int) -> None:
+                asked = replace(job(unhurried(), honest(), key=f"{pair}.{game}"), pair=pair)
+                records.append((await engine.play(asked)).record)
+
+            for number in range(4):
+                for game in (1, 2):
+                    nursery.start_soon(play, f"pair-{number}", game)
+    hosts: dict[str, set[float | None]] = {}
+    for record in records:
+        hosts.setdefault(record.key.partition(".")[0], set()).add(record.host_speed)
+    assert [len(where) for where in hosts.values()] == [1] * 4
+    assert set.union(*hosts.values()) == SPEEDS
+    assert most_at_a_time(records) == 2
+
+
+async def test_games_whose_pair_was_begun_on_a_lost_host_are_played_elsewhere(
+    cluster: Cluster, sleeper: Sleeper
+) -> None:
+    begun: list[str] = []
+    records: list[GameRecord] = []
+    with trio.fail_after(LIMIT_S):
+        async with cluster.engine() as engine, trio.open_nursery() as nursery:
+
+            async def begin() -> None:
+                with pytest.raises(EngineError, match="lost"):
+                    await engine.play(replace(sleeper.job(), pair="torn"))
+
+            async def play(key: str) -> None:
+                asked = replace(job(honest(), honest(), key=key), pair="torn")
+                records.append((await engine.play(asked, noted(begun, key))).record)
+
+            nursery.start_soon(begin)
+            await becomes(lambda: sleeper.count() == 1, LIMIT_S)
+            for key in ("second", "third", "fourth"):
+                nursery.start_soon(play, key)
+            lost = cluster.host_that_plays(sleeper.seconds)
+            for number in range(3):  # the other host has time for these, and not for the others of the pair
+                await engine.play(job(honest(), honest(), key=f"between-{number}"))
+            assert not begun
+            cluster.remove(lost)
+    cluster.add_worker(lost)
+    assert sorted(begun) == ["fourth", "second", "third"]
+    assert {record.host_speed for record in records} == {SPEED + 1 - lost}
+
+
+async def test_a_bot_travels_and_is_built_once_on_each_host(cluster: Cluster, tmp_path: Path) -> None:
+    built = tmp_path / "built"
+    folder = tmp_path / "bot"
+    folder.mkdir()
+    (folder / "source.c").write_text(Path(honest().command[-1]).read_text())
+    (folder / "make").write_text(f"#!/bin/sh\ncp source.c program.py\necho built >> {built}\n")
+    (folder / "make").chmod(0o755)
+    (folder / "bot.toml").write_text(
+        'command = "python3 -S -E program.py"\nbuild = "./make"\nmade = ["program.py"]\n'
+    )
+    bot = resolve_bot(str(folder), tmp_path, "traveller", "kalah(4,3)")
+    assert built.read_text() == "built\n"
+    records: list[GameRecord] = []
+    with trio.fail_after(LIMIT_S):
+        async with cluster.engine() as engine:
+
+            async def play(key: str) -> None:
+                records.append((await engine.play(job(bot, honest(), key=key))).record)
+
+            await play("here")
+            folder.rename(tmp_path / "moved")  # from now on it can only be had from the scheduler
+            async with trio.open_nursery() as nursery:
+                for number in range(6):
+                    nursery.start_soon(play, f"away-{number}")
+    assert [record.result.reason for record in records] == [Reason.SCORE] * 7
+    assert {record.players[0] for record in records} == {bot}
+    assert built.read_text() == "built\n" * (1 + len(cluster.workers))
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (FAILURE + "no café here".encode(), "game g1: no café here"),
+        (FAILURE + b"\xff", "game g1: \N{REPLACEMENT CHARACTER}"),
+        (GAME + b"half a pick", "game g1: a worker's reply cannot be read: UnpicklingError"),
+        (GAME, "game g1: a worker's reply cannot be read: EOFError"),
+        (GAME + pickle.dumps(5), "game g1: a worker's reply is no game"),
+        (b"", "game g1: "),
+    ],
+)
+def test_a_reply_that_is_no_game_is_an_error_of_ours(reply: bytes, why: str) -> None:
+    with pytest.raises(EngineError, match=re.escape(why)):
+        dask.read_reply("g1", reply)
+
+
+async def test_what_others_listen_for_needs_their_credentials(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask, "CONNECT_LIMIT_S", 1)
+    with trio.fail_after(LIMIT_S), pytest.raises(ClusterError, match="cannot be reached"):
+        async with dask.open_dask_engine(cluster.address.replace("tls://", "tcp://"), "plain"):
+            pass

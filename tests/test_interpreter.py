@@ -1,0 +1,35 @@
+"""How Python runs meanwhile, and afterwards."""
+
+import gc
+import sys
+from typing import Any
+
+import pytest
+
+from tournaments.interpreter import SELDOM, SWITCH_S, many_games
+
+
+def settings() -> tuple[Any, float]:
+    return gc.get_threshold(), sys.getswitchinterval()
+
+
+def test_it_runs_as_before_afterwards() -> None:
+    before = settings()
+    with many_games():
+        thresholds, interval = settings()
+        assert thresholds == SELDOM != before[0]
+        assert interval == pytest.approx(SWITCH_S)
+        assert interval < before[1]
+    assert settings() == before
+
+
+def test_it_runs_as_before_after_an_error() -> None:
+    before = settings()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert settings() == before
+
+
+def interrupted() -> None:
+    with many_games():
+        raise KeyboardInterrupt

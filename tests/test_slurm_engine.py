@@ -1,0 +1,271 @@
+"""Games as jobs of a real Slurm, with one node: this machine."""
+
+import contextlib
+import os
+import random
+import re
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.builders import kalarena, write_tournament
+from tests.cluster_places import START_LIMIT_S, Cluster, open_cluster
+from tests.confinement import living_with
+from tests.engine_contract import PLACES, EngineContract, Place, sleeper
+from tests.lab_machines import machine
+from tests.slurm import QUEUE, Slurm, running_slurm
+from tests.test_engines import becomes
+from tournaments.cli.main import INTERRUPTED
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.settings import ClusterTable
+from tournaments.cluster.waiting import wait_for_slots
+from tournaments.engines.base import Engine
+from tournaments.engines.slurm import KALARENA, MOST_VAIN, Jobs, open_slurm_workers
+
+__all__ = ["sleeper"]
+
+pytestmark = [pytest.mark.slow, pytest.mark.any_database]
+
+LOOK_S = 0.5
+END_LIMIT_S = 20.0
+"""Within which what was cancelled has left nothing."""
+SETTINGS = ClusterTable(queue=QUEUE, cores=1, memory="1 GiB", minimum=PLACES, maximum=PLACES)
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[Slurm]:
+    with running_slurm() as running, pytest.MonkeyPatch.context() as patched:
+        for name, value in running.environment.items():
+            patched.setenv(name, value)
+        yield running
+
+
+def test_it_runs_what_it_is_given(slurm: Slurm) -> None:
+    assert slurm.command("srun", "hostname").split() == [socket.gethostname()]
+
+
+def job_of(pid: int) -> str:
+    """The job that a process belongs to.  A confined bot has not its environment, but its parents have."""
+    while True:
+        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        for word in words:
+            if word.startswith(b"SLURM_JOB_ID="):
+                return word.partition(b"=")[2].decode()
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+
+
+def jobs_that_play(mark: str) -> list[str]:
+    """Jobs in which there is a process that is known by a mark."""
+    found = []
+    for pid in living_with(mark):
+        with contextlib.suppress(OSError):  # it has just ended
+            found.append(job_of(pid))
+    return found
+
+
+# The contract that every engine keeps.
+
+
+class SlurmPlace:
+    """Workers that are jobs."""
+
+    def __init__(self, slurm: Slurm, cluster: Cluster, jobs: Jobs) -> None:
+        self._slurm = slurm
+        self._cluster = cluster
+        self._jobs = jobs
+
+    @asynccontextmanager
+    async def engine(self) -> AsyncIterator[Engine]:
+        async with self._cluster.engine() as engine:
+            await wait_for_slots(engine, PLACES, START_LIMIT_S)
+            yield engine
+
+    async def has_all(self) -> None:
+        """The test before may have ended a job."""
+        with trio.fail_after(START_LIMIT_S):
+            async with self._cluster.engine() as engine:
+                while engine.slots < PLACES:
+                    await trio.to_thread.run_sync(self._jobs.replace_ended)
+                    await trio.sleep(LOOK_S)
+
+    def kill_worker(self, seconds: str) -> None:
+        """Kill the whole job, as a node's end does."""
+        bot, *_ = living_with(seconds)
+        self._slurm.command("scancel", "--full", "--signal=KILL", job_of(bot))
+
+
+@pytest.fixture(scope="module")
+def cluster(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with open_cluster(tmp_path_factory.mktemp("slurm"), workers=0) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="class")
+def jobs(cluster: Cluster) -> Iterator[Jobs]:
+    folder = cluster.folder
+    jobs = Jobs(cluster.address, Credentials(folder / "credentials"), SETTINGS, folder / "jobs")
+    try:
+        yield jobs
+    finally:
+        jobs.close()
+
+
+class TestSlurm(EngineContract):
+    @pytest.fixture
+    def place(self, slurm: Slurm, cluster: Cluster, jobs: Jobs) -> Place:
+        place = SlurmPlace(slurm, cluster, jobs)
+        trio.run(place.has_all)
+        return place
+
+
+# Tournaments, from the command line.
+
+CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nrounds = 2\nseed = 8\nbots = ["{slow}", "greedy", "random:3"]\n'
+TABLE = """
+[cluster]
+host = "127.0.0.1"
+queue = "{queue}"
+cores = 1
+memory = "1 GiB"
+walltime = "00:10:00"
+minimum = 2
+maximum = 2
+"""
+
+
+def slow_bot(folder: Path) -> tuple[Path, str]:
+    """A bot that takes its time, and what it is known by among processes."""
+    mark = f"0.15{random.randrange(10**6, 10**7)}"
+    bot = folder / "slow"
+    bot.mkdir()
+    (bot / "bot.py").write_bytes(Path(__file__).with_name("thinking_bot.py").read_bytes())
+    (bot / "bot.toml").write_text(f'command = "python3 bot.py --sleep {mark}"\n')
+    return bot, mark
+
+
+def run_options(out: str, *more: str) -> tuple[str, ...]:
+    return ("tournament", "run", "cup.toml", "--out", out, *more)
+
+
+def kept(games: Path) -> int:
+    return len(list(games.iterdir())) if games.is_dir() else 0
+
+
+async def test_jobs_that_are_cancelled_change_nothing_in_the_table(slurm: Slurm, tmp_path: Path) -> None:
+    bot, mark = slow_bot(tmp_path)
+    write_tournament(tmp_path, CUP.format(slow=bot) + TABLE.format(queue=QUEUE))
+    games = tmp_path / "out" / "games"
+    async with (
+        machine(tmp_path, "local", run_options("here")) as local,
+        machine(tmp_path, "head", run_options("out", "--engine", "slurm")) as head,
+    ):
+        await head.says("2 games at a time, on ")
+        await becomes(lambda: kept(games) >= 2, START_LIMIT_S)
+        playing: list[str] = []
+        while not playing:  # bots come and go
+            playing = jobs_that_play(mark)
+            assert kept(games) < 12
+            await trio.lowlevel.checkpoint()
+        slurm.command("scancel", playing[0])
+        assert kept(games) < 12
+        assert await head.ends() == 0, head.said
+        assert await local.ends() == 0
+    assert "Cup: 12 of 12 games\n" in head.said
+    for form in ("text", "csv"):
+        here, there = (
+            kalarena(tmp_path, "tournament", "table", out, "--format", form).stdout for out in ("here", "out")
+        )
+        assert here == there
+    assert not living_with(mark)
+    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+    logs = {
+        path.suffix: path.read_text() for path in (tmp_path / "out/cluster/slurm").glob(f"*-{playing[0]}.*")
+    }
+    assert "joined tls://127.0.0.1:" in logs[".out"]
+
+
+async def test_an_interrupt_ends_the_jobs(slurm: Slurm, tmp_path: Path) -> None:
+    bot, mark = slow_bot(tmp_path)
+    one = TABLE.format(queue=QUEUE).replace("imum = 2", "imum = 1")
+    write_tournament(tmp_path, CUP.format(slow=bot) + one)
+    async with machine(tmp_path, "head", run_options("out", "--engine", "slurm")) as head:
+        await head.says("1 game at a time, on ")
+        head.process.send_signal(signal.SIGINT)
+        assert await head.ends() == INTERRUPTED
+    assert "games to play; the same command goes on:\n" in head.said
+    assert not living_with(mark)
+    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+
+
+async def test_jobs_leave_before_their_walltime_and_others_take_over(slurm: Slurm, tmp_path: Path) -> None:
+    """Slurm counts a walltime in minutes, so this takes more than one."""
+    bot, mark = slow_bot(tmp_path)
+    short = TABLE.format(queue=QUEUE).replace("imum = 2", "imum = 1").replace("00:10:00", "00:01:00")
+    cup = CUP.replace("rounds = 2", "rounds = 14")
+    write_tournament(tmp_path, cup.format(slow=bot) + short)
+    async with machine(tmp_path, "head", run_options("out", "--engine", "slurm")) as head:
+        assert await head.ends() == 0, head.said
+    assert "Cup: 84 of 84 games\n" in head.said
+    assert "lost" not in head.said  # no game was being played when a job ended
+    assert not living_with(mark)
+    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+    logs = [path.read_text() for path in (tmp_path / "out/cluster/slurm").iterdir()]
+    assert sum("joined tls://127.0.0.1:" in log for log in logs) >= 2
+    assert not any("DUE TO TIME LIMIT" in log for log in logs)  # which slurmstepd writes of what it kills
+
+
+NO_PROGRAM = (sys.executable, "-c", "raise SystemExit('no such luck')")
+
+
+@pytest.mark.parametrize(
+    ("queue", "program", "why"),
+    [
+        ("nobodys", KALARENA, "sbatch: error: .*partition"),
+        (QUEUE, NO_PROGRAM, r"job \d+ of Slurm ended before it could play: no such luck"),
+    ],
+)
+async def test_jobs_that_cannot_play_are_told_of_and_end_the_tournament(
+    cluster: Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    queue: str,
+    program: tuple[str, ...],
+    why: str,
+) -> None:
+    monkeypatch.setattr("tournaments.engines.slurm.KALARENA", program)
+    monkeypatch.setattr("tournaments.engines.slurm.LOOK_S", 0.3)
+    credentials = Credentials(cluster.folder / "credentials")
+    settings = SETTINGS.model_copy(update={"queue": queue})
+    told: list[str] = []
+    failure = pytest.RaisesExc(ClusterError, match=f"gives no jobs that can play: {why}")
+    with trio.fail_after(START_LIMIT_S), pytest.RaisesGroup(failure):
+        async with open_slurm_workers(cluster.address, credentials, settings, tmp_path, told.append):
+            await trio.sleep_forever()
+    assert len(told) == MOST_VAIN - 1
+    assert all(re.search(why, sentence) for sentence in told)
+
+
+async def test_no_job_is_left_when_the_scheduler_was_lost(slurm: Slurm, tmp_path: Path) -> None:
+    logs = tmp_path / "jobs"
+    with open_cluster(tmp_path, workers=0) as lost:
+        jobs = Jobs(lost.address, Credentials(tmp_path / "credentials"), SETTINGS, logs)
+        await becomes(
+            lambda: len(slurm.command("squeue", "--noheader").splitlines()) == PLACES, START_LIMIT_S
+        )
+    await trio.to_thread.run_sync(jobs.close)
+    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
+
+
+async def test_a_machine_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.fspath(tmp_path))
+    credentials = Credentials.made(tmp_path / "credentials")
+    with pytest.raises(ClusterError, match="sbatch was not found"):
+        async with open_slurm_workers("tls://127.0.0.1:1", credentials, ClusterTable(), tmp_path):
+            pass

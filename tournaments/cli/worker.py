@@ -1,0 +1,130 @@
+"""`kalarena worker`."""
+
+import os
+from pathlib import Path
+
+import click
+
+from referee.probe import Probe, probe
+from referee.sandbox import Tier
+from tournaments.cli.doctor import Health, examine
+from tournaments.cli.main import Fault, Usage
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.extra import require_extra
+
+TIERS = list(Tier)
+"""The best is the first."""
+LOG_VARIABLE = "DASK_LOGGING__DISTRIBUTED"
+"""Dask's own setting.  What is wrong we say ourselves; Dask shows tracebacks whenever a scheduler ends."""
+
+
+@click.command("worker")
+@click.option(
+    "--scheduler", required=True, metavar="ADDRESS", help="tls://HOST:PORT, as the tournament prints it."
+)
+@click.option(
+    "--credentials",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="A copy of the directory that the tournament has made.",
+)
+@click.option("--slots", type=click.IntRange(1, 1024), metavar="N", help="Games at a time.  [default: cores]")
+@click.option(
+    "--require-tier",
+    type=click.Choice([tier.value for tier in TIERS]),
+    default=Tier.OFF.value,
+    help="Join only if this host confines bots so well.  [default: as the tournament demands]",
+)
+@click.option(
+    "--lifetime",
+    type=click.IntRange(min=1),
+    metavar="SECONDS",
+    help="After this the batch system ends us: no game is begun that would not end by then.",
+)
+@click.option("--name", hidden=True)  # by which a batch system's jobs are told apart
+def command(
+    scheduler: str,
+    credentials: Path,
+    slots: int | None,
+    require_tier: str,
+    lifetime: int | None,
+    name: str | None,
+) -> None:
+    """Play games of a tournament that runs on another machine, until it ends or this is stopped.
+
+    What confines bots here is tried first, as `kalarena doctor` does, and a host that does it worse than the
+    tournament demands does not join.
+    """
+    try:
+        require_extra()
+    except ClusterError as error:
+        raise Usage(str(error)) from error
+    os.environ.setdefault(LOG_VARIABLE, "critical")  # before Dask is imported, and for the worker's process
+    from tournaments.cluster.credentials import Credentials
+    from tournaments.cluster.demanded import ask_demands
+    from tournaments.cluster.host import facts_of_this_host, usable_cores
+    from tournaments.cluster.lab_worker import work
+    from tournaments.cluster.waiting import Demands
+
+    if not scheduler.startswith("tls://"):
+        raise Usage(
+            f"{scheduler}: must be an address like tls://HOST:PORT; anything else is not encrypted, and lets "
+            "whoever reaches it run programs here"
+        )
+    slots = slots or usable_cores()
+    try:
+        trusted = Credentials(credentials)
+    except ClusterError as error:
+        raise Usage(str(error)) from error
+    try:
+        demands = ask_demands(scheduler, trusted) or Demands()
+        found = probe()
+        strictest = min((Tier(require_tier), demands.tier), key=TIERS.index)
+        if refusal := weakness(strictest, found, examine(found)):
+            raise Usage(refusal)
+        facts = facts_of_this_host(found.sandbox, programs=demands.programs)
+        if refusal := demands.refusal(facts, [facts]):
+            raise Usage(refusal)
+        click.echo(str(facts))
+        told = work(
+            scheduler,
+            trusted,
+            facts,
+            slots,
+            lambda: click.echo(playing(scheduler, slots)),
+            name=name,
+            lifetime_s=lifetime,
+        )
+    except ClusterError as error:
+        raise Fault(str(error)) from error
+    click.echo("stopped" if told else let_go(scheduler))
+
+
+def playing(scheduler: str, slots: int) -> str:
+    """What is said when games can come."""
+    return (
+        f"joined {scheduler}: plays {slots} game{'' if slots == 1 else 's'} at a time until this is stopped"
+    )
+
+
+def let_go(scheduler: str) -> str:
+    """What is said when the scheduler wanted no more games from us."""
+    return (
+        f"{scheduler} let us go: the tournament has ended, was stopped, or turned this host away and says "
+        "why; or our lifetime is over"
+    )
+
+
+def weakness(wanted: Tier, found: Probe, health: Health) -> str | None:
+    """Why a host does not confine bots so well; None if it does."""
+    tier = found.sandbox.tier
+    if TIERS.index(tier) > TIERS.index(wanted):
+        advice = f"; try: {found.advice}" if found.advice else ""
+        return (
+            f"this host does not join: bots must be confined by {wanted.value}, and {tier.value} is the best "
+            f"that there is here: {found.why_not_better}{advice}"
+        )
+    if wanted.confines and not health.confines:
+        return "this host does not join: its sandbox has a hole, `kalarena doctor` says which"
+    return None

@@ -1,0 +1,81 @@
+"""An asyncio event loop in a thread of its own, for a library that needs one, asked from Trio."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import trio
+
+Value = TypeVar("Value")
+
+CANCEL_LIMIT_S = 5.0
+"""A coroutine that is cancelled has so long to tidy up before nobody waits for it any more."""
+
+
+class AsyncioThread:
+    """See ``open_asyncio_thread``."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._trio = trio.lowlevel.current_trio_token()
+
+    async def run(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
+        """Run a coroutine there, and give what it gives; it is cancelled if this is."""
+        ended = trio.Event()
+        tasks: list[asyncio.Task[Value]] = []
+
+        def end(task: asyncio.Task[Value]) -> None:
+            if not task.cancelled():
+                task.exception()  # taken: asyncio complains otherwise if we are cancelled just now
+            self.call_trio(ended.set)
+
+        def start() -> None:
+            task = self._loop.create_task(coroutine)
+            tasks.append(task)
+            task.add_done_callback(end)
+
+        self._loop.call_soon_threadsafe(start)
+        try:
+            await ended.wait()
+        finally:
+            if not ended.is_set():
+                self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+                with trio.move_on_after(CANCEL_LIMIT_S, shield=True):
+                    await ended.wait()
+        return tasks[0].result()
+
+    def call_trio(self, function: Callable[[], object]) -> None:
+        """Have a function called in Trio's loop soon, in the order of these calls; from that other thread."""
+        with contextlib.suppress(trio.RunFinishedError):
+            self._trio.run_sync_soon(function)
+
+
+@asynccontextmanager
+async def open_asyncio_thread() -> AsyncIterator[AsyncioThread]:
+    """Meanwhile an asyncio loop runs in a thread."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=_run, args=[loop], name="asyncio", daemon=True)
+    thread.start()
+    try:
+        yield AsyncioThread(loop)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        with trio.CancelScope(shield=True):  # the loop ends at once
+            await trio.to_thread.run_sync(thread.join)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()

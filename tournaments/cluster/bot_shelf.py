@@ -1,0 +1,148 @@
+"""The bots that are ready on this host: their files, and what was built of them here.
+
+Below its folder::
+
+    ab12.../files/     what an archive of that digest held, and what the build made of it
+    ab12.../ready      there when all of that is there; its time is that of the last game
+    ab12....lock       held while it is made, so that the workers of a host do it once
+
+What no game needed for a week is removed when a worker starts.
+"""
+
+import contextlib
+import fcntl
+import math
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from referee.results import Player
+from referee.sandbox import Sandbox
+from sample_bots.strong import kernels
+from tournaments.building import BuildError, build
+from tournaments.cluster.contents import Traveller, arrived, manifest_in, pack, unpack
+from tournaments.cluster.errors import ClusterError
+
+FILES, READY = "files", "ready"
+KEPT_S = 7 * 24 * 3600.0
+"""A bot of the same files is not sent and built again within that time."""
+NO_FILES = "none"
+"""The folder of bots that have none of their own."""
+PRIVATE = 0o700
+
+
+class BotShelf:
+    """Bots below a folder.  Several processes and threads may use it at the same time."""
+
+    def __init__(self, folder: Path, building: threading.Lock) -> None:
+        """``building`` is held while a build runs: its processes must not be taken for left-behind ones."""
+        self._folder = folder
+        self._building = building
+        self._known: dict[Traveller, Player] = {}
+
+    def ready(self, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]) -> Player:
+        """The player as it can be started on this host.
+
+        Its archive is taken from where the head has the files, if that path leads to the same files here
+        too, else from ``fetch``, which is given the digest.  A build is confined if ``sandbox`` confines.
+        Raises ClusterError if the bot cannot be started here.
+        """
+        place = self._folder / (traveller.digest or NO_FILES)
+        if traveller.digest and _age_s(place) > KEPT_S / 2:  # or it is not there at all
+            self._known.pop(traveller, None)
+            with self._locked(traveller.digest):  # what is older might be removed just now
+                if not (place / READY).exists():
+                    self._make(place, traveller, sandbox, fetch)
+                _use(place)
+        elif traveller.digest:
+            _use(place)
+        if traveller not in self._known:
+            self._known[traveller] = arrived(traveller, place / FILES, _prepare_kernels)
+        return self._known[traveller]
+
+    def remove_old(self) -> None:
+        """Remove what no game needed for KEPT_S, and what was left half made."""
+        for place in self._folder.glob("*/"):
+            if place.name != NO_FILES and _age_s(place) > KEPT_S:
+                with contextlib.suppress(ClusterError, OSError), self._locked(place.name):
+                    if _age_s(place) > KEPT_S:  # nobody has taken it meanwhile
+                        (place / READY).unlink(missing_ok=True)
+                        shutil.rmtree(place, ignore_errors=True)
+
+    def _make(
+        self, place: Path, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]
+    ) -> None:
+        archive = _archive_here(traveller)
+        if archive is None:
+            archive = fetch(traveller.digest)
+        try:
+            if place.exists():  # somebody was killed while he made it
+                shutil.rmtree(place)
+            unpack(archive, traveller.digest, place / FILES)
+            for _, name in traveller.folders:
+                self._build(place / FILES / name, sandbox)
+            (place / READY).touch()
+        except OSError as error:
+            raise ClusterError(f"{place}: a bot's files cannot be kept: {error.strerror}") from error
+
+    def _build(self, folder: Path, sandbox: Sandbox) -> None:
+        manifest = manifest_in(folder)
+        if manifest is None or manifest.build is None:
+            return
+        try:
+            with self._building:
+                confining = sandbox if sandbox.tier.confines else None
+                build(folder, manifest.build, manifest.products, confining)
+        except BuildError as error:
+            raise ClusterError(str(error)) from error
+
+    @contextlib.contextmanager
+    def _locked(self, digest: str) -> Iterator[None]:
+        """Hold the lock of a bot; it ends with this process, too."""
+        try:
+            self._folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            descriptor = os.open(
+                self._folder / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE
+            )
+        except OSError as error:
+            raise ClusterError(f"{self._folder}: bots cannot be kept here: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _use(place: Path) -> None:
+    """A game needs a bot."""
+    with contextlib.suppress(OSError):
+        os.utime(place / READY)
+
+
+def _age_s(place: Path) -> float:
+    """How long ago a game needed a bot; for ever if it is not ready."""
+    try:
+        return time.time() - (place / READY).stat().st_mtime
+    except OSError:
+        return math.inf
+
+
+def _archive_here(traveller: Traveller) -> bytes | None:
+    """The archive, made of what lies here at the same paths; None if that is not the same."""
+    try:
+        there, archive = pack(traveller.player)
+    except ClusterError:
+        return None
+    return archive if there.digest == traveller.digest else None
+
+
+def _prepare_kernels() -> Path:
+    if not kernels.can_compile():
+        raise ClusterError("its search is compiled, and numba is not installed on this host")
+    try:
+        return kernels.prepare()
+    except kernels.NotPreparedError as error:
+        raise ClusterError(f"its search could not be compiled on this host: {error}") from error

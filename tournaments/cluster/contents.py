@@ -1,0 +1,269 @@
+"""A bot on its way to another host: its files as one archive, found by its digest, and its command as it is
+there.
+
+What travels is the bot's own: what its player ``reads``, without what belongs to an interpreter, to Kalarena
+or to the system, which each host has for itself.  What a build made stays behind, too, and is made again
+where the bot runs.  Permissions are part of the digest, times and owners are not.
+"""
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgpack
+
+import protocol
+import referee
+import sample_bots
+from referee.needs import SHOWN_ALWAYS, first_words, interpreter_of, needed_paths
+from referee.results import Player
+from sample_bots.strong import kernels
+from tournaments.cluster.errors import ClusterError
+from tournaments.manifest import Manifest, ManifestError, load_manifest
+from tournaments.products import CLASS
+from tournaments.toolchains import find_program
+
+LEFT_OUT = frozenset({".git", "__pycache__"})
+"""Folders that no bot needs in order to run."""
+MOST_FILES = 10_000
+MOST_BYTES = 256 << 20
+"""Of all files of a bot together; four times what may be uploaded."""
+HOME = Path("home")
+"""What a bot's working directory is called in its archive."""
+
+PLAIN, PROGRAM, LINK = "-", "x", "l"
+"""Kinds of what is in an archive."""
+PYTHON, KERNELS = "python", "kernels"
+PACKAGES = {
+    package.__name__: str(Path(package.__path__[0]).resolve()) for package in (protocol, referee, sample_bots)
+}
+"""Our packages, and where they are on this host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A file of the head's that a bot starts with, and that does not travel."""
+
+    path: str
+    is_program: bool
+    """Whether one of the same name on PATH is as good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traveller:
+    """A player as it is told to another host."""
+
+    player: Player
+    """As on the host that it comes from."""
+    digest: str
+    """SHA-256 of the archive; empty if no files travel."""
+    folders: tuple[tuple[str, str], ...]
+    """Path on that host -> path in the archive."""
+    installed: tuple[tuple[str, str], ...]
+    """Path on that host -> what each host has for itself: PYTHON, KERNELS, one of PACKAGES."""
+    needs: tuple[Need, ...]
+
+
+def pack(player: Player) -> tuple[Traveller, bytes]:
+    """A player for the journey, and the archive of its files.  Raises ClusterError."""
+    folders, installed = dict(_folders(player)), _installed()
+    archive = _archive(player, folders) if folders else b""
+    needs = tuple(_needs_beside(player, [*folders, *installed]))
+    digest = hashlib.sha256(archive).hexdigest() if archive else ""
+    return Traveller(player, digest, tuple(folders.items()), tuple(installed.items()), needs), archive
+
+
+def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
+    """Programs that a host must have for these players: to start them, by their paths here, and to build
+    them, by their names.  What a build starts in its turn is not known.  Raises ClusterError.
+    """
+    found: dict[str, None] = {}
+    for player in players:
+        folders = dict(_folders(player))
+        for need in _needs_beside(player, [*folders, *_installed()]):
+            if need.is_program or os.access(need.path, os.X_OK):
+                found[need.path] = None
+        for manifest in filter(None, (manifest_in(Path(folder)) for folder in folders)):
+            if manifest.build is not None and os.sep not in manifest.build[0]:
+                found[manifest.build[0]] = None
+    return tuple(found)
+
+
+def unpack(archive: bytes, digest: str, folder: Path) -> None:
+    """Write the files of an archive below a folder.  Raises ClusterError if they are damaged."""
+    if hashlib.sha256(archive).hexdigest() != digest:
+        raise ClusterError(f"the files of a bot came damaged: they are not those of {digest}")
+    for name, kind, content in msgpack.unpackb(archive, unicode_errors="surrogateescape"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == LINK:
+            path.symlink_to(os.fsdecode(content))
+        else:
+            path.write_bytes(content)
+            path.chmod(
+                0o755 if kind == PROGRAM else 0o644
+            )  # whatever the umask: a confined bot is another user
+
+
+def arrived(traveller: Traveller, folder: Path, prepare_kernels: Callable[[], Path]) -> Player:
+    """The player on this host, its archive unpacked into a folder.
+
+    Raises ClusterError if something is missing here that is there where it comes from: the bot could not be
+    started, and would lose for it.
+    """
+    player = traveller.player
+    here: dict[str, str] = {}
+    for path, what in traveller.installed:
+        if what != KERNELS:
+            here[path] = sys.executable if what == PYTHON else PACKAGES[what]
+        elif path in player.command:
+            here[path] = str(prepare_kernels())
+    here |= {path: str(folder / name) for path, name in traveller.folders}
+    for need in traveller.needs:
+        if Path(need.path).exists():
+            continue
+        found = find_program(Path(need.path).name) if need.is_program else None
+        if found is None:
+            raise ClusterError(f"{player.name} needs {need.path}, which is not on this host: install it here")
+        here[need.path] = found
+    cwd = here.get(player.cwd, player.cwd)
+    if not Path(cwd).is_dir():  # one that nothing of the bot lies in
+        cwd = str(folder / HOME)
+        Path(cwd).mkdir(parents=True, exist_ok=True)
+    return replace(
+        player,
+        command=tuple(_translated(word, here) for word in player.command),
+        cwd=cwd,
+        reads=tuple(sorted(_translated(path, here) for path in player.reads)),
+    )
+
+
+def manifest_in(folder: Path) -> Manifest | None:
+    """What a bot says of itself in a folder.  Raises ClusterError."""
+    try:
+        return load_manifest(folder) if folder.is_dir() else None
+    except ManifestError as error:
+        raise ClusterError(str(error)) from error
+
+
+def _kernels() -> list[Path]:
+    return [kernels.directory()] if kernels.can_compile() else []
+
+
+def _installed() -> dict[str, str]:
+    """Path here -> what each host has for itself."""
+    ours = {sys.executable: PYTHON, **{path: name for name, path in PACKAGES.items()}}
+    return ours | {str(path): KERNELS for path in _kernels()}
+
+
+def _needs_beside(player: Player, travels: Sequence[str]) -> Iterator[Need]:
+    """What a player needs beside these paths."""
+    for need in _needs(player):
+        if _translated(need.path, dict.fromkeys(travels, "")) == need.path:
+            yield need
+
+
+def _folders(player: Player) -> Iterator[tuple[str, str]]:
+    """What travels, and its path in the archive: relative to one another they lie as here."""
+    home = Path(player.cwd)
+    stays = [
+        *SHOWN_ALWAYS,
+        *map(Path, PACKAGES.values()),
+        *_kernels(),
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+    ]
+    own = [home] if player.cwd in player.reads else []  # a program of the bot's own travels
+    stays += needed_paths(Path(player.command[0]), own, trusted=True)
+    at_home = False
+    for number, read in enumerate(player.reads):
+        path = Path(read)
+        if any(path.is_relative_to(place) or place.is_relative_to(path) for place in stays):
+            continue
+        at_home = at_home or path.is_relative_to(home)
+        beside = f"beside-{number}/{path.name}"
+        yield read, str(HOME / path.relative_to(home)) if path.is_relative_to(home) else beside
+    if at_home:
+        yield player.cwd, str(HOME)
+
+
+def _needs(player: Player) -> Iterator[Need]:
+    """The files on a command line, and the interpreter of its program."""
+    program, *words = player.command
+    yield Need(program, is_program=True)
+    interpreter = interpreter_of(Path(program))
+    if interpreter is not None:
+        yield Need(str(interpreter), is_program=Path(first_words(Path(program))[0]).name == "env")
+    for word in words:
+        if word.startswith("/") and Path(word).exists():
+            yield Need(word, is_program=False)
+
+
+def _archive(player: Player, folders: Mapping[str, str]) -> bytes:
+    """The files in an order that is always the same.  Raises ClusterError."""
+    files: dict[str, tuple[str, str, bytes]] = {}
+    total = 0
+    for read in player.reads:
+        for path, inner in _walk(Path(read)) if read in folders else ():
+            name = os.path.normpath(Path(folders[read], inner))
+            try:
+                files[name] = (name, *_content(path, Path(read)))
+            except OSError as error:
+                raise ClusterError(f"{player.name}: {path} cannot be read: {error.strerror}") from error
+            total += len(files[name][2])
+            if len(files) > MOST_FILES or total > MOST_BYTES:
+                raise ClusterError(
+                    f"{player.name} cannot be sent to other hosts: {read} holds more than {MOST_FILES} files "
+                    f"or {MOST_BYTES >> 20} MB; keep there only what the bot needs"
+                )
+    packed: bytes = msgpack.packb([files[name] for name in sorted(files)], unicode_errors="surrogateescape")
+    return packed
+
+
+def _content(path: Path, top: Path) -> tuple[str, bytes]:
+    """Kind and content of a file or link.  Raises ClusterError, OSError."""
+    if not path.is_symlink():
+        return (PROGRAM if os.access(path, os.X_OK) else PLAIN), path.read_bytes()
+    target = path.resolve()
+    if not target.is_relative_to(
+        top.resolve()
+    ):  # it might be a file of ours that the bot's author may not see
+        raise ClusterError(f"{path} is a link that leads out of {top}: put the file itself there")
+    return LINK, os.fsencode(os.path.relpath(target, path.parent.resolve()))
+
+
+def _walk(top: Path) -> Iterator[tuple[Path, str]]:
+    """Files that a bot at this path consists of, each with its path below it, without what a build made."""
+    if top.is_file():
+        yield top, "."
+    manifest = manifest_in(top)
+    made = manifest.products if manifest is not None and manifest.build is not None else []
+    for folder, folders, names in os.walk(top):
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        folders[:] = sorted(set(folders) - LEFT_OUT - set(links))
+        for name in sorted([*names, *links]):
+            path = Path(folder, name)
+            inner = path.relative_to(top)
+            # Links to nowhere, pipes: editors leave such.
+            if (path.is_file() or path.is_dir()) and not _is_made(inner, made):
+                yield path, str(inner)
+
+
+def _is_made(inner: Path, made: list[str]) -> bool:
+    """Whether a file is a product; beside one class file there may be others that it was compiled with."""
+    if inner.suffix == CLASS and any(name.endswith(CLASS) for name in made):
+        return True
+    return any(inner.is_relative_to(os.path.normpath(name)) for name in made)
+
+
+def _translated(word: str, here: Mapping[str, str]) -> str:
+    """A word of a command line with paths of this host in it, as in ``-cp=FOLDER:FOLDER/lib.jar``."""
+    if not here:
+        return word
+    longest_first = sorted(here, key=len, reverse=True)
+    paths = "|".join(map(re.escape, longest_first))
+    return re.sub(rf"(?<![^=:,])({paths})(?=$|[/:,])", lambda found: here[found[1]], word)

@@ -1,0 +1,20 @@
+"""How Dask is set for games: it leaves them the cores, and passes on what they say at once."""
+
+from typing import Any
+
+SEND_EVERY_S = 0.001
+"""How long messages on one connection are collected.  Dask's own 10 ms from a client and 5 ms to a worker
+suit thousands of small tasks a second; here they would be most of what a game waits for between two hosts."""
+
+SETTINGS: dict[str, Any] = {
+    # They are not encrypted, and ask nobody for a certificate.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    # Dask would wake up a hundred times a second on each worker to see what its threads do, which is to wait
+    # for a game, and fifty times to see whether it is still awake: on the cores of the games.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    # Last messages of each connection and topic, kept for developers of Dask: here they are whole games.
+    "distributed.admin.low-level-log-length": 20,
+}
+"""For the scheduler and the workers."""

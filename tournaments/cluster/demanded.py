@@ -1,0 +1,80 @@
+"""What a tournament demands of workers, left at the scheduler for those that want to join."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from distributed import Client
+
+from referee.sandbox import Tier
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.waiting import Demands
+
+KEY = "kalarena-demands"
+"""Of the scheduler's metadata."""
+CONNECT_LIMIT_S = 10.0
+"""A scheduler in the same network answers within 0.1 s."""
+
+
+def ask_demands(scheduler: str, credentials: Credentials) -> Demands | None:
+    """What the tournament at a scheduler demands; None if there is none yet.
+
+    Raises ClusterError if that scheduler does not let us in, or is lost.
+    """
+
+    async def ask() -> Demands | None:
+        async with _let_in(scheduler, credentials) as client:
+            found: dict[str, Any] | None = await client.get_metadata([KEY], default=None)
+        if found is None:
+            return None
+        return Demands(
+            tier=Tier(found["tier"]), kalarena=found["kalarena"], programs=tuple(found["programs"])
+        )
+
+    return asyncio.run(ask())
+
+
+def tell_demands(scheduler: str, credentials: Credentials, demands: Demands) -> None:
+    """Let workers know before they join.  Raises ClusterError, as ``ask_demands``."""
+
+    async def tell() -> None:
+        async with _let_in(scheduler, credentials) as client:
+            told = {
+                "tier": demands.tier.value,
+                "kalarena": demands.kalarena,
+                "programs": list(demands.programs),
+            }
+            await client.set_metadata([KEY], told)
+
+    asyncio.run(tell())
+
+
+@asynccontextmanager
+async def _let_in(scheduler: str, credentials: Credentials) -> AsyncIterator[Client]:
+    client = Client(
+        scheduler,
+        security=credentials.security(),
+        asynchronous=True,
+        timeout=CONNECT_LIMIT_S,
+        set_as_default=False,
+    )
+    try:
+        await _join(client, scheduler, credentials)
+        yield client
+    except OSError as error:
+        raise ClusterError(f"{scheduler}: the connection to the scheduler was lost") from error
+    finally:
+        await client.close()
+
+
+async def _join(client: Client, scheduler: str, credentials: Credentials) -> None:
+    try:
+        await client
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ClusterError(
+            f"{scheduler}: no scheduler there lets us in with the credentials of {credentials.directory}: "
+            "is the tournament running, are these its own, is the address right, and does no firewall lie "
+            "between?"
+        ) from error

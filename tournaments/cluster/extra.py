@@ -1,0 +1,18 @@
+"""Whether the optional part of this program that needs Dask is installed."""
+
+from importlib.util import find_spec
+
+from tournaments.cluster.errors import ClusterError
+
+MODULES = ("distributed", "cryptography", "dask_jobqueue")
+"""What the extra brings; nothing outside tournaments/cluster and tournaments/engines/dask.py needs it."""
+
+
+def require_extra() -> None:
+    """Raises ClusterError, which says what to install, if something of it is missing; imports none of it."""
+    missing = [name for name in MODULES if find_spec(name) is None]
+    if missing:
+        raise ClusterError(
+            f"playing on a cluster needs what is not installed here ({', '.join(missing)}): "
+            "pip install 'kalarena[cluster]'"
+        )

@@ -1,0 +1,271 @@
+"""The head's end of a Dask cluster: the games that it asked for, and the workers that it knows.
+
+A game is a task of Dask's.  What a worker has to say of it comes as events, in the order in which it said it:
+that it begins, how it goes on, and its reply, too.  The reply is not the task's result, which would stay with
+the worker until it was asked for, over two more connections, and be lost with it.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from distributed import Client, Future
+
+from referee.feed import Snapshot
+from tournaments.cluster.asyncio_thread import AsyncioThread
+from tournaments.cluster.dask_settings import SEND_EVERY_S
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.host import HostFacts
+from tournaments.cluster.host_workers import HostWorkers
+from tournaments.cluster.pair_hosts import PairHosts
+from tournaments.cluster.scheduler_plugin import LOST, BotsAndWorkers
+from tournaments.cluster.waiting import Demands
+from tournaments.cluster.worker_plugin import NAME, play_on_worker
+from tournaments.engines.base import Begun, EngineError
+
+FORGET_EVERY_S = 0.25
+"""Scheduler and workers forget the games that have ended together, which wakes each of them once for all."""
+GONE = "the connection to the scheduler was lost: start it again if it has ended; the same command goes on"
+
+
+class _HostGoneError(Exception):
+    """All workers are gone that might have played a game, which had not begun."""
+
+
+@dataclass(eq=False)
+class AskedGame:
+    """A game that was asked for.  Changed in Dask's thread only."""
+
+    key: str
+    pair: str
+    """See ``Job.pair``."""
+    packed: bytes
+    """An Assignment."""
+    takes: dict[str, float]
+    """Of a worker's resources."""
+    begun: Begun | None
+    """To be called in Trio's loop once, as soon as it is known where it is played, and before its end."""
+    follow: Callable[[Snapshot], None] | None
+    """To be called there, too."""
+    allowed: frozenset[str] = frozenset()
+    """The addresses of the workers that may play it; empty if all may."""
+    worker: str | None = None
+    """The address of the one where it is known to have begun, see ``QUICK_S``."""
+    outcome: "asyncio.Future[bytes | Exception]" = field(init=False)
+    """The worker's reply, or why there is none."""
+
+
+class Head:
+    """Everything of Dask's on the head, in its thread."""
+
+    def __init__(
+        self, client: Client, name: str, demands: Demands, thread: AsyncioThread, limit: int | None = None
+    ) -> None:
+        """``name`` tells this head's games from others'; ``limit`` is how many may be played at a time."""
+        self._client = client
+        self._name = f"{NAME}-{name}"
+        self._demands = demands
+        self._thread = thread
+        self._limit = None if limit is None else asyncio.Semaphore(limit)
+        self._games: dict[tuple[str, ...], AskedGame] = {}
+        self._attempts: Counter[str] = Counter()
+        self._ended: list[Future] = []
+        """Games that scheduler and workers have not forgotten."""
+        self._workers = HostWorkers()
+        """Those that will do."""
+        self._pairs = PairHosts(lambda host: bool(self._workers.of(host)))
+        self._changes = -1
+        self.fit: list[tuple[HostFacts, int]] = []
+        """Workers that will do, with their slots; replaced as a whole."""
+        self.slots = 0
+        """Of all of them; it is asked for before each game, and there may be thousands."""
+        self.refusals: dict[str, str] = {}
+        """Address of a worker that will not do -> why; replaced as a whole."""
+
+    @property
+    def topic(self) -> str:
+        """Under which workers tell this head of its games."""
+        return f"{NAME}-{self._client.id}"
+
+    async def begin(self) -> None:
+        """Make ourselves known to the scheduler.  Raises ClusterError."""
+        try:
+            await self._client.register_plugin(BotsAndWorkers())
+        except OSError as error:
+            raise ClusterError(GONE) from error
+        self._check_connected()
+        self._client.subscribe_topic(self.topic, self._told)
+        self._client.subscribe_topic(LOST, self._lost)
+        self._client.scheduler_comm.interval = SEND_EVERY_S
+
+    async def play(self, game: AskedGame) -> bytes:
+        """Have a game played; the worker's reply.  Raises EngineError, ClusterError."""
+        while True:
+            async with self._pairs.host(game.pair) as host:
+                if host is not None and self._limit is not None and not self._has_room(host):
+                    # It would only wait there, and meanwhile be one of the few that may be played.
+                    await self._pairs.chooser_ends(game.pair)
+                try:
+                    async with self._limit or contextlib.nullcontext():
+                        return await self._play_on(host, game)
+                except _HostGoneError:  # it may be played anywhere then: a finished game is not played again
+                    continue
+
+    async def _play_on(self, host: str | None, game: AskedGame) -> bytes:
+        game.allowed = frozenset() if host is None else self._workers.of(host)
+        if host is not None and not game.allowed:
+            raise _HostGoneError
+        self._check_connected()
+        self._attempts[game.key] += 1
+        name = (self._name, game.key, str(self._attempts[game.key]))
+        game.outcome = asyncio.get_running_loop().create_future()
+        self._games[name] = game
+        future = self._client.submit(
+            play_on_worker,
+            game.packed,
+            self.topic,
+            key=name,
+            resources=game.takes,
+            # Not allow_other_workers: others would steal it from a host that is there, and once none of these
+            # is left Dask would pass over the resources as well, which are the sandbox and the version.
+            workers=sorted(game.allowed) or None,
+            pure=False,
+            retries=0,
+        )
+        ended = asyncio.ensure_future(_end(future))
+        outcome: bytes | Exception | None = None
+        try:
+            events: set[asyncio.Future[Any]] = {ended, game.outcome}
+            await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+            outcome = game.outcome.result() if game.outcome.done() else ended.result()
+        except Exception as error:  # whatever kept a worker from even beginning, or its reply from arriving
+            self._check_connected()
+            raise EngineError(f"game {game.key} could not be played by a worker: {error!r}") from error
+        finally:
+            del self._games[name]
+            ended.cancel()
+            if isinstance(outcome, bytes):
+                self._forget_soon(future)
+            else:
+                future.release()  # a game that goes on is wanted by nobody then, and given up: see GamePlugin
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _forget_soon(self, ended: Future) -> None:
+        if not self._ended:
+            asyncio.get_running_loop().call_later(FORGET_EVERY_S, self._forget)
+        self._ended.append(ended)
+
+    def _forget(self) -> None:
+        for future in self._ended:
+            future.release()
+        self._ended.clear()
+
+    async def keep(self, digest: str, archive: bytes) -> None:
+        """Give the files of a bot to the scheduler, if it does not have them.  Raises ClusterError."""
+        try:
+            if not await self._client.scheduler.kalarena_keep(digest=digest):
+                await self._client.scheduler.kalarena_keep(digest=digest, archive=archive)
+        except OSError as error:
+            raise ClusterError(GONE) from error
+
+    async def look(self) -> list[str]:
+        """Ask which workers there are; what is to be said of those that are turned away now.
+
+        Raises OSError, and ClusterError once the connection is known to be lost.
+        """
+        self._check_connected()
+        answer = await self._client.scheduler.kalarena_workers(changes=self._changes)
+        if answer is None:
+            return []
+        self._changes = answer["changes"]
+        everyone: list[tuple[str, int, HostFacts]] = []
+        refused: dict[str, str] = {}
+        for address, slots, found in answer["workers"]:
+            try:
+                everyone.append((address, slots, HostFacts.from_json(found)))
+            except ClusterError as error:
+                refused[address] = f"{address}: {error}"
+        hosts = [facts for _, _, facts in everyone]
+        for address, _, facts in everyone:
+            if why := self._demands.refusal(facts, hosts):
+                refused[address] = why
+        fit = [(address, slots, facts) for address, slots, facts in everyone if address not in refused]
+        self.fit = [(facts, slots) for _, slots, facts in fit]
+        self.slots = sum(slots for _, slots in self.fit)
+        self._workers.replace((address, facts.name, slots) for address, slots, facts in fit)
+        self._free_those_that_wait_for_nobody()
+        news = [address for address in refused if address not in self.refusals]
+        self.refusals = refused
+        if news:
+            await self._client.retire_workers(news)
+        return [refused[address] for address in news]
+
+    def _check_connected(self) -> None:
+        if self._client.status != "running":
+            raise ClusterError(GONE)
+
+    def _has_room(self, host: str) -> bool:
+        workers = self._workers.of(host)
+        playing = sum(game.worker in workers for game in self._games.values())
+        return playing < self._workers.slots(host)
+
+    def _told(self, event: tuple[float, dict[str, Any]]) -> None:
+        message = event[1]
+        game = self._games.get(tuple(message["game"]))
+        if game is None:  # it was cancelled just now
+            return
+        if "begins" in message and game.worker is None:
+            game.worker, host, slots = message["begins"]
+            self._workers.add(game.worker, host, slots)  # it may have come since we looked
+            self._pairs.begins(game.pair, host)
+            if game.begun is not None:
+                self._thread.call_trio(partial(game.begun, host))
+        if "reply" in message:
+            _settle(game.outcome, message["reply"])
+        elif "snapshot" in message and game.follow is not None:
+            with contextlib.suppress(ValueError):  # a program on the worker's host may have written it
+                self._thread.call_trio(partial(game.follow, Snapshot.unpacked(message["snapshot"])))
+
+    def _lost(self, event: tuple[float, str]) -> None:
+        address = event[1]
+        self._forget()  # Dask would have what was played there, and is still remembered, played once more
+        self._workers.remove(address)
+        for game in self._games.values():
+            if game.worker == address:
+                lost = EngineError(f"the worker {address} was lost, which played game {game.key}")
+                _settle(game.outcome, lost)
+        self._free_those_that_wait_for_nobody()
+
+    def _free_those_that_wait_for_nobody(self) -> None:
+        """Let games go elsewhere that have not begun, and whose host has gone.
+
+        Dask would keep them until it came back.  It may have been thought to be there when it was not, as of
+        an answer that a lost worker overtook: so they are looked for after each answer, too.
+        """
+        for game in self._games.values():
+            if (
+                game.worker is None
+                and game.allowed
+                and not any(map(self._workers.__contains__, game.allowed))
+            ):
+                _settle(game.outcome, _HostGoneError())
+
+
+def _settle(outcome: "asyncio.Future[bytes | Exception]", value: bytes | Exception) -> None:
+    """The first word is the last."""
+    if not outcome.done():
+        outcome.set_result(value)
+
+
+async def _end(future: Future) -> Exception:
+    """Wait for the end of a task; why there is no reply, which would have come before."""
+    raised = await future.exception()
+    if raised is not None:
+        return EngineError(f"a worker could not play a game: {raised!r}")
+    return EngineError("a game ended on a worker that did not say how")

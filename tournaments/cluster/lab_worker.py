@@ -1,0 +1,96 @@
+"""A worker on a machine that no batch system rules: it joins, plays, and ends when it is told to."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Nanny
+
+from referee.orphans import adopt_orphans, sweep_orphans
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.dask_settings import SETTINGS
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.host import HostFacts
+from tournaments.cluster.lifetime import Lifetime
+from tournaments.cluster.worker_plugin import worker_options
+
+JOIN_LIMIT_S = 60.0
+"""A worker starts within 3 s on an idle machine."""
+END_LIMIT_S = 10.0
+"""A worker gives up its games, and ends, within a second; after this it is killed."""
+
+
+def work(
+    scheduler: str,
+    credentials: Credentials,
+    facts: HostFacts,
+    slots: int,
+    joined: Callable[[], None],
+    scratch: Path | None = None,
+    name: str | None = None,
+    lifetime_s: float | None = None,
+) -> bool:
+    """Play games until we are told to stop (SIGINT, SIGTERM) or the scheduler is gone; whether we were told.
+
+    A worker that dies is started again.  Games that are being played in the end are given up; no process of a
+    bot is left.  ``joined`` is called when games can come; for ``scratch`` see ``GamePlugin``; by ``name``
+    whoever asked for this worker knows it.  After ``lifetime_s`` it will be killed, and begins no game that
+    would not end by then, see tournaments/cluster/lifetime.py.  Raises ClusterError if the scheduler cannot
+    be joined.
+    """
+    adopt_orphans()
+    options = worker_options(facts, slots, scratch)
+    if lifetime_s is not None:
+        options["plugins"] += (Lifetime(time.time() + lifetime_s),)
+    try:
+        with dask.config.set(SETTINGS):
+            return asyncio.run(_work(scheduler, credentials, options, joined, name))
+    finally:
+        sweep_orphans()
+
+
+async def _work(
+    scheduler: str,
+    credentials: Credentials,
+    options: dict[str, Any],
+    joined: Callable[[], None],
+    name: str | None,
+) -> bool:
+    told = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    nanny = Nanny(
+        scheduler,
+        name=name,
+        security=credentials.security(),
+        death_timeout=JOIN_LIMIT_S,
+        dashboard_address="127.0.0.1:0",
+        **options,
+    )
+    try:
+        await _unless(told, nanny.start())
+        if not told.is_set():
+            joined()
+            await _unless(told, nanny.finished())
+    except (OSError, RuntimeError) as error:
+        raise ClusterError(f"{scheduler} could not be joined: {error.__cause__ or error}") from error
+    finally:
+        with contextlib.suppress(AssertionError):  # Dask's own, while a worker starts: that ends with us
+            await nanny.close(timeout=END_LIMIT_S)
+    return told.is_set()
+
+
+async def _unless(told: asyncio.Event, wanted: Awaitable[object]) -> None:
+    """Wait for something, or until we are told to stop."""
+    stopping, going_on = asyncio.ensure_future(told.wait()), asyncio.ensure_future(wanted)
+    await asyncio.wait((stopping, going_on), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if going_on.done():
+        going_on.result()
+    else:
+        going_on.cancel()

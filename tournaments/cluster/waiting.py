@@ -1,0 +1,94 @@
+"""Which workers will do, and waiting for enough of them."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from statistics import median
+from typing import Protocol
+
+import trio
+
+from referee.sandbox import Tier
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.host import HostFacts
+
+LOOK_S = 0.2
+"""How often it is looked whether enough have come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What a worker must be."""
+
+    tier: Tier = Tier.OFF
+    """At least."""
+    same_speed: float | None = None
+    """How far from the median of all a host's speed may be, as a share of it; None if it may be any."""
+    kalarena: str = metadata.version("kalarena")
+    programs: tuple[str, ...] = ()
+    """That bots need: paths on the head, or names."""
+
+    def refusal(self, facts: HostFacts, everyone: Sequence[HostFacts]) -> str | None:
+        """Why a worker is turned away, of all that there are; None if it will do."""
+        tiers = list(Tier)  # the best is the first
+        if facts.kalarena != self.kalarena:
+            return f"{facts.name} has kalarena {facts.kalarena}, and {self.kalarena} is played with here"
+        if tiers.index(Tier(facts.tier)) > tiers.index(self.tier):
+            return (
+                f"{facts.name} confines bots by {facts.tier} only, and {self.tier} is played with: "
+                "kalarena doctor says there what is missing"
+            )
+        lacking = sorted({Path(program).name for program in self.programs if program in facts.missing})
+        if lacking:
+            return (
+                f"{facts.name} lacks {', '.join(lacking)}, and bots of this tournament need that: install it "
+                "there, or leave this host out"
+            )
+        if self.same_speed is None:
+            return None
+        middle = median(one.speed for one in everyone)
+        if abs(facts.speed - middle) > self.same_speed * middle:
+            return (
+                f"{facts.name} has {facts.speed / middle:.0%} of the median speed of all workers, and "
+                f"same_speed = {self.same_speed:.0%} is asked for"
+            )
+        return None
+
+
+class Workers(Protocol):
+    """Who knows what workers there are: the engine."""
+
+    @property
+    def slots(self) -> int:
+        """Of workers that will do."""
+        ...
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        """A sentence for each worker that was turned away."""
+        ...
+
+
+async def wait_for_slots(
+    workers: Workers, slots: int = 1, within_s: float = math.inf, tell: Callable[[str], None] | None = None
+) -> None:
+    """Wait until so many games can be played at a time; ``tell`` is told how many can, as that changes.
+
+    Raises ClusterError if they do not come in time.
+    """
+    seen = -1
+    with trio.move_on_after(within_s):
+        await trio.lowlevel.checkpoint()
+        while workers.slots < slots:
+            if tell is not None and workers.slots != seen:
+                seen = workers.slots
+                tell(f"waiting for workers: {seen} of {slots} slots")
+            await trio.sleep(LOOK_S)
+        return
+    turned_away = "".join(f"; {sentence}" for sentence in workers.refusals)
+    raise ClusterError(
+        f"workers for {slots} games at a time were to come within {within_s:g} s, and there are only "
+        f"{workers.slots}{turned_away}"
+    )

@@ -1,0 +1,165 @@
+"""What makes a Dask worker one that plays games."""
+
+import os
+import pickle
+import stat
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from distributed import Worker, WorkerPlugin, get_worker
+from distributed.utils import sync
+
+from referee.orphans import adopt_orphans
+from referee.sandbox import Tier
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.game_process import FAILURE, Reply
+from tournaments.cluster.host import HostFacts
+from tournaments.cluster.worker_play import Assignment, WantedGame, WorkerGames
+
+NAME = "kalarena"
+"""Of the plugins, and of the facts among a worker's metrics."""
+SLOT = "slot"
+"""The resource of Dask's that a game takes one of."""
+FETCH_LIMIT_S = 300
+"""The largest archive takes 20 s on a line of 100 Mbit/s."""
+PRIVATE = 0o700
+
+
+def resources(facts: HostFacts, slots: int) -> dict[str, float]:
+    """What a worker offers: slots, and again as slots of its version and of each tier that it can give."""
+    tiers = list(Tier)
+    names = [SLOT, _version(facts.kalarena), *map(_tier, tiers[tiers.index(Tier(facts.tier)) :])]
+    return dict.fromkeys(names, float(slots))
+
+
+def needed(version: str, tier: Tier) -> dict[str, float]:
+    """What a game takes, so that it only goes where this version of Kalarena gives this tier."""
+    return dict.fromkeys([SLOT, _version(version), _tier(tier)], 1.0)
+
+
+def _version(version: str) -> str:
+    return f"{SLOT} of kalarena {version}"
+
+
+def _tier(tier: Tier) -> str:
+    return f"{SLOT} with sandbox {tier.value}"
+
+
+def worker_options(facts: HostFacts, slots: int, scratch: Path | None = None) -> dict[str, Any]:
+    """Keyword arguments that make a ``distributed.Worker``, or the worker of a ``Nanny``, play games."""
+    return {
+        "nthreads": slots,
+        "resources": resources(facts, slots),
+        "plugins": (GamePlugin(facts, slots, scratch),),
+        "memory_limit": 0,  # games are limited themselves, and a worker that pauses would hold up its games
+    }
+
+
+class GamePlugin(WorkerPlugin):  # type: ignore[misc]
+    """Plays the games that its worker is asked for."""
+
+    name = NAME
+
+    def __init__(self, facts: HostFacts, slots: int, scratch: Path | None = None) -> None:
+        """``scratch`` is a folder that only workers of this user on this host use; by default one in the
+        temporary directory.
+        """
+        self.facts = facts
+        self.slots = slots
+        self._scratch = scratch
+
+    def setup(self, worker: Worker) -> None:
+        """Begin.  Raises ClusterError if there is no place for files: then the worker does not start."""
+        self._worker = worker
+        self._games: dict[Any, WantedGame] = {}
+        self._replies: dict[Any, tuple[str, dict[str, Any]]] = {}
+        """Of games that have ended in their threads, with the topic."""
+        adopt_orphans()
+        scratch = self._scratch or Path(tempfile.gettempdir(), f"kalarena-worker-{os.getuid()}")
+        make_private(scratch)
+        self._play = WorkerGames(scratch, self.slots, self.facts.speed)
+        worker.metrics[NAME] = lambda _worker: self.facts.to_json()
+
+    def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
+        """Dask's word for what becomes of a task.
+
+        A task that nobody wants any more cannot be stopped by Dask: it becomes ``cancelled``, and runs on.
+        It comes to that when the head cancels a game and when the head is gone.
+        """
+        if not is_game(key):
+            return
+        if finish == "executing":
+            self._games[key] = WantedGame()
+            return
+        if start == "executing" and key in self._games:
+            self._games[key].give_up()
+        reply = self._replies.pop(key, None)
+        if reply is not None and finish == "memory":
+            # Said here, it leaves together with Dask's own word that the task has ended.
+            self._worker.log_event(*reply)
+
+    def teardown(self, worker: Worker) -> None:
+        """End all games."""
+        for game in list(self._games.values()):
+            game.give_up()
+        self._play.close()
+
+    def play(self, key: Any, assignment: Assignment, topic: str) -> None:
+        """Play a game, in the task's own thread, and tell of it under a topic."""
+        tell = partial(self._worker.log_event, topic)
+        name = [str(part) for part in key]
+        here = [self._worker.address, self.facts.name, self.slots]
+        try:
+            reply = self._play.play(
+                assignment,
+                self._games[key],
+                self._fetch,
+                begins=lambda: tell({"game": name, "begins": here}),
+                told=lambda snapshot: tell({"game": name, "snapshot": snapshot}),
+            )
+        except ClusterError as error:
+            reply = Reply(FAILURE, str(error).encode("utf-8", "backslashreplace"))
+        finally:
+            self._games.pop(key, None)
+        self._replies[key] = (topic, {"game": name, "begins": here, "reply": reply.kind + reply.content})
+
+    def _fetch(self, digest: str) -> bytes:
+        archive = sync(
+            self._worker.loop,
+            self._worker.scheduler.kalarena_archive,
+            digest=digest,
+            callback_timeout=FETCH_LIMIT_S,
+        )
+        if archive is None:
+            raise ClusterError(f"the scheduler does not have the files {digest} of a bot")
+        found: bytes = archive
+        return found
+
+
+def is_game(key: Any) -> bool:
+    """Whether a task is a game of ours."""
+    return isinstance(key, tuple) and str(key[0]).startswith(f"{NAME}-")
+
+
+def play_on_worker(assignment: bytes, topic: str) -> None:
+    """The task: play a game on the worker that runs this.
+
+    The reply is told under the topic: one byte for its kind, and its content.
+    """
+    worker = get_worker()
+    worker.plugins[NAME].play(worker.get_current_task(), pickle.loads(assignment), topic)
+
+
+def make_private(folder: Path) -> None:
+    """A folder that nobody else can write to or has made.  Raises ClusterError."""
+    try:
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise ClusterError(f"{folder}: this folder cannot be made: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise ClusterError(
+            f"{folder} is not a folder that only you can write to: remove it, or choose another"
+        )

@@ -1,0 +1,197 @@
+"""Games on the workers of a Dask cluster.
+
+A game is a task of Dask's, with a key that is the same for the same attempt at the same game of the same
+tournament.  Dask decides where it is played, but that the games of a pair are played on one host.  What
+happens there is in tournaments/cluster.
+
+Dask would play a game again by itself if its worker died.  It is not let: the runner decides that, and who
+watches is told.  So the scheduler tells which worker was lost, and each game that was told to have begun
+there is cancelled, and is an EngineError.  Others move to another worker: those that only waited, and those
+that had begun less than ``QUICK_S`` ago, of which nobody was told.
+"""
+
+import contextlib
+import math
+import pickle
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import trio
+from distributed import Client, Security
+
+from referee.play import Job
+from referee.results import Player
+from tournaments.cluster.asyncio_thread import AsyncioThread, open_asyncio_thread
+from tournaments.cluster.contents import Traveller, pack
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.game_process import GAME
+from tournaments.cluster.head import AskedGame, Head
+from tournaments.cluster.host import HostFacts
+from tournaments.cluster.waiting import Demands
+from tournaments.cluster.worker_play import Assignment
+from tournaments.cluster.worker_plugin import needed
+from tournaments.engines.base import Begun, EngineError, Follower
+from tournaments.packed_game import PackedGame
+
+CONNECT_LIMIT_S = 30
+LOOK_S = 1.0
+"""How often it is asked which workers there are."""
+
+
+class DaskEngine:
+    """See ``open_dask_engine``."""
+
+    def __init__(
+        self,
+        head: Head,
+        thread: AsyncioThread,
+        demands: Demands,
+        *,
+        concurrency: int | None,
+        own_core: bool,
+        reference_speed: float | None,
+    ) -> None:
+        self._head = head
+        self._thread = thread
+        self._demands = demands
+        self._most = math.inf if concurrency is None else concurrency
+        self._own_core = own_core
+        self._reference_speed = reference_speed
+        self._travellers: dict[Player, Traveller] = {}
+        self._packing = trio.Lock()
+
+    @property
+    def concurrency(self) -> int:
+        """As many as there are slots now, and one if there is none: it is for the first worker."""
+        return int(min(self._most, max(1, self.slots)))
+
+    @property
+    def slots(self) -> int:
+        """How many games the workers that will do can play at a time, as of a second ago."""
+        return self._head.slots
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        """A sentence for each worker that is turned away."""
+        return list(self._head.refusals.values())
+
+    def workers(self) -> list[HostFacts]:
+        """The workers that will do, as of a second ago."""
+        return [facts for facts, _ in self._head.fit]
+
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+        """Play one game on a worker; see ``Engine.play``.
+
+        Raises RefereeError, EngineError; ClusterError if no game can be played any more.
+        """
+        try:
+            first, second = [await self._traveller(player) for player in job.players]
+        except ClusterError as error:
+            raise EngineError(str(error)) from error
+        assignment = Assignment(
+            job, (first, second), self._own_core, self._reference_speed, follow is not None
+        )
+        takes = needed(self._demands.kalarena, job.sandbox.tier)
+        asked = AskedGame(job.key, job.pair, pickle.dumps(assignment), takes, begins, follow)
+        return read_reply(job.key, await self._thread.run(self._head.play(asked)))
+
+    async def _traveller(self, player: Player) -> Traveller:
+        """A player as workers are told of it; its files are at the scheduler then.  Raises ClusterError."""
+        async with self._packing:
+            if player not in self._travellers:
+                traveller, archive = await trio.to_thread.run_sync(pack, player)
+                if traveller.digest:
+                    await self._thread.run(self._head.keep(traveller.digest, archive))
+                self._travellers[player] = traveller
+            return self._travellers[player]
+
+
+def read_reply(key: str, reply: bytes) -> PackedGame:
+    """A worker's reply, see tournaments/cluster/game_process.py.  Raises EngineError if it is no game."""
+    if reply[:1] != GAME:
+        raise EngineError(f"game {key}: {reply[1:].decode('utf-8', 'replace')}")
+    try:
+        # It is from a worker, which our credentials let in: one that was malicious would not need a pickle.
+        game = pickle.loads(reply[1:])
+    except Exception as error:
+        raise EngineError(f"game {key}: a worker's reply cannot be read: {error!r}") from error
+    if not isinstance(game, PackedGame):
+        raise EngineError(f"game {key}: a worker's reply is no game")
+    return game
+
+
+@asynccontextmanager
+async def open_dask_engine(
+    scheduler: str,
+    tournament: str,
+    *,
+    security: Security | None = None,
+    concurrency: int | None = None,
+    own_core: bool = False,
+    demands: Demands | None = None,
+    refused: Callable[[str], None] | None = None,
+    reference_speed: float | None = None,
+) -> AsyncIterator[DaskEngine]:
+    """An engine that plays on the workers of this scheduler.
+
+    ``tournament`` tells its games from those of other heads.  At most ``concurrency`` games are played at a
+    time; None is as many as there are slots.  With ``own_core`` a game has a core of its own on a worker that
+    has one for each slot.  ``refused`` is told, in the event loop, of each worker that is turned away, as it
+    does not meet the ``demands``.  For ``reference_speed`` see tournaments/cluster/fairness.py.
+
+    Raises ClusterError if the scheduler cannot be reached, or is lost.
+    """
+    demands = demands or Demands()
+    async with open_asyncio_thread() as thread:
+        client = await thread.run(_connect(scheduler, security))
+        try:
+            head = Head(client, tournament, demands, thread, concurrency)
+            await thread.run(head.begin())
+            engine = DaskEngine(
+                head,
+                thread,
+                demands,
+                concurrency=concurrency,
+                own_core=own_core,
+                reference_speed=reference_speed,
+            )
+            await _look(head, thread, refused)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_look_again, head, thread, refused)
+                yield engine
+                nursery.cancel_scope.cancel()
+        finally:
+            with trio.move_on_after(CONNECT_LIMIT_S, shield=True):
+                await thread.run(_disconnect(client))
+
+
+async def _connect(scheduler: str, security: Security | None) -> Client:
+    try:
+        return await Client(
+            scheduler,
+            security=security,
+            asynchronous=True,
+            set_as_default=False,
+            timeout=CONNECT_LIMIT_S,
+        )
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        raise ClusterError(f"the scheduler at {scheduler} cannot be reached: {error}") from error
+
+
+async def _disconnect(client: Client) -> None:
+    with contextlib.suppress(OSError, TimeoutError):  # one whose scheduler is gone
+        await client.close()
+
+
+async def _look_again(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
+    """Keep up with which workers there are."""
+    while True:
+        await trio.sleep(LOOK_S)
+        await _look(head, thread, refused)
+
+
+async def _look(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
+    with contextlib.suppress(OSError):  # a scheduler that is gone: the client finds out for itself
+        for sentence in await thread.run(head.look()):
+            if refused is not None:
+                refused(sentence)
