@@ -159,6 +159,14 @@ class EngineContract:
                 record = (await engine.play(job(honest(), honest()))).record
         assert record.result.reason is Reason.SCORE
 
+    @pytest.mark.parametrize("name", ["SEGV", "TERM"])
+    async def test_a_bot_that_a_signal_ends_loses(self, place: Place, tmp_path: Path, name: str) -> None:
+        bot = Player("culprit", ("/bin/sh", "-c", f"read line; kill -{name} $$"), str(tmp_path))
+        with trio.fail_after(LIMIT_S):
+            async with place.engine() as engine:
+                record = (await engine.play(job(honest(), bot))).record
+        assert (record.result.winner, record.result.reason) == (0, Reason.EXIT)
+
     async def test_a_follower_is_told_of_moves_in_order_or_of_nothing(self, place: Place) -> None:
         told: list[Snapshot] = []
         begun: list[str] = []

@@ -1,7 +1,9 @@
 """Games on the workers of Dask: what is lost, what travels, and whole tournaments.  Real processes."""
 
+import os
 import pickle
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +20,7 @@ from tests.confinement import living_with
 from tests.engine_contract import GONE_WITHIN_S, LIMIT_S, Sleeper, most_at_a_time, sleeper, unhurried
 from tests.test_engines import becomes, job, noted
 from tests.test_faults import honest
+from tests.test_resume import descendants
 from tournaments.bots import resolve_bot
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.game_process import FAILURE, GAME
@@ -70,6 +73,26 @@ async def test_whatever_is_killed_the_game_is_nobodys_loss(
             record = (await engine.play(job(honest(), honest()))).record
     assert record.result.reason is Reason.SCORE
     assert record.host_speed in SPEEDS
+
+
+async def test_a_bot_that_was_ended_with_its_worker_does_not_lose(cluster: Cluster, sleeper: Sleeper) -> None:
+    """A batch system ends a job's processes one by one; here the bot long before the referee."""
+    begun = trio.Event()
+    with trio.fail_after(LIMIT_S):
+        async with cluster.engine() as engine, trio.open_nursery() as nursery:
+
+            async def play() -> None:
+                with pytest.raises(EngineError, match="died"):
+                    await engine.play(sleeper.job(), lambda _: begun.set())
+
+            nursery.start_soon(play)
+            await begun.wait()
+            await becomes(lambda: sleeper.count() == 1, LIMIT_S)
+            referee = cluster.process_that_plays(sleeper.seconds, "game")
+            for pid in living_with(sleeper.seconds):
+                os.kill(pid, signal.SIGTERM)
+            await becomes(lambda: not descendants(referee), LIMIT_S)
+            os.kill(referee, signal.SIGTERM)
 
 
 async def test_the_games_of_a_killed_head_end(cluster: Cluster, sleeper: Sleeper, tmp_path: Path) -> None:

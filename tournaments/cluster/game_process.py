@@ -9,21 +9,34 @@ sentence.
 Standard input is also the leash: while a game is played, nothing comes there but ``GIVE_UP``, or its end,
 because the worker was killed.  Both end the game and its bots at once.  A ``GIVE_UP`` that comes too late is
 read, and means nothing.
+
+A batch system that ends a job sends a signal to each of its processes, and the bot's may come first.  So
+where a bot was ended by a signal, we wait whether one comes for us, or the worker, before anybody is told.
 """
 
 import os
 import pickle
+import select
+import signal
 import traceback
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from referee.errors import RefereeError
 from referee.play import Job, play_alone
-from referee.results import Player
+from referee.results import GameRecord, Player, Reason
 from tournaments.packed_game import PackedGame
 
 ORDER, GIVE_UP, GAME, FAILURE = b"J", b"G", b"P", b"F"
 LENGTH_BYTES = 4
+SETTLE_S = 2.0
+"""How long is waited where a bot was ended by a signal.  Slurm was seen to signal the processes of a job
+within 4 ms; on a busy machine, once, a bot was judged that had been ended with its job, which takes
+EXIT_SETTLE_S."""
+END_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
+"""By which others end a process; not those of its own mistakes, such as SIGSEGV."""
+SHELL_SIGNAL = 128
+"""Added to a signal's number, the exit status by which shells, and Java, tell of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +104,8 @@ def _play(order: Order, leash: int) -> bytes:
         os.sched_setaffinity(0, order.cores)
     try:
         record = play_alone(order.job, leash=leash, feed=order.feed)
+        if was_ended_by_a_signal(record) and select.select([leash], [], [], SETTLE_S)[0]:
+            return frame(FAILURE, b"this worker was ended, or nobody wants the game any more")
         game = PackedGame.of(replace(record, players=order.players, host_speed=order.speed))
         return frame(GAME, pickle.dumps(game))
     except RefereeError as error:
@@ -98,6 +113,14 @@ def _play(order: Order, leash: int) -> bytes:
     except Exception as error:  # a mistake of ours: told to who asked, and here to who looks for it
         traceback.print_exc()
         return frame(FAILURE, f"{error!r}".encode("utf-8", "backslashreplace"))
+
+
+def was_ended_by_a_signal(record: GameRecord) -> bool:
+    """Whether a game was lost by a bot that was ended by one of ``END_SIGNALS``, whoever sent it."""
+    if record.result.winner is None or record.result.reason not in (Reason.EXIT, Reason.START):
+        return False
+    status = record.exit_status[1 - record.result.winner]
+    return status is not None and (-status in END_SIGNALS or status - SHELL_SIGNAL in END_SIGNALS)
 
 
 def main() -> None:
