@@ -170,7 +170,7 @@ def _started(folder: Path, daemons: list[subprocess.Popen[bytes]]) -> str:
     key = folder / "munge.key"
     key.touch(0o600)
     key.write_bytes(secrets.token_bytes(1024))
-    controller_port, node_port = _free_ports(2)
+    controller_port, node_port = free_ports(2)
     configuration = CONFIGURATION.format(
         folder=folder,
         host=socket.gethostname().partition(".")[0],
@@ -225,7 +225,7 @@ def _is_idle(slurm: Slurm) -> bool:
     return slurm.command("sinfo", "--noheader", "--format=%t").strip() == "idle"
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports of the loopback that nobody uses now."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]

@@ -29,12 +29,13 @@ from tests.lab_machines import (
 from tests.test_engines import becomes
 from tests.test_resume import all_end, descendants, open_pidfds
 from tournaments.cli.main import INTERRUPTED, Usage
-from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, EngineOptions, unique_name
+from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, EngineOptions
 from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.extra import MODULES
 from tournaments.cluster.head import GONE
 from tournaments.config import load_tournament
 from tournaments.directory import TournamentDirectory
+from tournaments.elsewhere import unique_name
 from tournaments.store import Store
 from tournaments.summary import Summary
 from tournaments.verification import Meant

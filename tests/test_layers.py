@@ -305,6 +305,9 @@ RULES = (
                                      "tournaments.cluster.credentials",
                                      "tournaments.cluster.dask_settings", "tournaments.cluster.errors")),
 
+    Rule("tournaments.elsewhere",   ("trio", "referee.sandbox", "tournaments.cluster", "tournaments.config",
+                                     "tournaments.engines.dask", "tournaments.engines.slurm")),
+
     # Uploads: bytes in, files out; one module keeps them.
     Rule("tournaments.submissions", ("referee.sentences", "tournaments.submissions"), pure=True),
     Rule("tournaments.submissions.content", ("tournaments.submissions.names",
@@ -348,7 +351,10 @@ RULES = (
     Rule("tournaments.course.migrations", ("alembic", "sqlalchemy", "tournaments.course.schema")),
     # The service: who may play when, checks, the practice ladder.  What is pure knows no event loop.
     Rule("tournaments.service",     (), stdlib=False),
-    Rule("tournaments.service.config", (), pure=True),
+    Rule("tournaments.service.config", ("tournaments.cluster.settings",), pure=True),
+    Rule("tournaments.service.cluster", ("trio", "referee.sandbox", "tournaments.cluster",
+                                     "tournaments.config", "tournaments.elsewhere", "tournaments.engines",
+                                     "tournaments.runner")),
     Rule("tournaments.service.matchmaking", (), pure=True),
     Rule("tournaments.service.practice_games", ("referee.games", "tournaments.game_summary",
                                      "tournaments.openings", "tournaments.service.matchmaking")),
@@ -380,7 +386,9 @@ RULES = (
                                      "tournaments.engines.base", "tournaments.packed_game",
                                      "tournaments.service", "tournaments.store")),
     Rule("tournaments.service.status", ("tournaments.service",)),
-    Rule("tournaments.service.service", ("trio", "tournaments.course", "tournaments.database",
+    Rule("tournaments.service.service", ("trio", "referee.probe", "referee.sandbox",
+                                     "tournaments.cluster.extra", "tournaments.cluster.waiting",
+                                     "tournaments.course", "tournaments.database",
                                      "tournaments.engines", "tournaments.service",
                                      "tournaments.submissions")),
     # What plays now: told by engines, and watched.
@@ -414,7 +422,9 @@ RULES = (
     Rule("tournaments.service.rejudging", ("trio_parallel", "tournaments.giving_way", "tournaments.database",
                                      "tournaments.game_summary", "tournaments.rulings",
                                      "tournaments.store", "tournaments.verification")),
-    Rule("tournaments.service.contest", ("trio", *PLAYING, "tournaments.config", "tournaments.course.model",
+    Rule("tournaments.service.contest", ("trio", *PLAYING, "tournaments.cluster.errors",
+                                     "tournaments.cluster.waiting", "tournaments.config",
+                                     "tournaments.course.model",
                                      "tournaments.directory", "tournaments.engines.base",
                                      "tournaments.gamefiles", "tournaments.rulings", "tournaments.runner",
                                      "tournaments.service", "tournaments.store", "tournaments.summary")),
@@ -452,6 +462,8 @@ RULES = (
                                      "tournaments.service", "tournaments.standing", "tournaments.store",
                                      "tournaments.submissions", "tournaments.summary", "tournaments.tables",
                                      "tournaments.tournament_file", "tournaments.web")),
+    Rule("tournaments.web.server_file", ("pydantic", "tournaments.cluster.settings",
+                                     "tournaments.complaints", "tournaments.service.config")),
     Rule("tournaments.web.routing", ("starlette",), pure=True),
     Rule("tournaments.web.errors",  (), pure=True),
     Rule("tournaments.web.security", ("referee.sentences",), pure=True),

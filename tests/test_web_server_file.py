@@ -48,6 +48,31 @@ def test_everything_may_be_said(tmp_path: Path) -> None:
     assert [str(network) for network in file.networks] == ["127.0.0.1/32", "10.0.0.0/8", "::1/128"]
 
 
+def test_it_may_say_that_tournaments_are_played_elsewhere(tmp_path: Path) -> None:
+    table = load(tmp_path, '[cluster]\nengine = "slurm"\nqueue = "students"\nsame_speed = "10%"\n').cluster
+    assert table is not None
+    assert (table.engine, table.queue, table.same_speed) == ("slurm", "students", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[cluster]\n", "cluster.engine: is missing"),
+        ('[cluster]\nengine = "local"\n', "cluster.engine: must be 'dask' or 'slurm', not 'local'"),
+        ('[cluster]\nengine = "dask"\nqueu = "x"\n', "cluster.queu: unknown key; did you mean 'queue'?"),
+        (
+            '[cluster]\nengine = "dask"\nscale_time = true\n',
+            "cluster: scale_time is for the command line's tournaments: on the server's pages a time limit "
+            "is the same for all; take same_speed",
+        ),
+    ],
+)
+def test_what_is_wrong_with_that_is_said(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(ServerFileError) as caught:
+        load(tmp_path, text)
+    assert str(caught.value) == f"{tmp_path / 'server.toml'}: {why}"
+
+
 def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(ServerFileError) as caught:
         load(

@@ -3,7 +3,8 @@
 import math
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -144,21 +145,26 @@ class Brake:
         for scope in self._waiting:
             scope.cancel()
 
+    @contextmanager
+    def cancels(self, scope: trio.CancelScope) -> Iterator[None]:
+        """In this block the scope is cancelled when the brake is pulled: nothing is lost by that."""
+        if self.pulled:
+            scope.cancel()
+        self._waiting.add(scope)
+        try:
+            yield
+        finally:
+            self._waiting.discard(scope)
+
     async def play(self, engine: Engine, job: Job, begins: Begun) -> PackedGame | None:
         """Play one game, see ``Engine.play``; None if the brake was pulled before it began."""
-        with trio.CancelScope() as scope:
+        with trio.CancelScope() as scope, self.cancels(scope):
 
             def begun(host: str) -> None:
                 self._waiting.discard(scope)
                 begins(host)
 
-            if self.pulled:
-                scope.cancel()
-            self._waiting.add(scope)
-            try:
-                return await engine.play(job, begun)
-            finally:
-                self._waiting.discard(scope)
+            return await engine.play(job, begun)
         return None
 
 

@@ -13,6 +13,7 @@ import click
 import trio
 
 from tournaments.cli.main import Fault, Usage
+from tournaments.cluster.errors import ClusterError
 from tournaments.database.errors import StoreError
 from tournaments.giving_way import going_first
 from tournaments.web.data_directory import DataDirectoryError
@@ -66,7 +67,7 @@ def command(data: Path, host: str | None, port: int | None, config: Path | None,
             _collect_seldom()
             with going_first(NICENESS):
                 trio.run(server.run, partial(_say, data))
-    except (ListenError, DataDirectoryError, ServerFileError) as error:
+    except (ListenError, DataDirectoryError, ServerFileError, ClusterError) as error:
         raise Usage(str(error)) from error
     except StoreError as error:
         raise (Fault if error.is_ours else Usage)(str(error)) from error

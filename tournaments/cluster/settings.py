@@ -1,7 +1,9 @@
-"""``[cluster]`` of a tournament file: where a cluster's workers come from, and how hosts are compared."""
+"""``[cluster]`` of a tournament file, and of a server's: where a cluster's workers come from, and how hosts
+are compared.
+"""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -81,4 +83,20 @@ class ClusterTable(BaseModel):
             raise ValueError("takes either same_speed or scale_time: with scaled limits any host will do")
         if not self.scale_time and "reference_speed" in self.model_fields_set:
             raise ValueError("reference_speed is what scale_time = true scales from: give that, too")
+        return self
+
+
+class ServerClusterTable(ClusterTable):
+    """How a server uses a cluster for all of its tournaments."""
+
+    engine: Literal["dask", "slurm"]
+    """Whether people start workers on other machines, or Slurm does."""
+
+    @model_validator(mode="after")
+    def _is_the_same_for_all(self) -> "ServerClusterTable":
+        if self.scale_time:
+            raise ValueError(
+                "scale_time is for the command line's tournaments: on the server's pages a time limit is the "
+                "same for all; take same_speed"
+            )
         return self

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -10,7 +10,7 @@ from typing import Protocol
 
 import trio
 
-from referee.sandbox import Tier
+from referee.sandbox import Sandbox, Tier
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.host import HostFacts
 
@@ -55,6 +55,15 @@ class Demands:
                 f"same_speed = {self.same_speed:.0%} is asked for"
             )
         return None
+
+
+def sandbox_elsewhere(here: Sandbox) -> Sandbox:
+    """How bots are confined on all hosts, by how that is done on this one.
+
+    All hosts must do it equally well; whether control groups are delegated differs too much between them to
+    be demanded because this one has them.
+    """
+    return replace(here, tier=Tier.BUBBLEWRAP, cgroup="") if here.tier is Tier.CGROUP else here
 
 
 class Workers(Protocol):

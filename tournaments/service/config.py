@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tournaments.cluster.settings import ServerClusterTable
+
 MAX_PLACES = 1024
 """As in a tournament file: far more cores than a server has."""
 
@@ -22,6 +24,9 @@ class ServiceConfig:
     """A check has so long to end its bots by itself, before it is killed."""
     leisure_s: float = 120.0
     """Once everybody has met everybody often enough, one more practice pair is begun so often."""
+
+    cluster: ServerClusterTable | None = None
+    """Where the games of tournaments are played; None is on this machine."""
 
     def __post_init__(self) -> None:
         for name in ("places", "checks"):

@@ -1,5 +1,7 @@
 """One tournament while the server plays it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,6 +9,9 @@ import trio
 
 from referee.probe import SandboxError
 from referee.results import Player
+from referee.sandbox import Sandbox
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.waiting import sandbox_elsewhere
 from tournaments.config import Tournament
 from tournaments.course.model import Competition, CompetitionState, Competitor
 from tournaments.directory import DirectoryError, TournamentDirectory
@@ -14,6 +19,8 @@ from tournaments.engines.base import Engine
 from tournaments.gamefiles import GameFilesError
 from tournaments.rulings import RulingError
 from tournaments.runner import Brake, Run, play_all
+from tournaments.service.cluster import MOST_FOLLOWED
+from tournaments.service.failures import wait_s
 from tournaments.service.line_up import tournament_of
 from tournaments.service.narrow_engine import NarrowEngine
 from tournaments.service.parts import Parts
@@ -93,21 +100,51 @@ class Contest:
             fixed = FixedSpec.read(self.competition.spec)
             players = await players_of(self._parts, fixed.field, fixed.chosen.game, self.competition.id)
             tournament = await trio.to_thread.run_sync(tournament_of, fixed, players)
-            sandbox = await self._parts.bots.sandbox(fixed.sandbox)
+            sandbox = await self._sandbox(fixed.sandbox)
             store = await trio.to_thread.run_sync(self._stores.get, self.competition.slug)
             directory = TournamentDirectory(folder_of(self._parts, self.competition.slug))
             with directory.locked():  # from rulings of the command line
-                run = await trio.to_thread.run_sync(claimed, tournament, store)
-                engine = self._engine(tournament.concurrency)
-                await play_all(run, engine, directory.path, sandbox=sandbox, brake=self._brake)
-                return _outcome(run)
+                return await self._until_over(tournament, store, directory.path, sandbox)
         return Outcome(CompetitionState.PAUSED)
 
-    def _engine(self, most: int | None) -> Engine:
-        parts = self._parts
+    async def _until_over(
+        self, tournament: Tournament, store: Store, directory: Path, sandbox: Sandbox
+    ) -> Outcome:
+        """Play it; again, with what is missing, whenever the cluster was lost."""
+        losses = 0
+        while True:
+            run = await trio.to_thread.run_sync(claimed, tournament, store)
+            try:
+                async with self._engine(tournament, sandbox) as engine:
+                    await play_all(run, engine, directory, sandbox=sandbox, brake=self._brake)
+                return _outcome(run)
+            except Exception as error:
+                why = first_of(error)
+                if not isinstance(why, ClusterError):
+                    raise
+                self._parts.failures.note(f"tournament {self.competition.title}", str(why))
+            losses += 1
+            with trio.CancelScope() as scope, self._brake.cancels(scope):
+                await trio.sleep(wait_s(losses))
+            if self._brake.pulled:
+                return Outcome(CompetitionState.PAUSED)
+
+    async def _sandbox(self, mode: str) -> Sandbox:
+        """How bots are confined where they play.  Raises SandboxError."""
+        here = await self._parts.bots.sandbox(mode)
+        return here if self._parts.cluster is None else sandbox_elsewhere(here)
+
+    @asynccontextmanager
+    async def _engine(self, tournament: Tournament, sandbox: Sandbox) -> AsyncIterator[Engine]:
+        """Raises ClusterError."""
+        parts, slug = self._parts, self.competition.slug
+        if parts.cluster is not None:
+            async with parts.cluster.engine(tournament, sandbox, self._brake) as engine:
+                yield WatchedEngine(engine, parts.hub, slug, MOST_FOLLOWED)
+            return
         placed = PlacedEngine(parts.engine, parts.places, Kind.TOURNAMENT)
-        watched = WatchedEngine(placed, parts.hub, self.competition.slug)
-        return watched if most is None else NarrowEngine(watched, most)
+        watched = WatchedEngine(placed, parts.hub, slug)
+        yield watched if tournament.concurrency is None else NarrowEngine(watched, tournament.concurrency)
 
 
 def first_of(error: BaseException) -> BaseException:

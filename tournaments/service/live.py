@@ -62,6 +62,8 @@ class LiveGame:
     """When that was told."""
     over: str | None = None
     """The sentence on how it ended; None while it goes on."""
+    host: str = ""
+    """The cluster's that plays it, for lecturers; empty if this machine does."""
     kept: bool | None = None
     """Whether it has a record; None until that is known, a little after its verdict."""
 
@@ -147,7 +149,7 @@ class Hub:
 
     # What is told.
 
-    def started(self, competition: str, job: Job) -> Channel:
+    def started(self, competition: str, job: Job, host: str = "") -> Channel:
         """A game begins; what becomes of it is told to the channel.  Replaces one of the same key."""
         first, second = job.players
         channel = Channel(
@@ -161,6 +163,7 @@ class Hub:
                 opening=job.opening,
                 control=str(job.control),
                 started_at=self.now(),
+                host=host,
             ),
         )
         replaced = self._channels.pop((competition, job.key), None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tournaments.course.course import Course
 from tournaments.database.location import Database
 from tournaments.engines.base import Engine
+from tournaments.service.cluster import ServiceCluster
 from tournaments.service.config import ServiceConfig
 from tournaments.service.failures import Failures
 from tournaments.service.live import Hub
@@ -32,3 +33,5 @@ class Parts:
     """Plays whatever it is given at once: take a place first."""
     hub: Hub
     failures: Failures
+    cluster: ServiceCluster | None = None
+    """Plays the games of tournaments; None: ``engine`` does."""

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import trio
 
+from referee.probe import find_sandbox
+from referee.sandbox import Sandbox
+from tournaments.cluster.extra import require_extra
+from tournaments.cluster.waiting import sandbox_elsewhere
 from tournaments.course.course import Course
 from tournaments.course.deadlines import day_of, may_upload
 from tournaments.course.errors import CourseError
@@ -19,6 +23,7 @@ from tournaments.course.model import CompetitionKind, CompetitionState, Version,
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine, usable_cores
 from tournaments.service.check_log import CheckLog
+from tournaments.service.cluster import ServiceCluster
 from tournaments.service.config import ServiceConfig
 from tournaments.service.contests import Contests
 from tournaments.service.failures import Failures, kept_running
@@ -33,8 +38,9 @@ from tournaments.service.workshop import Workshop
 from tournaments.submissions.content import ContentStore, content_digest
 from tournaments.submissions.upload import Upload
 
-SUBMISSIONS, BOTS, SCRATCH = "submissions", "bots", "scratch"
-"""In the data directory: what was uploaded, what was built, and the engine's named pipes."""
+SUBMISSIONS, BOTS, SCRATCH, CLUSTER = "submissions", "bots", "scratch", "cluster"
+"""In the data directory: what was uploaded, what was built, the engine's named pipes, and a cluster's
+credentials and logs."""
 UNCHECKED = (VersionState.QUEUED, VersionState.CHECKING)
 CLOSE_LIMIT_S = 5.0
 """Connections close within milliseconds."""
@@ -58,14 +64,16 @@ class Service:
 
     async def run(self) -> None:
         """Go on with all that there is to do, until cancelled."""
-        failures = self._parts.failures
+        tasks = {
+            "the queue of checks": self._qualifying.run,
+            "practice": self._practice.run,
+            "tournaments": self.contests.run,
+        }
+        if self._parts.cluster is not None:
+            tasks["the cluster"] = self._parts.cluster.run
         async with trio.open_nursery() as nursery:
-            for name, task in (
-                ("the queue of checks", self._qualifying.run),
-                ("practice", self._practice.run),
-                ("tournaments", self.contests.run),
-            ):
-                nursery.start_soon(kept_running, name, task, failures)
+            for name, task in tasks.items():
+                nursery.start_soon(kept_running, name, task, self._parts.failures)
 
     async def submit(
         self, upload: Upload, team_id: int, account_id: int, origin: str
@@ -156,7 +164,15 @@ class Service:
             load=load_average(),
             cores=self._cores,
             failures=parts.failures.newest(),
+            cluster=None if parts.cluster is None else parts.cluster.status(),
         )
+
+    @property
+    def tournament_places(self) -> int:
+        """Games of tournaments at a time, as far as is known."""
+        if self._parts.cluster is None:
+            return self.places.total
+        return max(1, self._parts.cluster.status().slots)
 
     def _decided(self, version: Version) -> None:
         self._parts.bots.forget(version.content)
@@ -175,10 +191,13 @@ async def open_service(
 
     It takes up at once what an earlier one left: unfinished checks, running competitions.  Only one may use a
     data directory at a time; whoever calls this sees to that.  At the end, and when cancelled, all that it
-    has started ends within about a second.  Raises ContentError, WorkshopError, OSError if the directory
-    cannot be used, StoreError.
+    has started ends within about a second, and a cluster within some seconds.  Raises ContentError,
+    WorkshopError, OSError if the directory cannot be used, StoreError; ClusterError if a cluster is asked for
+    and what it needs is not installed.
     """
     config = config or ServiceConfig()
+    if config.cluster is not None:
+        require_extra()
     cores = len(usable_cores())
     shop = await trio.to_thread.run_sync(_shop, data, course)
     scratch = data / SCRATCH
@@ -196,6 +215,7 @@ async def open_service(
             engine=engine,
             hub=Hub(now),
             failures=Failures(now),
+            cluster=_cluster(config, data, course, now),
         )
         service = Service(parts, shop, cores)
         try:
@@ -206,6 +226,18 @@ async def open_service(
         finally:
             with trio.move_on_after(CLOSE_LIMIT_S, shield=True):
                 await trio.to_thread.run_sync(service.contests.close)
+
+
+def _cluster(
+    config: ServiceConfig, data: Path, course: Course, now: Callable[[], datetime]
+) -> ServiceCluster | None:
+    if config.cluster is None:
+        return None
+
+    def sandbox() -> Sandbox:
+        return sandbox_elsewhere(find_sandbox(course.settings.load().sandbox_mode))
+
+    return ServiceCluster(config.cluster, data / CLUSTER, now, sandbox)
 
 
 def _shop(data: Path, course: Course) -> Shop:

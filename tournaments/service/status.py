@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tournaments.service.cluster import ClusterStatus
 from tournaments.service.failures import Failure
 from tournaments.service.live import LiveGame
 from tournaments.service.places import Kind, Use
@@ -28,6 +29,8 @@ class Status:
     cores: int
     failures: tuple[Failure, ...]
     """What failed on our side since the server began, newest first."""
+    cluster: ClusterStatus | None = None
+    """The machines that play tournaments; None if this one does."""
 
 
 def load_average() -> tuple[float, float, float] | None:

@@ -1,5 +1,7 @@
 """An engine whose games are seen in the hub."""
 
+import math
+
 from referee.feed import Snapshot
 from referee.play import Job
 from tournaments.engines.base import Begun, Engine, Follower
@@ -12,11 +14,12 @@ GIVEN_UP = "The game was given up; it has no result."
 class WatchedEngine:
     """Plays with another engine, and tells the hub: one for each competition."""
 
-    def __init__(self, engine: Engine, hub: Hub, competition: str) -> None:
-        """``competition`` is its slug."""
+    def __init__(self, engine: Engine, hub: Hub, competition: str, most_followed: float = math.inf) -> None:
+        """``competition`` is its slug; of so many games at a time it is told how they go on."""
         self._engine = engine
         self._hub = hub
         self._competition = competition
+        self._may_follow = most_followed
 
     @property
     def concurrency(self) -> int:
@@ -29,7 +32,7 @@ class WatchedEngine:
 
         def started(host: str) -> None:
             nonlocal channel
-            channel = self._hub.started(self._competition, job)
+            channel = self._hub.started(self._competition, job, host)
             if begins is not None:
                 begins(host)
 
@@ -39,11 +42,14 @@ class WatchedEngine:
             if follow is not None:
                 follow(snapshot)
 
+        is_followed = self._may_follow > 0
+        self._may_follow -= is_followed
         try:
-            game = await self._engine.play(job, started, told)
+            game = await self._engine.play(job, started, told if is_followed or follow else None)
             if channel is not None:
                 channel.ended(game.record)
             return game
         finally:
+            self._may_follow += is_followed
             if channel is not None:
                 channel.failed(GIVEN_UP)  # unless it has its result

@@ -63,7 +63,7 @@ class Host:
 
     async def run(self, ready: Callable[[Ready], None]) -> None:
         """Serve until SIGTERM or SIGINT; ``ready`` is called once requests are answered."""
-        config = ServiceConfig(places=self.file.places)
+        config = ServiceConfig(places=self.file.places, cluster=self.file.cluster)
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with open_service(self.data.path, self.course, self.database, config) as service:
                 site = self._site(service)

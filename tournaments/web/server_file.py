@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from tournaments.cluster.settings import ServerClusterTable
 from tournaments.complaints import render
 from tournaments.service.config import MAX_PLACES
 
@@ -34,6 +35,8 @@ class ServerFile(BaseModel):
     """Addresses or networks whose ``X-Forwarded-For`` is believed."""
     places: Annotated[int | None, Field(ge=1, le=MAX_PLACES)] = None
     """Games and checks at a time; None: one per core."""
+    cluster: ServerClusterTable | None = None
+    """Where the games of tournaments are played; None: here."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("database")
@@ -100,5 +103,6 @@ def load_server_file(path: Path) -> ServerFile:
         raise ServerFileError("\n".join(f"{path}: {line}" for line in lines)) from error
 
 
-def _known(_location: tuple[Any, ...]) -> list[str]:
-    return list(ServerFile.model_fields)
+def _known(location: tuple[Any, ...]) -> list[str]:
+    within = ServerClusterTable if location[0] == "cluster" and len(location) > 1 else ServerFile
+    return list(within.model_fields)

@@ -128,7 +128,7 @@ async def _preview(request: Request, spec: TournamentSpec) -> Preview:
         now,
     )
     practice = await practice_games(site)
-    return await in_thread(preview, spec, chosen, practice, site.service.places.total)
+    return await in_thread(preview, spec, chosen, practice, site.service.tournament_places)
 
 
 async def practice_games(site: Site) -> Sequence[GameSummary]:

@@ -1,0 +1,142 @@
+"""A tournament whose games are played on other machines: all that its engine needs, in the order in which it
+is there.  A scheduler on this machine, workers that come to it, and an engine that knows what they must be.
+
+It needs the extra; whoever imports it has asked for that (tournaments/cluster/extra.py).
+"""
+
+import hashlib
+import json
+import logging
+import shlex
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from referee.sandbox import Sandbox
+from tournaments.cluster.contents import needed_programs
+from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.demanded import tell_demands
+from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.scheduler import open_scheduler
+from tournaments.cluster.settings import ClusterTable
+from tournaments.cluster.waiting import Demands
+from tournaments.config import Tournament
+from tournaments.engines.dask import DaskEngine, open_dask_engine
+from tournaments.engines.slurm import open_slurm_workers
+
+CREDENTIALS, SCHEDULER_LOG, JOBS = "credentials", "scheduler.log", "slurm"
+"""In the folder of a cluster: who may join, what the scheduler had to complain about, what jobs wrote."""
+DASKS_LOGGERS = ("distributed", "distributed.client")
+"""What is wrong we say ourselves; Dask shows tracebacks whenever a scheduler is lost."""
+LOOK_S = 0.5
+"""How often it is looked whether there are workers."""
+Tell = Callable[[str], None]
+"""Told a sentence for people."""
+
+
+def quieten() -> None:
+    """Let Dask say nothing in this process."""
+    for name in DASKS_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+@asynccontextmanager
+async def open_scheduler_here(
+    folder: Path, settings: ClusterTable, credentials: Path | None = None
+) -> AsyncIterator[tuple[str, Credentials]]:
+    """A scheduler's address, and what it lets in: those of a directory, by default in its own folder.
+
+    What is not there is made.  Raises ClusterError.
+    """
+    lets_in = Credentials.made(credentials or folder / CREDENTIALS)
+    _make(folder)
+    async with open_scheduler(lets_in, folder / SCHEDULER_LOG, settings.host, settings.port) as address:
+        yield address, lets_in
+
+
+@asynccontextmanager
+async def open_jobs(
+    address: str, credentials: Credentials, settings: ClusterTable, folder: Path, tell: Tell
+) -> AsyncIterator[None]:
+    """Meanwhile jobs of Slurm come to a scheduler; ``folder`` is the cluster's.  Raises ClusterError."""
+    _make(folder / JOBS)
+    async with open_slurm_workers(address, credentials, settings, folder / JOBS, tell):
+        yield
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ClusterError(f"{folder}: cannot be made: {error.strerror}") from error
+
+
+def demands_of(tournament: Tournament, sandbox: Sandbox, same_speed: float | None) -> Demands:
+    """What a worker must be.  Blocks: reads the bots' files.  Raises ClusterError."""
+    return Demands(tier=sandbox.tier, same_speed=same_speed, programs=needed_programs(tournament.players))
+
+
+@asynccontextmanager
+async def open_engine_at(
+    address: str,
+    credentials: Credentials,
+    tournament: Tournament,
+    settings: ClusterTable,
+    demands: Demands,
+    concurrency: int | None,
+    tell: Tell,
+) -> AsyncIterator[DaskEngine]:
+    """An engine for a tournament.  Workers that are about to join know what it demands.
+
+    ``tell`` is told which were turned away.  Raises ClusterError.
+    """
+    await trio.to_thread.run_sync(tell_demands, address, credentials, demands)
+    async with open_dask_engine(
+        address,
+        unique_name(tournament),
+        security=credentials.security(),
+        concurrency=concurrency,
+        own_core=tournament.own_core,
+        demands=demands,
+        refused=tell,
+        reference_speed=settings.scaled_from,
+    ) as engine:
+        yield engine
+
+
+async def tell_of_workers(engine: DaskEngine, tell: Tell) -> None:
+    """Tell what is played on, once there are workers, and when there are none any more; until cancelled."""
+    was_alone = True
+    while True:
+        is_alone = not engine.slots
+        if is_alone and not was_alone:
+            tell("no worker is left: games go on as soon as one joins")
+        elif was_alone and not is_alone:
+            tell(f"{slots_in_words(engine.slots)} at a time, on {', '.join(hosts_of(engine))}")
+        was_alone = is_alone
+        await trio.sleep(LOOK_S)
+
+
+def slots_in_words(slots: int) -> str:
+    """As in "2 games"."""
+    return "1 game" if slots == 1 else f"{slots} games"
+
+
+def hosts_of(engine: DaskEngine) -> list[str]:
+    """The names of those that play now."""
+    return sorted({facts.name for facts in engine.workers()})
+
+
+def worker_command(address: str, credentials: Path) -> str:
+    """What makes another machine play."""
+    return shlex.join(
+        ["kalarena", "worker", "--scheduler", address, "--credentials", str(credentials.resolve())]
+    )
+
+
+def unique_name(tournament: Tournament) -> str:
+    """What tells its games from those of any other tournament at the same scheduler."""
+    identity = json.dumps(tournament.identity(), sort_keys=True)
+    return f"{tournament.name}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
