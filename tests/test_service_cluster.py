@@ -48,6 +48,9 @@ LOOK_S = 0.1
 LIMIT_S = 180.0
 """Bound for what takes seconds where cores are free."""
 GAMES = 6
+"""Of a round."""
+ROUNDS = 7
+"""So many that a tournament is not over before it can be disturbed."""
 REFERENCES = ["first_legal", "greedy", "random:1"]
 
 
@@ -168,7 +171,7 @@ async def test_a_lost_scheduler_is_started_again_and_the_tournament_goes_on(tmp_
     (port,) = free_ports(1)
     async with open_hosts(tmp_path / "data", config(port)) as (world, hosts):
         await hosts.join(0)
-        competition = await made(world, rounds=20)
+        competition = await made(world, rounds=ROUNDS)
         await world.service.start(competition.id)
         await becomes(lambda: len(hosts_that_played(world, competition)) > 2, LIMIT_S)
         (scheduler,) = schedulers()
@@ -178,7 +181,7 @@ async def test_a_lost_scheduler_is_started_again_and_the_tournament_goes_on(tmp_
         await hosts.join(1)
         await finished(world, competition)
         played = hosts_that_played(world, competition)
-        assert len(played) == 20 * GAMES
+        assert len(played) == ROUNDS * GAMES
         assert set(played) == {SPEED, SPEED + 1}
         where = {failure.where for failure in world.service.status().failures}
         assert where == {"the cluster", "tournament Cup"}

@@ -9,6 +9,8 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,17 +19,21 @@ import trio
 from tests.builders import kalarena, write_tournament
 from tests.cluster_places import START_LIMIT_S, Cluster, open_cluster
 from tests.confinement import living_with
+from tests.contest_parts import spec
 from tests.engine_contract import PLACES, EngineContract, Place, sleeper
 from tests.lab_machines import machine
+from tests.service_world import QUICK, open_service_world
 from tests.slurm import QUEUE, Slurm, running_slurm
 from tests.test_engines import becomes
 from tournaments.cli.main import INTERRUPTED
 from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.settings import ClusterTable
+from tournaments.cluster.settings import ClusterTable, ServerClusterTable
 from tournaments.cluster.waiting import wait_for_slots
+from tournaments.course.model import CompetitionState
 from tournaments.engines.base import Engine
 from tournaments.engines.slurm import KALARENA, MOST_VAIN, Jobs, open_slurm_workers
+from tournaments.store import Store
 
 __all__ = ["sleeper"]
 
@@ -219,6 +225,35 @@ async def test_jobs_leave_before_their_walltime_and_others_take_over(slurm: Slur
     logs = [path.read_text() for path in (tmp_path / "out/cluster/slurm").iterdir()]
     assert sum("joined tls://127.0.0.1:" in log for log in logs) >= 2
     assert not any("DUE TO TIME LIMIT" in log for log in logs)  # which slurmstepd writes of what it kills
+
+
+async def test_the_server_has_jobs_while_it_plays_a_tournament(slurm: Slurm, tmp_path: Path) -> None:
+    table = ServerClusterTable(engine="slurm", host="127.0.0.1", **SETTINGS.model_dump(exclude_unset=True))
+    config = replace(QUICK, cluster=table)
+
+    def jobs() -> int:
+        return len(slurm.command("squeue", "--noheader").splitlines())
+
+    async with open_service_world(tmp_path / "data", config, limit_s=2 * START_LIMIT_S) as world:
+        asked = spec(references=["first_legal", "greedy"], rounds=2)
+        made = await world.service.contests.create_tournament(asked, None)
+
+        def state() -> CompetitionState | None:
+            found = world.course.competitions.get(made.id)
+            return None if found is None else found.state
+
+        for wanted in (CompetitionState.PAUSED, CompetitionState.FINISHED):
+            assert jobs() == 0
+            await world.service.start(made.id)
+            if wanted is CompetitionState.PAUSED:
+                await becomes(lambda: jobs() == PLACES, START_LIMIT_S)
+                await world.service.pause(made.id)
+            await becomes(partial(lambda wanted: state() is wanted, wanted), START_LIMIT_S)
+            await becomes(lambda: not jobs(), END_LIMIT_S)
+        with Store(world.database.competition(made.slug), read_only=True) as store:
+            assert len(store.played()) == 4
+            assert all(store.record(key).host_speed for key in store.played())
+        assert world.service.status().failures == ()
 
 
 NO_PROGRAM = (sys.executable, "-c", "raise SystemExit('no such luck')")
