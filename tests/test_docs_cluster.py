@@ -5,12 +5,13 @@ import shlex
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.builders import write_tournament
 from tests.lab_machines import machine, printed_command
-from tournaments.cluster.settings import ClusterTable
+from tournaments.cluster.settings import ClusterTable, ServerClusterTable
 
 TEXT = (Path(__file__).parent.parent / "docs" / "cluster.md").read_text(encoding="utf-8")
 CUP = 'name = "Cup"\ngame = "kalah(1,1)"\nbots = ["first_legal", "greedy"]\n[cluster]\nhost = "127.0.0.1"\n'
@@ -22,6 +23,14 @@ def commands(section: str) -> list[list[str]]:
     """The arguments of `kalarena` in the lines that stand alone in a section."""
     text = TEXT.partition(f"## {section}\n")[2].partition("\n## ")[0]
     return [shlex.split(line) for line in re.findall(r"^    kalarena (.*)$", text, re.MULTILINE)]
+
+
+def table(section: str) -> dict[str, Any]:
+    """``[cluster]`` of the file that a section shows."""
+    text = TEXT.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    found: dict[str, Any] = tomllib.loads(block)["cluster"]
+    return found
 
 
 @pytest.mark.slow
@@ -44,6 +53,10 @@ def test_slurm() -> None:
     assert commands("Slurm in ten minutes") == [
         ["tournament", "run", "cup.toml", "--out", "results", "--engine", "slurm"]
     ]
-    (block,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
-    settings = ClusterTable.model_validate(tomllib.loads(block)["cluster"])
+    settings = ClusterTable.model_validate(table("Slurm in ten minutes"))
     assert (settings.queue, settings.cores, settings.walltime_s) == ("students", 4, 3600)
+
+
+def test_the_server() -> None:
+    settings = ServerClusterTable.model_validate(table("The server's tournaments"))
+    assert (settings.engine, settings.port, settings.minimum) == ("dask", 8786, 8)
