@@ -34,17 +34,24 @@ class Cluster:
     workers: dict[int, "subprocess.Popen[bytes]"] = field(default_factory=dict)
     """Their nannies, by the number of their host."""
 
-    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+    def start(self, *arguments: str, path: Path | None = None) -> "subprocess.Popen[bytes]":
+        """A node; there are programs in ``path`` that others have not."""
         kind, *rest = arguments
+        found = os.environ["PATH"] if path is None else f"{path}{os.pathsep}{os.environ['PATH']}"
         command = [sys.executable, "-m", "tests.cluster_node", kind, str(self.folder), *rest]
         log = (self.folder / "log").open("ab")
         with log:
             return subprocess.Popen(
-                command, cwd=Path(__file__).parent.parent, stdin=subprocess.PIPE, stdout=log, stderr=log
+                command,
+                cwd=Path(__file__).parent.parent,
+                env={**os.environ, "PATH": found},
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
             )
 
-    def add_worker(self, number: int) -> None:
-        self.workers[number] = self.start("worker", str(self.slots), str(number))
+    def add_worker(self, number: int, path: Path | None = None) -> None:
+        self.workers[number] = self.start("worker", str(self.slots), str(number), path=path)
 
     def process_that_plays(self, text: str, who: str) -> int:
         """One of WHO that plays the game of a bot with this text on its command line."""
@@ -90,11 +97,14 @@ class Cluster:
         return (self.folder / "address").read_text()
 
     @asynccontextmanager
-    async def engine(self, name: str = "test", **options: Any) -> AsyncIterator[DaskEngine]:
-        """An engine, once all workers are there."""
+    async def engine(
+        self, name: str = "test", *, wait: bool = True, **options: Any
+    ) -> AsyncIterator[DaskEngine]:
+        """An engine; wait until all workers are there."""
         security = Credentials(self.folder / "credentials").security()
         async with open_dask_engine(self.address, name, security=security, **options) as engine:
-            await wait_for_slots(engine, len(self.workers) * self.slots, START_LIMIT_S)
+            if wait:
+                await wait_for_slots(engine, len(self.workers) * self.slots, START_LIMIT_S)
             yield engine
 
 

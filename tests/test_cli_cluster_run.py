@@ -30,6 +30,7 @@ from tests.test_engines import becomes
 from tests.test_resume import all_end, descendants, open_pidfds
 from tournaments.cli.main import INTERRUPTED, Usage
 from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, EngineOptions
+from tournaments.cli.tournament.run import LOST_ADVICE
 from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.extra import MODULES
 from tournaments.cluster.head import GONE
@@ -279,7 +280,7 @@ async def test_it_says_when_there_is_no_worker_and_when_the_scheduler_is_lost(tm
                 scheduler.process.kill()
                 for one in (head, waiting):
                     assert await one.ends() == 1
-                    assert one.said.splitlines()[-1] == f"Error: {GONE}"
+                    assert one.said.splitlines()[-1] == f"Error: {GONE}: {LOST_ADVICE}"
                     assert "Traceback" not in one.said
                 assert await lab.ends() == 0
     told = max(map(int, re.findall(rf"Cup: (\d+) of {GAMES} games\n", head.said)))

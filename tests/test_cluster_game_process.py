@@ -11,7 +11,7 @@ from tests.builders import make_record
 from tests.test_engines import job
 from tests.test_faults import honest
 from tournaments.cluster import game_process
-from tournaments.cluster.game_process import FAILURE, GAME, GIVE_UP, Order, was_ended_by_a_signal
+from tournaments.cluster.game_process import FAILURE, GAME, GIVE_UP, Order, ended_before_its_time
 
 
 def lost(reason: Reason, status: int | None, winner: int | None = 1) -> dict[str, Any]:
@@ -23,27 +23,20 @@ def lost(reason: Reason, status: int | None, winner: int | None = 1) -> dict[str
 
 
 @pytest.mark.parametrize(
-    ("changes", "by_a_signal"),
+    ("changes", "is_so"),
     [
         (lost(Reason.EXIT, -15), True),
-        (lost(Reason.EXIT, -9), True),
         (lost(Reason.EXIT, -15, winner=0), True),
+        (lost(Reason.EXIT, 0), True),  # a bot may handle the signal
+        (lost(Reason.EXIT, 128 + 15), True),
         (lost(Reason.START, -15), True),
-        (lost(Reason.EXIT, 128 + 15), True),  # Java and shells
-        (lost(Reason.EXIT, 0), False),
-        (lost(Reason.EXIT, 1), False),
-        (lost(Reason.EXIT, 128), False),
-        (lost(Reason.EXIT, 255), False),
-        (lost(Reason.EXIT, -11), False),  # its own mistake
-        (lost(Reason.EXIT, 128 + 6), False),
-        (lost(Reason.EXIT, None), False),
-        (lost(Reason.TIMEOUT, -9), False),
+        (lost(Reason.TIMEOUT, -9), False),  # the referee's doing
         (lost(Reason.SCORE, -9), False),
         (lost(Reason.SCORE, -9, winner=None), False),
     ],
 )
-def test_which_games_were_ended_by_a_signal(changes: dict[str, Any], by_a_signal: bool) -> None:
-    assert was_ended_by_a_signal(make_record(**changes)) is by_a_signal
+def test_which_games_were_ended_by_a_bots_end(changes: dict[str, Any], is_so: bool) -> None:
+    assert ended_before_its_time(make_record(**changes)) is is_so
 
 
 @pytest.fixture

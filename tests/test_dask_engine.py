@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from referee.results import GameRecord, Reason
 from tests.cluster_node import SPEED
@@ -22,10 +23,13 @@ from tests.test_engines import becomes, job, noted
 from tests.test_faults import honest
 from tests.test_resume import descendants
 from tournaments.bots import resolve_bot
+from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.game_process import FAILURE, GAME
+from tournaments.cluster.waiting import Demands
 from tournaments.engines import dask
 from tournaments.engines.base import EngineError
+from tournaments.engines.dask import DaskEngine
 
 __all__ = ["sleeper"]
 
@@ -157,6 +161,60 @@ async def test_games_whose_pair_was_begun_on_a_lost_host_are_played_elsewhere(
     cluster.add_worker(lost)
     assert sorted(begun) == ["fourth", "second", "third"]
     assert {record.host_speed for record in records} == {SPEED + 1 - lost}
+
+
+async def test_who_shares_a_scheduler_passes_over_hosts_that_others_play_on(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    program = tmp_path / "rexx"
+    program.touch(0o755)
+    demands = Demands(programs=(program.name,))
+    refused: list[str] = []
+
+    async def speeds(engine: DaskEngine) -> set[float | None]:
+        found: set[float | None] = set()
+
+        async def play(key: str) -> None:
+            found.add((await engine.play(job(honest(), honest(), key=key))).record.host_speed)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(4):
+                nursery.start_soon(play, f"{id(engine)}-{number}")
+        return found
+
+    cluster.remove(1)
+    cluster.add_worker(1, path=tmp_path)
+    with trio.fail_after(LIMIT_S):
+        async with (
+            cluster.engine("any") as others,
+            dask.open_dask_engine(
+                *(cluster.address, "some"),
+                security=Credentials(cluster.folder / "credentials").security(),
+                demands=demands,
+                refused=refused.append,
+                shares=True,
+            ) as engine,
+        ):
+            assert engine.slots == 1
+            assert await speeds(engine) == {SPEED + 1}
+            assert await speeds(others) == SPEEDS
+            assert others.slots == 2
+    (sentence,) = refused
+    assert sentence.startswith("host-0 lacks rexx, and bots of this tournament need that")
+
+
+async def test_who_shares_a_scheduler_waits_for_a_host_that_will_do(cluster: Cluster) -> None:
+    with trio.fail_after(LIMIT_S):
+        async with (
+            cluster.engine(demands=Demands(programs=("nobody-has-this",)), shares=True, wait=False) as engine,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(engine.play, job(honest(), honest()))
+            await becomes(lambda: len(engine.refusals) == 2, LIMIT_S)
+            assert engine.slots == 0
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            assert len(nursery.child_tasks) == 1
+            nursery.cancel_scope.cancel()
 
 
 async def test_a_bot_travels_and_is_built_once_on_each_host(cluster: Cluster, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Tournaments of the server on other machines: a real service, scheduler, and worker hosts."""
 
 import html
+import math
 import os
 import re
 import shlex
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,6 +30,7 @@ from tests.service_world import QUICK, ServiceWorld, bot, open_service_world
 from tests.slurm import free_ports
 from tests.test_engines import becomes, command_line
 from tests.test_resume import descendants
+from tournaments import elsewhere
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.extra import MODULES
 from tournaments.cluster.settings import ServerClusterTable
@@ -42,7 +45,7 @@ from tournaments.web.cookies import Cookie, Cookies
 from tournaments.web.data_directory import DataDirectory
 from tournaments.web.server_file import SERVER_FILE
 
-pytestmark = pytest.mark.any_database
+pytestmark = [pytest.mark.slow, pytest.mark.any_database]
 
 LOOK_S = 0.1
 LIMIT_S = 180.0
@@ -99,8 +102,8 @@ async def open_hosts(
                 await trio.to_thread.run_sync(hosts.end)
 
 
-async def made(world: ServiceWorld, rounds: int = 1) -> Competition:
-    asked = spec(references=REFERENCES, rounds=rounds)
+async def made(world: ServiceWorld, **values: object) -> Competition:
+    asked = spec(**{"references": REFERENCES, **values})
     return await world.service.contests.create_tournament(asked, None)
 
 
@@ -131,10 +134,8 @@ async def test_a_tournament_is_played_there_and_nothing_else(tmp_path: Path) -> 
         assert world.service.tournament_places == 2
         competition = await made(world)
         await world.service.start(competition.id)
-        seen: set[str] = set()
 
         def is_over() -> bool:
-            seen.update(game.host for game in world.service.status().playing)
             assert not world.service.status().uses[Kind.TOURNAMENT].taken
             return state(world, competition) is CompetitionState.FINISHED
 
@@ -142,10 +143,68 @@ async def test_a_tournament_is_played_there_and_nothing_else(tmp_path: Path) -> 
         played = hosts_that_played(world, competition)
         assert len(played) == GAMES * 2  # with the team's bot there are four
         assert set(played) == {SPEED, SPEED + 1}
-        assert seen <= {os.uname().nodename, "host-0", "host-1"}
         sentences = [news.sentence for news in status(world).news]
         assert sentences[-1] == "1 game at a time, on host-0"
         assert world.service.status().failures == ()
+
+
+async def test_two_of_one_title_and_field_are_played_at_once(tmp_path: Path) -> None:
+    async with open_hosts(tmp_path / "data") as (world, hosts):
+        await hosts.join(0)
+        await hosts.join(1)
+        cups = [await made(world, rounds=3) for _ in range(2)]
+        for cup in cups:
+            await world.service.start(cup.id)
+        for cup in cups:
+            await finished(world, cup)
+            assert len(hosts_that_played(world, cup)) == 3 * GAMES
+
+
+async def test_the_host_of_a_game_is_told_while_it_is_played(tmp_path: Path) -> None:
+    async with open_hosts(tmp_path / "data") as (world, hosts):
+        await hosts.join(1)
+        competition = await made(world, game="manchester", references=["minimax:5", "minimax:4"])
+        await world.service.start(competition.id)
+        await becomes(lambda: bool(world.service.status().playing), LIMIT_S)
+        (game,) = world.service.status().playing
+        assert game.host == "host-1"
+        world.service.contests._patience_s = 0.0
+        await world.service.pause(competition.id)
+
+
+async def test_it_can_be_paused_where_there_is_no_scheduler(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        async with open_service_world(tmp_path / "data", config(taken.getsockname()[1])) as world:
+            world.service.contests._patience_s = math.inf
+            await becomes(lambda: bool(world.service.status().failures), LIMIT_S)
+            competition = await made(world)
+            await world.service.start(competition.id)
+            await world.service.pause(competition.id)
+            assert state(world, competition) is CompetitionState.PAUSED
+            assert {failure.where for failure in world.service.status().failures} == {"the cluster"}
+            assert "could not be started" in world.service.status().failures[0].why
+            assert status(world).command == ""
+
+
+async def test_bots_that_cannot_be_sent_fail_it_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(_players: object) -> tuple[str, ...]:
+        raise ClusterError("greedy cannot be sent to other hosts")
+
+    monkeypatch.setattr(elsewhere, "needed_programs", cannot)
+    async with open_service_world(tmp_path / "data", config()) as world:
+        competition = await made(world)
+        await world.service.start(competition.id)
+
+        def message() -> str:
+            found = world.course.competitions.get(competition.id)
+            assert found is not None
+            return found.message if found.state is CompetitionState.FAILED else ""
+
+        await becomes(lambda: message() == "greedy cannot be sent to other hosts", LIMIT_S)
 
 
 async def test_without_workers_it_waits_and_can_be_paused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.confinement import living_with
 from tests.contest_parts import spec
 from tests.engine_contract import PLACES, EngineContract, Place, sleeper
 from tests.lab_machines import machine
-from tests.service_world import QUICK, open_service_world
+from tests.service_world import QUICK, ServiceWorld, open_service_world
 from tests.slurm import QUEUE, Slurm, running_slurm
 from tests.test_engines import becomes
 from tournaments.cli.main import INTERRUPTED
@@ -30,9 +30,10 @@ from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.settings import ClusterTable, ServerClusterTable
 from tournaments.cluster.waiting import wait_for_slots
-from tournaments.course.model import CompetitionState
+from tournaments.course.model import Competition, CompetitionState
 from tournaments.engines.base import Engine
 from tournaments.engines.slurm import KALARENA, MOST_VAIN, Jobs, open_slurm_workers
+from tournaments.service.config import ServiceConfig
 from tournaments.store import Store
 
 __all__ = ["sleeper"]
@@ -227,28 +228,35 @@ async def test_jobs_leave_before_their_walltime_and_others_take_over(slurm: Slur
     assert not any("DUE TO TIME LIMIT" in log for log in logs)  # which slurmstepd writes of what it kills
 
 
-async def test_the_server_has_jobs_while_it_plays_a_tournament(slurm: Slurm, tmp_path: Path) -> None:
+def of_the_server() -> ServiceConfig:
     table = ServerClusterTable(engine="slurm", host="127.0.0.1", **SETTINGS.model_dump(exclude_unset=True))
-    config = replace(QUICK, cluster=table)
+    return replace(QUICK, cluster=table)
+
+
+def state_of(world: ServiceWorld, competition: Competition) -> CompetitionState:
+    found = world.course.competitions.get(competition.id)
+    assert found is not None
+    return found.state
+
+
+async def test_the_server_has_jobs_while_it_plays_a_tournament(
+    slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tournaments.service.cluster.LINGER_S", 0.5)
 
     def jobs() -> int:
         return len(slurm.command("squeue", "--noheader").splitlines())
 
-    async with open_service_world(tmp_path / "data", config, limit_s=2 * START_LIMIT_S) as world:
+    async with open_service_world(tmp_path / "data", of_the_server(), limit_s=2 * START_LIMIT_S) as world:
         asked = spec(references=["first_legal", "greedy"], rounds=2)
         made = await world.service.contests.create_tournament(asked, None)
-
-        def state() -> CompetitionState | None:
-            found = world.course.competitions.get(made.id)
-            return None if found is None else found.state
-
         for wanted in (CompetitionState.PAUSED, CompetitionState.FINISHED):
             assert jobs() == 0
             await world.service.start(made.id)
             if wanted is CompetitionState.PAUSED:
                 await becomes(lambda: jobs() == PLACES, START_LIMIT_S)
                 await world.service.pause(made.id)
-            await becomes(partial(lambda wanted: state() is wanted, wanted), START_LIMIT_S)
+            await becomes(partial(lambda wanted: state_of(world, made) is wanted, wanted), START_LIMIT_S)
             await becomes(lambda: not jobs(), END_LIMIT_S)
         with Store(world.database.competition(made.slug), read_only=True) as store:
             assert len(store.played()) == 4
@@ -257,6 +265,25 @@ async def test_the_server_has_jobs_while_it_plays_a_tournament(slurm: Slurm, tmp
 
 
 NO_PROGRAM = (sys.executable, "-c", "raise SystemExit('no such luck')")
+
+
+async def test_jobs_that_cannot_play_do_not_end_the_servers_scheduler(
+    slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tournaments.engines.slurm.LOOK_S", 0.3)
+    async with open_service_world(tmp_path / "data", of_the_server(), limit_s=2 * START_LIMIT_S) as world:
+        asked = spec(references=["first_legal", "greedy"], rounds=1)
+        made = await world.service.contests.create_tournament(asked, None)
+        with monkeypatch.context() as patched:
+            patched.setattr("tournaments.engines.slurm.KALARENA", NO_PROGRAM)
+            await world.service.start(made.id)
+            await becomes(lambda: bool(world.service.status().failures), START_LIMIT_S)
+        (failure,) = world.service.status().failures
+        assert failure.where == "jobs of Slurm"
+        assert "ended before it could play: no such luck" in failure.why
+        await becomes(lambda: state_of(world, made) is CompetitionState.FINISHED, START_LIMIT_S)
+        assert {failure.where for failure in world.service.status().failures} == {"jobs of Slurm"}
+    await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
 
 
 @pytest.mark.parametrize(

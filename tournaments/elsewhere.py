@@ -17,7 +17,6 @@ import trio
 from referee.sandbox import Sandbox
 from tournaments.cluster.contents import needed_programs
 from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.demanded import tell_demands
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.scheduler import open_scheduler
 from tournaments.cluster.settings import ClusterTable
@@ -87,21 +86,23 @@ async def open_engine_at(
     demands: Demands,
     concurrency: int | None,
     tell: Tell,
+    shares_as: str = "",
 ) -> AsyncIterator[DaskEngine]:
-    """An engine for a tournament.  Workers that are about to join know what it demands.
+    """An engine for a tournament, which has the scheduler for itself unless it ``shares`` it under a name
+    that no other engine ever had.
 
-    ``tell`` is told which were turned away.  Raises ClusterError.
+    ``tell`` is told of workers that will not do.  Raises ClusterError.
     """
-    await trio.to_thread.run_sync(tell_demands, address, credentials, demands)
     async with open_dask_engine(
         address,
-        unique_name(tournament),
+        shares_as or unique_name(tournament),
         security=credentials.security(),
         concurrency=concurrency,
         own_core=tournament.own_core,
         demands=demands,
         refused=tell,
         reference_speed=settings.scaled_from,
+        shares=bool(shares_as),
     ) as engine:
         yield engine
 

@@ -29,8 +29,9 @@ STORES = "competitions/*/results.db"
 COMPANIONS = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database; a copy needs none."""
 LOCKS = ("lock", ".lock")
-UNFINISHED = ("submissions/incoming", "scratch")
-"""What is being written, and counts for nothing before it is moved; and the engine's named pipes."""
+UNFINISHED = ("submissions/incoming", "scratch", "cluster")
+"""What is being written, and counts for nothing before it is moved; the engine's named pipes; a cluster's
+credentials and logs, which are made again."""
 PRIVATE = 0o600
 """A backup holds password hashes, the server's secret and students' work."""
 

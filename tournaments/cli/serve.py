@@ -56,7 +56,8 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 def command(data: Path, host: str | None, port: int | None, config: Path | None, demo: bool) -> None:
     """Run the course's server: students submit, bots qualify and play, everybody watches.
 
-    SIGTERM and Ctrl-C end it within two seconds; what was under way is taken up at the next start.
+    SIGTERM and Ctrl-C end it within two seconds, or some more with a cluster; what was under way is taken
+    up at the next start.
     """
     try:
         file = _file(data, host, port, config)

@@ -5,7 +5,8 @@ from importlib.util import find_spec
 from tournaments.cluster.errors import ClusterError
 
 MODULES = ("distributed", "cryptography", "dask_jobqueue")
-"""What the extra brings; nothing outside tournaments/cluster and tournaments/engines/dask.py needs it."""
+"""What the extra brings; nothing needs it but tournaments/cluster, tournaments/engines/dask.py and slurm.py,
+and tournaments/elsewhere.py."""
 
 
 def require_extra() -> None:

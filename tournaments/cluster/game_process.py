@@ -11,13 +11,12 @@ because the worker was killed.  Both end the game and its bots at once.  A ``GIV
 read, and means nothing.
 
 A batch system that ends a job sends a signal to each of its processes, and the bot's may come first.  So
-where a bot was ended by a signal, we wait whether one comes for us, or the worker, before anybody is told.
+where a bot's end decided a game, we wait whether ours is coming, too, before anybody is told.
 """
 
 import os
 import pickle
 import select
-import signal
 import traceback
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -30,13 +29,9 @@ from tournaments.packed_game import PackedGame
 ORDER, GIVE_UP, GAME, FAILURE = b"J", b"G", b"P", b"F"
 LENGTH_BYTES = 4
 SETTLE_S = 2.0
-"""How long is waited where a bot was ended by a signal.  Slurm was seen to signal the processes of a job
+"""How long is waited where a bot's process ended.  Slurm was seen to signal the processes of a job
 within 4 ms; on a busy machine, once, a bot was judged that had been ended with its job, which takes
 EXIT_SETTLE_S."""
-END_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
-"""By which others end a process; not those of its own mistakes, such as SIGSEGV."""
-SHELL_SIGNAL = 128
-"""Added to a signal's number, the exit status by which shells, and Java, tell of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +99,7 @@ def _play(order: Order, leash: int) -> bytes:
         os.sched_setaffinity(0, order.cores)
     try:
         record = play_alone(order.job, leash=leash, feed=order.feed)
-        if was_ended_by_a_signal(record) and select.select([leash], [], [], SETTLE_S)[0]:
+        if ended_before_its_time(record) and select.select([leash], [], [], SETTLE_S)[0]:
             return frame(FAILURE, b"this worker was ended, or nobody wants the game any more")
         game = PackedGame.of(replace(record, players=order.players, host_speed=order.speed))
         return frame(GAME, pickle.dumps(game))
@@ -115,12 +110,12 @@ def _play(order: Order, leash: int) -> bytes:
         return frame(FAILURE, f"{error!r}".encode("utf-8", "backslashreplace"))
 
 
-def was_ended_by_a_signal(record: GameRecord) -> bool:
-    """Whether a game was lost by a bot that was ended by one of ``END_SIGNALS``, whoever sent it."""
-    if record.result.winner is None or record.result.reason not in (Reason.EXIT, Reason.START):
-        return False
-    status = record.exit_status[1 - record.result.winner]
-    return status is not None and (-status in END_SIGNALS or status - SHELL_SIGNAL in END_SIGNALS)
+def ended_before_its_time(record: GameRecord) -> bool:
+    """Whether a game was lost by a bot whose process ended.
+
+    By whatever exit status: a bot may turn a signal into one of its own.
+    """
+    return record.result.reason in (Reason.EXIT, Reason.START)
 
 
 def main() -> None:

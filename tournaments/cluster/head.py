@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,8 @@ from distributed import Client, Future
 from referee.feed import Snapshot
 from tournaments.cluster.asyncio_thread import AsyncioThread
 from tournaments.cluster.dask_settings import SEND_EVERY_S
-from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.host import HostFacts
+from tournaments.cluster.errors import ClusterError, SchedulerLostError
+from tournaments.cluster.host import HostFacts, missing_programs
 from tournaments.cluster.host_workers import HostWorkers
 from tournaments.cluster.pair_hosts import PairHosts
 from tournaments.cluster.scheduler_plugin import LOST, BotsAndWorkers
@@ -27,9 +27,13 @@ from tournaments.cluster.waiting import Demands
 from tournaments.cluster.worker_plugin import NAME, play_on_worker
 from tournaments.engines.base import Begun, EngineError
 
+LOOK_S = 0.2
+"""How often it is looked whether a worker has come that will do."""
+ASK_LIMIT_S = 5.0
+"""A worker answers within some milliseconds, if it is not about to vanish."""
 FORGET_EVERY_S = 0.25
 """Scheduler and workers forget the games that have ended together, which wakes each of them once for all."""
-GONE = "the connection to the scheduler was lost: start it again if it has ended; the same command goes on"
+GONE = "the connection to the scheduler was lost"
 
 
 class _HostGoneError(Exception):
@@ -63,10 +67,26 @@ class Head:
     """Everything of Dask's on the head, in its thread."""
 
     def __init__(
-        self, client: Client, name: str, demands: Demands, thread: AsyncioThread, limit: int | None = None
+        self,
+        client: Client,
+        name: str,
+        demands: Demands,
+        thread: AsyncioThread,
+        limit: int | None = None,
+        *,
+        shares: bool = False,
     ) -> None:
-        """``name`` tells this head's games from others'; ``limit`` is how many may be played at a time."""
+        """``name`` tells this head's games from others'; ``limit`` is how many may be played at a time.
+
+        A head that ``shares`` its scheduler passes over workers that do not meet its demands, which others
+        may play with; one that does not turns them away.
+        """
         self._client = client
+        self._shares = shares
+        self._chooses = shares and bool(demands.programs or demands.same_speed)
+        """Whether the resources that a game takes, version and sandbox, do not say all that is demanded."""
+        self._missing: dict[str, tuple[str, ...]] = {}
+        """Address of a worker -> the programs that it lacks, of those that are demanded by who shares it."""
         self._name = f"{NAME}-{name}"
         self._demands = demands
         self._thread = thread
@@ -96,7 +116,7 @@ class Head:
         try:
             await self._client.register_plugin(BotsAndWorkers())
         except OSError as error:
-            raise ClusterError(GONE) from error
+            raise SchedulerLostError(GONE) from error
         self._check_connected()
         self._client.subscribe_topic(self.topic, self._told)
         self._client.subscribe_topic(LOST, self._lost)
@@ -119,6 +139,8 @@ class Head:
         game.allowed = frozenset() if host is None else self._workers.of(host)
         if host is not None and not game.allowed:
             raise _HostGoneError
+        if host is None and self._chooses:
+            game.allowed = await self._those_that_will_do()
         self._check_connected()
         self._attempts[game.key] += 1
         name = (self._name, game.key, str(self._attempts[game.key]))
@@ -156,6 +178,12 @@ class Head:
             raise outcome
         return outcome
 
+    async def _those_that_will_do(self) -> frozenset[str]:
+        """All that were looked at and will do, once there is one: not those that have just joined."""
+        while not (found := self._workers.all()):  # noqa: ASYNC110 - looked for once a second anyway
+            await asyncio.sleep(LOOK_S)
+        return found
+
     def _forget_soon(self, ended: Future) -> None:
         if not self._ended:
             asyncio.get_running_loop().call_later(FORGET_EVERY_S, self._forget)
@@ -172,7 +200,7 @@ class Head:
             if not await self._client.scheduler.kalarena_keep(digest=digest):
                 await self._client.scheduler.kalarena_keep(digest=digest, archive=archive)
         except OSError as error:
-            raise ClusterError(GONE) from error
+            raise SchedulerLostError(GONE) from error
 
     async def look(self) -> list[str]:
         """Ask which workers there are; what is to be said of those that are turned away now.
@@ -191,6 +219,8 @@ class Head:
                 everyone.append((address, slots, HostFacts.from_json(found)))
             except ClusterError as error:
                 refused[address] = f"{address}: {error}"
+        if self._shares and self._demands.programs:
+            everyone = await self._with_what_is_missing(everyone)
         hosts = [facts for _, _, facts in everyone]
         for address, _, facts in everyone:
             if why := self._demands.refusal(facts, hosts):
@@ -202,13 +232,35 @@ class Head:
         self._free_those_that_wait_for_nobody()
         news = [address for address in refused if address not in self.refusals]
         self.refusals = refused
-        if news:
+        if news and not self._shares:
             await self._client.retire_workers(news)
         return [refused[address] for address in news]
 
+    async def _with_what_is_missing(
+        self, everyone: list[tuple[str, int, HostFacts]]
+    ) -> list[tuple[str, int, HostFacts]]:
+        """Ask those that have not been asked for the programs of this head's bots: they came for others'."""
+        there = {address for address, _, _ in everyone}
+        self._missing = {address: found for address, found in self._missing.items() if address in there}
+        if new := sorted(there - set(self._missing)):
+            programs = list(self._demands.programs)
+            ask = self._client.run(missing_programs, programs, workers=new, on_error="ignore")
+            try:
+                found = await asyncio.wait_for(ask, ASK_LIMIT_S)
+            except TimeoutError:
+                found = {}
+            self._missing |= {address: tuple(missing) for address, missing in found.items()}
+            if len(found) < len(new):
+                self._changes = -1  # they are asked again with the next look, unless they have gone
+        return [
+            (address, slots, replace(facts, missing=self._missing[address]))
+            for address, slots, facts in everyone
+            if address in self._missing
+        ]
+
     def _check_connected(self) -> None:
         if self._client.status != "running":
-            raise ClusterError(GONE)
+            raise SchedulerLostError(GONE)
 
     def _has_room(self, host: str) -> bool:
         workers = self._workers.of(host)

@@ -82,8 +82,13 @@ def facts_of_this_host(
         kalarena=metadata.version("kalarena"),
         python=platform.python_version(),
         programs={name: path for name, path in found if path},
-        missing=tuple(program for program in programs if program_here(program) is None),
+        missing=tuple(missing_programs(programs)),
     )
+
+
+def missing_programs(programs: Iterable[str]) -> list[str]:
+    """Those that are not on this host, of programs by their paths on another one or by their names."""
+    return [program for program in programs if program_here(program) is None]
 
 
 def program_here(program: str) -> str | None:

@@ -36,6 +36,10 @@ class HostWorkers:
         if not self._addresses[host]:
             del self._addresses[host]
 
+    def all(self) -> frozenset[str]:
+        """The addresses of all of them."""
+        return frozenset(self._hosts)
+
     def of(self, host: str) -> frozenset[str]:
         """The addresses of the workers of a host."""
         return frozenset(self._addresses.get(host, ()))

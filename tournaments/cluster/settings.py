@@ -91,6 +91,8 @@ class ServerClusterTable(ClusterTable):
 
     engine: Literal["dask", "slurm"]
     """Whether people start workers on other machines, or Slurm does."""
+    folder: str | None = Field(None, min_length=1)
+    """Where credentials and logs are kept, for all of these machines to see; None: in the data directory."""
 
     @model_validator(mode="after")
     def _is_the_same_for_all(self) -> "ServerClusterTable":

@@ -23,7 +23,7 @@ from referee.play import Job
 from referee.results import Player
 from tournaments.cluster.asyncio_thread import AsyncioThread, open_asyncio_thread
 from tournaments.cluster.contents import Traveller, pack
-from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.errors import ClusterError, SchedulerLostError
 from tournaments.cluster.game_process import GAME
 from tournaments.cluster.head import AskedGame, Head
 from tournaments.cluster.host import HostFacts
@@ -131,13 +131,15 @@ async def open_dask_engine(
     demands: Demands | None = None,
     refused: Callable[[str], None] | None = None,
     reference_speed: float | None = None,
+    shares: bool = False,
 ) -> AsyncIterator[DaskEngine]:
     """An engine that plays on the workers of this scheduler.
 
     ``tournament`` tells its games from those of other heads.  At most ``concurrency`` games are played at a
     time; None is as many as there are slots.  With ``own_core`` a game has a core of its own on a worker that
     has one for each slot.  ``refused`` is told, in the event loop, of each worker that is turned away, as it
-    does not meet the ``demands``.  For ``reference_speed`` see tournaments/cluster/fairness.py.
+    does not meet the ``demands``.  An engine that ``shares`` its scheduler with others passes over such a
+    worker, which others may play with.  For ``reference_speed`` see tournaments/cluster/fairness.py.
 
     Raises ClusterError if the scheduler cannot be reached, or is lost.
     """
@@ -145,7 +147,7 @@ async def open_dask_engine(
     async with open_asyncio_thread() as thread:
         client = await thread.run(_connect(scheduler, security))
         try:
-            head = Head(client, tournament, demands, thread, concurrency)
+            head = Head(client, tournament, demands, thread, concurrency, shares=shares)
             await thread.run(head.begin())
             engine = DaskEngine(
                 head,
@@ -175,7 +177,7 @@ async def _connect(scheduler: str, security: Security | None) -> Client:
             timeout=CONNECT_LIMIT_S,
         )
     except (OSError, ValueError, TypeError, RuntimeError) as error:
-        raise ClusterError(f"the scheduler at {scheduler} cannot be reached: {error}") from error
+        raise SchedulerLostError(f"the scheduler at {scheduler} cannot be reached: {error}") from error
 
 
 async def _disconnect(client: Client) -> None:

@@ -24,6 +24,8 @@ from tournaments.cluster.jobqueue import SLURMCluster, SLURMJob
 from tournaments.cluster.settings import ClusterTable
 from tournaments.cluster.slurm_queue import JOB_NAME, complaint, last_words, listed_jobs
 
+END_LIMIT_S = 30.0
+"""Jobs are cancelled within a second; those that are not end without their scheduler."""
 LOOK_S = 2
 """How often it is asked whether there should be more or fewer jobs, and dead ones are replaced."""
 PATIENCE = 30
@@ -191,8 +193,8 @@ async def open_slurm_workers(
     """
     if shutil.which("sbatch") is None:
         raise ClusterError(
-            "sbatch was not found: --engine slurm is for a login node of a cluster that runs Slurm; on other "
-            "machines take --engine dask and start `kalarena worker` on each"
+            "sbatch was not found: the engine slurm is for a login node of a cluster that runs Slurm; on "
+            "other machines take the engine dask, and start `kalarena worker` on each"
         )
     jobs = await trio.to_thread.run_sync(Jobs, scheduler, credentials, settings, logs)
     try:
@@ -201,8 +203,8 @@ async def open_slurm_workers(
             yield
             nursery.cancel_scope.cancel()
     finally:
-        with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(jobs.close)
+        with trio.move_on_after(END_LIMIT_S, shield=True):  # a controller that does not answer
+            await trio.to_thread.run_sync(jobs.close, abandon_on_cancel=True)
 
 
 async def _watch(jobs: Jobs, logs: Path, tell: Callable[[str], None] | None) -> None:

@@ -7,31 +7,40 @@ each demands something else of workers.  Checks and the practice ladder stay her
 It needs the extra, see ``require_extra``; what imports Dask is imported when it is used.
 """
 
+import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
 
 from referee.sandbox import Sandbox
+from tournaments.cluster.errors import SchedulerLostError
 from tournaments.cluster.settings import ServerClusterTable
 from tournaments.cluster.waiting import Demands, wait_for_slots
 from tournaments.config import Tournament
 from tournaments.engines.base import Engine
 from tournaments.runner import Brake
+from tournaments.service.failures import Failures, kept_running
 
 if TYPE_CHECKING:  # they need the extra
     from tournaments.cluster.credentials import Credentials
     from tournaments.engines.dask import DaskEngine
 
 SLURM = "slurm"
+NAME_BYTES = 4
+"""Drawn for each engine: a game is asked for under another name after a pause than before."""
+LINGER_S = 60.0
+"""So long after a tournament its jobs are kept for another one: a ruling stops a tournament for a moment."""
 MOST_TOLD = 20
-MOST_FOLLOWED = 100
-"""Games of a tournament that can be watched move by move: of each move the scheduler hears, too."""
+MOST_FOLLOWED = 200
+"""Games of a tournament that can be watched move by move, of those that are played and those that wait for
+it, about as many: of each move the scheduler hears, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +83,11 @@ class ServiceCluster:
         folder: Path,
         now: Callable[[], datetime],
         sandbox: Callable[[], Sandbox],
+        failures: Failures,
     ) -> None:
         """``folder`` is for credentials and logs; ``sandbox`` says, blocking, how bots will be confined."""
         self._table, self._folder, self._now, self._sandbox = table, folder, now, sandbox
+        self._failures = failures
         self._site: _Site | None = None
         self._tournaments = 0
         self._changed = trio.Event()
@@ -105,13 +116,18 @@ class ServiceCluster:
         async with elsewhere.open_scheduler_here(self._folder, self._table) as (address, credentials):
             await trio.to_thread.run_sync(tell_demands, address, credentials, Demands(tier=sandbox.tier))
             security = credentials.security()
-            async with open_dask_engine(address, "server", security=security, refused=self._tell) as watch:
+            async with (
+                open_dask_engine(address, "server", security=security, refused=self._tell) as watch,
+                trio.open_nursery() as nursery,
+            ):
+                nursery.start_soon(elsewhere.tell_of_workers, watch, self._tell)
+                if self._table.engine == SLURM:
+                    have_jobs = partial(self._have_jobs, address, credentials)
+                    nursery.start_soon(kept_running, "jobs of Slurm", have_jobs, self._failures)
                 self._is_now(_Site(address, credentials, watch))
                 try:
-                    async with trio.open_nursery() as nursery:
-                        nursery.start_soon(elsewhere.tell_of_workers, watch, self._tell)
-                        await self._have_jobs(address, credentials)
-                finally:
+                    await trio.sleep_forever()
+                finally:  # at once, and not when all jobs have ended
                     self._is_now(None)
 
     async def _have_jobs(self, address: str, credentials: "Credentials") -> None:
@@ -119,33 +135,46 @@ class ServiceCluster:
         from tournaments.elsewhere import open_jobs
 
         while True:
-            while self._table.engine != SLURM or not self._tournaments:
+            while not self._tournaments:
                 await self._changed.wait()
             async with open_jobs(address, credentials, self._table, self._folder, self._tell):
                 while self._tournaments:
                     await self._changed.wait()
+                    with trio.move_on_after(LINGER_S):
+                        while not self._tournaments:
+                            await self._changed.wait()
+
+    async def demands(self, tournament: Tournament, sandbox: Sandbox) -> Demands:
+        """What a tournament demands of workers.
+
+        Raises ClusterError if its bots cannot be brought to other machines.
+        """
+        from tournaments.elsewhere import demands_of
+
+        return await trio.to_thread.run_sync(demands_of, tournament, sandbox, self._table.same_speed)
 
     @asynccontextmanager
-    async def engine(self, tournament: Tournament, sandbox: Sandbox, brake: Brake) -> AsyncIterator[Engine]:
+    async def engine(
+        self, slug: str, tournament: Tournament, demands: Demands, brake: Brake
+    ) -> AsyncIterator[Engine]:
         """An engine for a tournament, once there is a scheduler, and enough workers or the brake is pulled.
 
-        Raises ClusterError, also when the scheduler is lost: then it can be asked for again.
+        Raises SchedulerLostError if the brake is pulled and there is no scheduler, and when that is lost:
+        then another engine can be asked for; ClusterError.
         """
-        from tournaments import elsewhere
+        from tournaments.elsewhere import open_engine_at
 
         def tell(sentence: str) -> None:
             self._tell(f"{tournament.name}: {sentence}")
 
-        same_speed = self._table.same_speed
-        demands = await trio.to_thread.run_sync(elsewhere.demands_of, tournament, sandbox, same_speed)
         self._tournaments += 1
         self._is_now(self._site)
         try:
-            while (site := self._site) is None:
-                await self._changed.wait()
-            async with elsewhere.open_engine_at(
+            site = await self._there(brake)
+            name = f"{slug}-{secrets.token_hex(NAME_BYTES)}"
+            async with open_engine_at(
                 *(site.address, site.credentials, tournament, self._table, demands),
-                *(tournament.concurrency, tell),
+                *(tournament.concurrency, tell, name),
             ) as engine:
                 with trio.CancelScope() as scope, brake.cancels(scope):
                     await wait_for_slots(engine, self._table.minimum, tell=tell)
@@ -153,6 +182,14 @@ class ServiceCluster:
         finally:
             self._tournaments -= 1
             self._is_now(self._site)
+
+    async def _there(self, brake: Brake) -> _Site:
+        with trio.CancelScope() as scope, brake.cancels(scope):
+            while self._site is None:
+                await self._changed.wait()
+        if self._site is None:
+            raise SchedulerLostError("there is no scheduler")
+        return self._site
 
     def _is_now(self, site: _Site | None) -> None:
         self._site = site

@@ -10,8 +10,8 @@ import trio
 from referee.probe import SandboxError
 from referee.results import Player
 from referee.sandbox import Sandbox
-from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.waiting import sandbox_elsewhere
+from tournaments.cluster.errors import ClusterError, SchedulerLostError
+from tournaments.cluster.waiting import Demands, sandbox_elsewhere
 from tournaments.config import Tournament
 from tournaments.course.model import Competition, CompetitionState, Competitor
 from tournaments.directory import DirectoryError, TournamentDirectory
@@ -34,6 +34,7 @@ from tournaments.summary import Summary
 
 TROUBLE = (
     CannotPlayError,
+    ClusterError,
     DirectoryError,
     GameFilesError,
     RulingError,
@@ -111,19 +112,22 @@ class Contest:
         self, tournament: Tournament, store: Store, directory: Path, sandbox: Sandbox
     ) -> Outcome:
         """Play it; again, with what is missing, whenever the cluster was lost."""
+        cluster = self._parts.cluster
+        demands = None if cluster is None else await cluster.demands(tournament, sandbox)
         losses = 0
         while True:
             run = await trio.to_thread.run_sync(claimed, tournament, store)
+            is_lost = False
             try:
-                async with self._engine(tournament, sandbox) as engine:
+                async with self._engine(tournament, demands) as engine:
                     await play_all(run, engine, directory, sandbox=sandbox, brake=self._brake)
+            except* SchedulerLostError as error:  # other errors beside it are raised
+                is_lost = True
+                if not self._brake.pulled:
+                    self._parts.failures.note(f"tournament {self.competition.title}", str(first_of(error)))
+            if not is_lost:
                 return _outcome(run)
-            except Exception as error:
-                why = first_of(error)
-                if not isinstance(why, ClusterError):
-                    raise
-                self._parts.failures.note(f"tournament {self.competition.title}", str(why))
-            losses += 1
+            losses = 1 if run.report.played else losses + 1
             with trio.CancelScope() as scope, self._brake.cancels(scope):
                 await trio.sleep(wait_s(losses))
             if self._brake.pulled:
@@ -135,11 +139,11 @@ class Contest:
         return here if self._parts.cluster is None else sandbox_elsewhere(here)
 
     @asynccontextmanager
-    async def _engine(self, tournament: Tournament, sandbox: Sandbox) -> AsyncIterator[Engine]:
-        """Raises ClusterError."""
+    async def _engine(self, tournament: Tournament, demands: Demands | None) -> AsyncIterator[Engine]:
+        """Where the games are played; there are demands where that is a cluster.  Raises ClusterError."""
         parts, slug = self._parts, self.competition.slug
-        if parts.cluster is not None:
-            async with parts.cluster.engine(tournament, sandbox, self._brake) as engine:
+        if parts.cluster is not None and demands is not None:
+            async with parts.cluster.engine(slug, tournament, demands, self._brake) as engine:
                 yield WatchedEngine(engine, parts.hub, slug, MOST_FOLLOWED)
             return
         placed = PlacedEngine(parts.engine, parts.places, Kind.TOURNAMENT)

@@ -202,7 +202,7 @@ async def open_service(
     shop = await trio.to_thread.run_sync(_shop, data, course)
     scratch = data / SCRATCH
     await trio.to_thread.run_sync(lambda: scratch.mkdir(mode=0o700, parents=True, exist_ok=True))
-    places = Places(config.places_on(cores))
+    places, failures = Places(config.places_on(cores)), Failures(now)
     async with open_local_engine(scratch, places.total, nice=config.nice) as engine:
         parts = Parts(
             data=data,
@@ -214,8 +214,8 @@ async def open_service(
             places=places,
             engine=engine,
             hub=Hub(now),
-            failures=Failures(now),
-            cluster=_cluster(config, data, course, now),
+            failures=failures,
+            cluster=_cluster(config, data, course, now, failures),
         )
         service = Service(parts, shop, cores)
         try:
@@ -229,7 +229,7 @@ async def open_service(
 
 
 def _cluster(
-    config: ServiceConfig, data: Path, course: Course, now: Callable[[], datetime]
+    config: ServiceConfig, data: Path, course: Course, now: Callable[[], datetime], failures: Failures
 ) -> ServiceCluster | None:
     if config.cluster is None:
         return None
@@ -237,7 +237,7 @@ def _cluster(
     def sandbox() -> Sandbox:
         return sandbox_elsewhere(find_sandbox(course.settings.load().sandbox_mode))
 
-    return ServiceCluster(config.cluster, data / CLUSTER, now, sandbox)
+    return ServiceCluster(config.cluster, data / (config.cluster.folder or CLUSTER), now, sandbox, failures)
 
 
 def _shop(data: Path, course: Course) -> Shop:

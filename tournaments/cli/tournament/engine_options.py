@@ -106,22 +106,24 @@ async def open_engine(
             yield local
         return
     from tournaments import elsewhere  # it needs the extra
+    from tournaments.cluster.demanded import tell_demands
 
     elsewhere.quieten()
     settings, folder = tournament.cluster, directory / CLUSTER_FOLDER
     demands = await trio.to_thread.run_sync(elsewhere.demands_of, tournament, sandbox, settings.same_speed)
-    async with (
-        _scheduler(asked, settings, folder) as (address, credentials),
-        elsewhere.open_engine_at(
-            address, credentials, tournament, settings, demands, concurrency, tell
-        ) as engine,
-        _workers(asked, address, credentials, settings, folder, tell),
-    ):
-        await wait_for_slots(engine, settings.minimum, tell=tell)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(elsewhere.tell_of_workers, engine, tell)
-            yield engine
-            nursery.cancel_scope.cancel()
+    async with _scheduler(asked, settings, folder) as (address, credentials):
+        await trio.to_thread.run_sync(tell_demands, address, credentials, demands)
+        async with (
+            elsewhere.open_engine_at(
+                address, credentials, tournament, settings, demands, concurrency, tell
+            ) as engine,
+            _workers(asked, address, credentials, settings, folder, tell),
+        ):
+            await wait_for_slots(engine, settings.minimum, tell=tell)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(elsewhere.tell_of_workers, engine, tell)
+                yield engine
+                nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager

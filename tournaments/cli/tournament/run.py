@@ -17,7 +17,7 @@ from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.tournament.ending import Ending, same_command
 from tournaments.cli.tournament.engine_options import EngineOptions, engine_options, open_engine
 from tournaments.cli.tournament.live import open_view
-from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.errors import ClusterError, SchedulerLostError
 from tournaments.config import ConfigError, Tournament, load_tournament
 from tournaments.directory import DirectoryError, TournamentDirectory
 from tournaments.gamefiles import GameFilesError
@@ -27,6 +27,8 @@ from tournaments.rulings import RulingError
 from tournaments.runner import Run, RunReport, play_all
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
+
+LOST_ADVICE = "start it again if it has ended; the same command goes on"
 
 
 @click.command("run")
@@ -160,6 +162,8 @@ def run_in(
             directory.write_reports(Summary.load(store))  # as `kalarena verify` and `table` will make them
     except (ConfigError, DirectoryError, RulingError, StoreError) as error:
         raise (Fault if started or getattr(error, "is_ours", False) else Usage)(str(error)) from error
+    except SchedulerLostError as error:
+        raise Fault(f"{error}: {LOST_ADVICE}") from error
     except (ClusterError, GameFilesError) as error:
         raise Fault(str(error)) from error
     except KeyboardInterrupt:
