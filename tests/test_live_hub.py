@@ -364,3 +364,36 @@ async def test_a_game_that_fails_is_over_without_a_record(place: Place) -> None:
     assert game is not None
     assert game.kept is False
     assert "given up" in (game.over or "")
+
+
+class Following:
+    """An engine that notes of which games it is to tell how they go on."""
+
+    concurrency = 3
+
+    def __init__(self) -> None:
+        self.followed: list[bool] = []
+        self.let_go = trio.Event()
+
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+        self.followed.append(follow is not None)
+        await self.let_go.wait()
+        raise RefereeError("our host is overloaded")
+
+
+async def test_no_more_games_are_followed_than_may_be(place: Place) -> None:
+    engine = Following()
+    watched = WatchedEngine(engine, place.hub, "cup", most_followed=2)
+
+    async def play() -> None:
+        with pytest.raises(RefereeError):
+            await watched.play(job())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(play)
+        await trio.testing.wait_all_tasks_blocked()
+        assert engine.followed == [True, True, False]
+        engine.let_go.set()
+    await play()
+    assert engine.followed[3:] == [True]
