@@ -141,6 +141,7 @@ class ServiceCluster:
                 while self._tournaments:
                     await self._changed.wait()
                     with trio.move_on_after(LINGER_S):
+                        await trio.lowlevel.checkpoint()
                         while not self._tournaments:
                             await self._changed.wait()
 
@@ -185,6 +186,7 @@ class ServiceCluster:
 
     async def _there(self, brake: Brake) -> _Site:
         with trio.CancelScope() as scope, brake.cancels(scope):
+            await trio.lowlevel.checkpoint()
             while self._site is None:
                 await self._changed.wait()
         if self._site is None:
