@@ -24,6 +24,7 @@ from tournaments.submissions.upload import SubmittedFile
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SLUGS = ("cup", "practice")
+CLUSTER_KEY = "cluster/credentials/key.pem"
 
 
 def make_data(data: Path) -> str:
@@ -49,6 +50,8 @@ def make_data(data: Path) -> str:
         ]
     )
     (data / "submissions" / "incoming" / "half").write_text("not yet")
+    (data / "cluster" / "credentials").mkdir(parents=True)
+    (data / CLUSTER_KEY).write_text("who has it runs programs on every worker")
     return digest
 
 
@@ -85,7 +88,7 @@ def test_what_is_restored_is_what_was_there(tmp_path: Path) -> None:
     ContentStore(tmp_path / "new" / "submissions").verify(digest)
     assert (tmp_path / "new" / "bots" / "empty").is_dir()
     there = {path.relative_to(tmp_path / "new").as_posix() for path in (tmp_path / "new").rglob("*")}
-    assert not {"lock", "submissions/incoming/half"} & there
+    assert not {"lock", "submissions/incoming/half", CLUSTER_KEY} & there
     assert not [path for path in there if path.endswith(("-wal", "-shm"))]
 
 
