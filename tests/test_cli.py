@@ -43,6 +43,37 @@ def misbehaving(name: str) -> str:
 # All commands
 
 
+INTERRUPTED_CALLBACK = """
+import os, signal, sys
+from tournaments.cli import main
+
+class Passing:
+    def __del__(self):
+        if {error!r} == "interrupt":
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            raise ValueError("a mistake")
+
+def run():
+    thing = Passing()
+    del thing
+    print("went on")
+
+main.main = run
+main.entry()
+"""
+"""What the interpreter runs on its own account: what that raises, it tells of, and goes on."""
+
+
+@pytest.mark.parametrize(("error", "said"), [("interrupt", ""), ("mistake", "ValueError: a mistake\n")])
+def test_an_interrupt_of_the_interpreters_own_doings_shows_no_traceback(error: str, said: str) -> None:
+    code = INTERRUPTED_CALLBACK.format(error=error)
+    done = run_command([sys.executable, "-c", code], Path.cwd())
+    assert (done.returncode, done.stdout) == (0, "went on\n")
+    assert done.stderr.endswith(said)
+    assert ("Traceback" in done.stderr) is bool(said)
+
+
 def test_help_names_every_command_and_loads_none() -> None:
     result = invoke("--help")
     assert result.exit_code == 0

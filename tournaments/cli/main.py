@@ -57,6 +57,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 def entry() -> None:
     """What the console command runs."""
     signal.signal(signal.SIGINT, lambda *_: sys.exit(INTERRUPTED))  # until a game or tournament takes over
+    sys.unraisablehook = _say_what_is_no_end
     try:
         try:
             main()
@@ -71,6 +72,14 @@ def entry() -> None:
         if error.errno != errno.EPIPE:  # who reads `| head` has seen enough
             click.echo(f"Error: standard output: {error.strerror}", err=True)
         sys.exit(Fault.exit_code)
+
+
+def _say_what_is_no_end(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Say nothing of a Ctrl-C that came while the interpreter ran a callback of its own, where it has no
+    effect; everything else as always.
+    """
+    if not isinstance(unraisable.exc_value, SystemExit | KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
 
 
 def _is_of_output(error: OSError) -> bool:
