@@ -5,6 +5,7 @@ at random moments.  Whatever ends is started again, as its owner would do, while
 the time goes to these starts: each takes up to 2 s of a core.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -215,11 +216,15 @@ async def kill(disturbed: Tournament, kind: str, chance: random.Random) -> None:
     pick = chance.random()
     await becomes(has_come, LIMIT_S)
     await trio.sleep(after_s)
-    await becomes(lambda: bool(cluster.victims(kind)), LIMIT_S)
-    victims = cluster.victims(kind)
-    victim = victims[int(pick * len(victims))]
-    below = open_pidfds(descendants(victim))
-    os.kill(victim, signal.SIGKILL)
+    below: list[int] | None = None
+    while below is None:
+        await becomes(lambda: bool(cluster.victims(kind)), LIMIT_S)
+        victims = cluster.victims(kind)
+        with contextlib.suppress(IndexError, ProcessLookupError):  # it has just ended: another one, then
+            victim = victims[int(pick * len(victims))]
+            found = open_pidfds(descendants(victim))
+            os.kill(victim, signal.SIGKILL)
+            below = found
     assert await trio.to_thread.run_sync(all_end, below, GONE_WITHIN_S), f"left by a {kind}"
 
 

@@ -38,7 +38,7 @@ CONTROL = TimeControl(move_s=20, start_s=20)
 LIMITS = Limits(end_grace_s=0.2)
 SMALL = "kalah(3,2)"
 SCRIPTED_BOT = Path(__file__).with_name("scripted_bot.py")
-GONE_WITHIN_S = 5.0
+GONE_WITHIN_S = 10.0
 """So long after its referee was killed a bot may live: milliseconds where cores are free."""
 KILLS = 24
 """Of referees, in each tier."""

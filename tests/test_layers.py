@@ -354,7 +354,7 @@ RULES = (
     Rule("tournaments.service.config", ("tournaments.cluster.settings",), pure=True),
     Rule("tournaments.service.cluster", ("trio", "referee.sandbox", "tournaments.cluster",
                                      "tournaments.config", "tournaments.elsewhere", "tournaments.engines",
-                                     "tournaments.runner")),
+                                     "tournaments.runner", "tournaments.service.failures")),
     Rule("tournaments.service.matchmaking", (), pure=True),
     Rule("tournaments.service.practice_games", ("referee.games", "tournaments.game_summary",
                                      "tournaments.openings", "tournaments.service.matchmaking")),

@@ -138,6 +138,7 @@ class PlayedService:
         self.database = database_of(data)
         self.live = Hub(lambda: NOW)
         self.places = Places(2)
+        self.tournament_places = 2
         self.failures = Failures(lambda: NOW)
         self.contents = ContentStore(data / "submissions")
         self.logs: dict[int, CheckLog] = {}
