@@ -26,7 +26,7 @@ LONGEST_S = 0.6
 """A kill comes this long after the one before at the latest, or after the runner began to play."""
 LOOK_S = 0.02
 """How often it is looked whether the runner plays."""
-GONE_WITHIN_S = 1.0
+GONE_WITHIN_S = 5.0
 """The bound that is promised."""
 
 pytestmark = [
