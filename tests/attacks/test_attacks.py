@@ -26,7 +26,6 @@ MEMORY_MB = 256
 GAME_LIMIT_S = 90
 """Far beyond the clocks of any of these games."""
 ATTEMPTS = 3
-"""What is judged by the machine's growth, which is anybody's, may fail all but the last."""
 LATE_S = 0.25
 """Where nobody could look at the bots for so long, the referee may have been late, too, whose looks are 50 ms
 apart: what a bot then holds says nothing, and the attack is made again."""
@@ -172,8 +171,7 @@ def test_the_sandbox_holds(stage: Stage, name: str) -> None:
         assert done.status == 0, done.errors
         game = json.loads(done.output)
         got = report_of(game["stderr"][0])
-        is_misled = attack.held is little_memory or sampler.longest_gap_s >= LATE_S
-        if attack.held(got, context) is None or not is_misled:
+        if attack.held(got, context) is None or sampler.longest_gap_s < LATE_S:
             break
     assert game["sandbox"].startswith("bubblewrap")
     assert attack.held(got, context) is None
