@@ -291,6 +291,21 @@ def test_address_leads_to_a_ply_and_follows(browser: Browser, write: Write) -> N
         at_ply(page, 0)
 
 
+def test_an_address_that_is_not_the_replays_is_left_alone(browser: Browser, write: Write) -> None:
+    """Also within the time for which it waits to write its own."""
+    with watched_page(browser, reduced_motion="reduce") as page:
+        page.clock.install()
+        page.goto(write(random_game("manchester(3,3)")))
+        page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 60)
+        page.keyboard.press("End")
+        page.evaluate("location.hash = '#elsewhere'")
+        page.clock.run_for(1_000)
+        assert page.evaluate("location.hash") == "#elsewhere"
+        page.keyboard.press("ArrowLeft")
+        page.clock.run_for(1_000)
+        assert page.evaluate("location.hash").startswith("#ply=")
+
+
 def test_link_to_the_ply_is_copied(browser: Browser, write: Write) -> None:
     with watched_page(browser, reduced_motion="reduce") as page:
         page.add_init_script(

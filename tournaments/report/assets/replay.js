@@ -132,7 +132,8 @@
     describe(current);
     // Browsers limit how often a page may change its address.
     clearTimeout(addressTimer);
-    addressTimer = setTimeout(address, PAUSE_MS.address);
+    const before = location.hash; // whoever goes elsewhere in the meantime stays there
+    addressTimer = setTimeout(() => { if (location.hash === before) address(); }, PAUSE_MS.address);
     if (stepped && (plies[current - 1].phases || []).length) {
       stage.clearMarks();
       stage.animate(current, () => { mark(current); follow(); });
