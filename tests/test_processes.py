@@ -301,6 +301,37 @@ def test_memory_shared_with_forks_counts_once_above_the_limit(start: Start, area
             assert 50 * MIB < exact < 80 * MIB
 
 
+SPARSE = """
+def touch():
+    area = mmap.mmap(-1, 8 << 30, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+    area.madvise(mmap.MADV_NOHUGEPAGE)
+    for place in range(0, 8 << 30, 2 << 20): area[place]
+    os.write(1, b'\\n'); time.sleep(600)
+children(4, touch); sys.stdin.readline()
+"""
+"""Four processes with page tables of 16 MiB each, and nothing in them."""
+
+
+def test_what_has_large_page_tables_is_not_looked_through(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take as long as a bot needs to fill much more of them."""
+    asked: list[int] = []
+    exactly = procfs.Process.own_share_kib
+    monkeypatch.setattr(
+        procfs.Process, "own_share_kib", lambda member: asked.append(member.number) or exactly(member)
+    )
+    bot = start(SPARSE)
+    for _ in range(4):
+        hear(bot)
+    with closing(ProcessTree(bot.pid)) as tree:
+        quick = tree.memory_bytes(1 << 40)
+        assert quick > 4 * 16 * MIB
+        assert not asked
+        assert 4 * 16 * MIB < tree.memory_bytes(quick - 1) <= quick
+    assert asked == [bot.pid]  # which has few
+
+
 CLONE = """
 libc = ctypes.CDLL(None)
 stack = ctypes.create_string_buffer(1 << 16)
