@@ -34,10 +34,10 @@ of its own; where it shares ours it needs us to sleep."""
 KIB = 1024
 MUCH_IN_TABLES = 16 << 20
 ENOUGH_PER_TABLES = 64
-"""Processes whose shared memory is to be told exactly may have page tables of this size together, or of this
-part of what they may use.  Such tables stand for 8 GiB of mapped pages, or for 8 times all that is allowed; to
-look through them takes 5 to 10 ms where through 256 MiB it takes 0.15 s and, while the bot fills more of them on
-all cores, 0.4 s."""
+"""Processes whose shared memory is to be told exactly may have page tables of this size together, or of
+this part of what they may use.  Such tables stand for 8 GiB of mapped pages, or for 8 times all that is
+allowed; to look through them takes 5 to 10 ms where through 256 MiB it takes 0.15 s and, while the bot fills
+more of them on all cores, 0.4 s."""
 
 
 class Reading(NamedTuple):

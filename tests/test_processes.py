@@ -318,9 +318,12 @@ def test_what_has_large_page_tables_is_not_looked_through(
     """It would take as long as a bot needs to fill much more of them."""
     asked: list[int] = []
     exactly = procfs.Process.own_share_kib
-    monkeypatch.setattr(
-        procfs.Process, "own_share_kib", lambda member: asked.append(member.number) or exactly(member)
-    )
+
+    def counted(member: procfs.Process) -> int:
+        asked.append(member.number)
+        return exactly(member)
+
+    monkeypatch.setattr(procfs.Process, "own_share_kib", counted)
     bot = start(SPARSE)
     for _ in range(4):
         hear(bot)

@@ -26,7 +26,7 @@ from tournaments.course.model import Version, VersionState
 pytestmark = [pytest.mark.slow, pytest.mark.any_database]
 
 CHECK_S = 6.0
-"""What a check may take of what never ends, and as much its build before; a busy machine needs 2 s to start."""
+"""What a check may take of what never ends, and as much its build before it."""
 HONEST_S = 120.0
 DECIDED_WITHIN_S = 300.0
 """For all of them, two at a time, on a machine that has other things to do."""
