@@ -1,5 +1,6 @@
 """Starting a bot and what can go wrong with it: whose fault it is, and that nothing is left behind."""
 
+import gc
 import os
 import random
 import select
@@ -224,10 +225,11 @@ async def test_no_descriptor_and_no_process_is_left_by_many_games(tmp_path: Path
     ]
     for first, second in pairs:  # what is kept for good, is kept by now
         await play_game(job(first, second, sandbox))
+    gc.collect()  # what tests before this one have not let go of is not ours to count
     before, own = descriptors(), children()
     for number in range(12):
         await play_game(job(*pairs[number % len(pairs)], sandbox))
-    assert len(descriptors()) == len(before), set(descriptors().items()) ^ set(before.items())
+    assert len(descriptors()) <= len(before), set(descriptors().items()) ^ set(before.items())
     assert children() <= own
 
 
