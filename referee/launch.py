@@ -11,6 +11,7 @@ from pathlib import Path
 
 from protocol.codec import decode_bytes
 from referee.errors import RefereeError
+from referee.guard import mark
 from referee.needs import first_line, first_words, interpreter_of
 from referee.results import Player
 from referee.sandbox import Confinement
@@ -50,7 +51,9 @@ def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
         if wrapped:
             _check_runnable(player)
         return subprocess.Popen(
-            confined.command,
+            # A sandbox bears the mark for which a guard would end it.
+            confined.command if confined.status is None else (mark(), *confined.command[1:]),
+            executable=confined.command[0],
             cwd=confined.cwd,
             env=confined.environment,
             stdin=subprocess.PIPE,

@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from referee.guard import guard_pid
+
 PR_SET_CHILD_SUBREAPER = 36
 """linux/prctl.h"""
 SWEEP_LIMIT_S = 1.0
@@ -29,12 +31,12 @@ def adopt_orphans() -> None:
 def sweep_orphans() -> int:
     """Kill and reap all children of this process that are in other sessions, until there are none.
 
-    Returns how many there were.
+    Its guard is spared, which is in one of its own.  Returns how many there were.
     """
     swept = 0
     until = time.monotonic() + SWEEP_LIMIT_S
-    own = os.getsid(0)
-    while children := [pid for pid in _children() if _session(pid) not in (own, None)]:
+    own, spared = os.getsid(0), guard_pid()
+    while children := [pid for pid in _children() if pid != spared and _session(pid) not in (own, None)]:
         for pid in children:
             try:
                 os.kill(pid, signal.SIGKILL)

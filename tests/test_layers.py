@@ -42,7 +42,8 @@ CONFINING = ("referee.cgroup", "referee.errors", "referee.hidden_memory", "refer
              "referee.needs", "referee.results", "referee.sandbox", "referee.seccomp")
 COUNTING = ("referee.processes", "referee.procfs")
 PROCESSES = (*JUDGE, *CONFINING, *COUNTING, "trio", "referee.bot", "referee.driver", "referee.feed",
-             "referee.launch", "referee.orphans", "referee.play", "referee.timing", "referee.watch")
+             "referee.guard", "referee.launch", "referee.orphans", "referee.play", "referee.timing",
+             "referee.watch")
 PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.limits", "referee.play",
            "referee.probe", "referee.rejudge", "referee.results", "referee.sandbox", "referee.sentences")
 
@@ -69,7 +70,8 @@ RULES = (
     Rule("referee.bot",             PROCESSES),
     Rule("referee.driver",          PROCESSES),
     Rule("referee.play",            PROCESSES),
-    Rule("referee.orphans",         ()),
+    Rule("referee.guard",           ()),
+    Rule("referee.orphans",         ("referee.guard",)),
     Rule("referee.watch",           PROCESSES),
     Rule("referee.feed",            ("msgpack", "referee.match")),
     Rule("referee.launch",          PROCESSES),
