@@ -47,12 +47,12 @@ class NotRunnableError(Exception):
 def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
     """Start the command.  Raises NotRunnableError, or RefereeError if our host is to blame."""
     wrapped = confined.command != player.command
+    words = confined.command if confined.status is None else (_mark(), *confined.command[1:])
     try:
         if wrapped:
             _check_runnable(player)
         return subprocess.Popen(
-            # A sandbox bears the mark for which a guard would end it.
-            confined.command if confined.status is None else (mark(), *confined.command[1:]),
+            words,
             executable=confined.command[0],
             cwd=confined.cwd,
             env=confined.environment,
@@ -69,6 +69,14 @@ def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
         raise NotRunnableError(why_not_runnable(player, error.errno)) from error
     except ValueError as error:  # a NUL byte in an argument
         raise NotRunnableError(f"its command cannot be run: {error}") from error
+
+
+def _mark() -> str:
+    """What a sandbox is called, for which a guard ends it if we cannot."""
+    try:
+        return mark()
+    except OSError as error:
+        raise RefereeError(f"could not start a guard for sandboxes: {error}") from error
 
 
 def _check_runnable(player: Player) -> None:

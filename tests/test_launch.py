@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from referee import launch
+from referee import guard, launch
 from referee.bot import Bot
 from referee.clock import TimeControl
 from referee.errors import RefereeError
@@ -185,6 +185,15 @@ async def test_a_sandbox_that_tells_nonsense_is_no_loss(tmp_path: Path) -> None:
     )
     with pytest.raises(RefereeError, match="something unknown"):
         await play_game(job(reading_bot(), reading_bot(), sandbox))
+
+
+async def test_a_guard_that_cannot_be_started_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the error's number is one that a bot's command is blamed for."""
+    game = job(reading_bot(), reading_bot(), sandbox_of("confined"))
+    monkeypatch.setattr(guard, "_guard", None)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(RefereeError, match=r"could not start a guard for sandboxes: .*No such file"):
+        await play_game(game)
 
 
 async def test_a_sandbox_that_hangs_is_no_loss(
