@@ -72,6 +72,16 @@ def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = Fal
     return [path for path in found if not _is_inside(path, (*SHOWN_ALWAYS, *own))]
 
 
+def is_installed(program: Path) -> bool:
+    """Whether a program is a host's and no bot's own: it lies where every sandbox shows it or our PATH leads,
+    in a store of programs, or in the installation of an interpreter.
+    """
+    path = Path(os.path.normpath(program))
+    if path.parent in _trusted_directories() or _is_inside(path, (*SHOWN_ALWAYS, *STORES)):
+        return True
+    return path.parent.name == "bin" and _installation(path) == path.parent.parent
+
+
 def _is_there(path: Path) -> bool:
     try:
         return path.exists()

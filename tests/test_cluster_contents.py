@@ -6,6 +6,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,9 @@ from referee.sandbox import Sandbox
 from tournaments.bots import resolve_bot
 from tournaments.cluster import bot_shelf
 from tournaments.cluster.bot_shelf import KEPT_S, BotShelf
-from tournaments.cluster.contents import KERNELS, PACKAGES, Need, arrived, pack, unpack
+from tournaments.cluster.contents import KERNELS, PACKAGES, Need, arrived, needed_programs, pack, unpack
 from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.host import program_here
 
 
 def no_kernels() -> Path:
@@ -219,3 +221,105 @@ def test_a_bot_that_is_too_large_is_not_sent(tmp_path: Path, monkeypatch: pytest
     folder = write_bot(tmp_path / "bot", bot_dot_py="print()", table="0" * (1 << 20))
     with pytest.raises(ClusterError, match="more than 10000 files or 1 MB"):
         pack(resolve_bot(str(folder), tmp_path))
+
+
+def own_program(path: Path, text: str = "#!/bin/sh\necho here\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("text", ["bots/test", "./bots/test 3"])
+def test_a_program_of_the_bots_own_travels_and_is_no_other_of_its_name(text: str, tmp_path: Path) -> None:
+    """There is a ``test`` on each host: it must neither be asked for nor be played with."""
+    program = own_program(tmp_path / "cup" / "bots" / "test")
+    player = resolve_bot(text, tmp_path / "cup")
+    traveller, archive = pack(player)
+    assert needed_programs([player]) == ("/bin/sh",)
+    (tmp_path / "cup").rename(tmp_path / "gone")
+    unpack(archive, traveller.digest, tmp_path / "there")
+    here = arrived(traveller, tmp_path / "there", no_kernels)
+    assert here.command == (here.reads[0], *text.split()[1:])
+    assert Path(here.command[0]).is_relative_to(tmp_path / "there")
+    assert Path(here.command[0]).read_text() == "#!/bin/sh\necho here\n"
+    assert os.access(here.command[0], os.X_OK)
+    assert not program.exists()
+
+
+def test_what_lies_outside_a_bots_directory_keeps_its_place_to_one_another(tmp_path: Path) -> None:
+    program = own_program(tmp_path / "else" / "bin" / "solve")
+    book = tmp_path / "else" / "data" / "book.bin"
+    book.parent.mkdir()
+    book.write_text("e4")
+    (tmp_path / "else" / "lib").mkdir()
+    (tmp_path / "else" / "lib" / "solver.so").write_text("")
+    (tmp_path / "cup").mkdir()
+    player = resolve_bot(f"{program} {book}", tmp_path / "cup")
+    traveller, archive = pack(player)
+    unpack(archive, traveller.digest, tmp_path / "there")
+    here = arrived(traveller, tmp_path / "there", no_kernels)
+    assert [Path(word).is_relative_to(tmp_path / "there") for word in here.command] == [True, True]
+    assert (Path(here.command[0]).parent / "../data/book.bin").samefile(here.command[1])
+    assert (Path(here.command[0]).parent / "../lib/solver.so").exists()
+
+
+def test_a_link_that_is_the_bot_itself_is_followed(tmp_path: Path) -> None:
+    own_program(tmp_path / "versions" / "solve-2")
+    (tmp_path / "solve").symlink_to("versions/solve-2")
+    traveller, archive = pack(resolve_bot("./solve 3", tmp_path))
+    unpack(archive, traveller.digest, tmp_path / "there")
+    here = arrived(traveller, tmp_path / "there", no_kernels)
+    assert not Path(here.command[0]).is_symlink()
+    assert Path(here.command[0]).read_text() == "#!/bin/sh\necho here\n"
+
+
+def test_an_installation_stays_wherever_it_lies(tmp_path: Path) -> None:
+    java = own_program(tmp_path / "jdk" / "bin" / "java")
+    (tmp_path / "jdk" / "lib").mkdir()
+    (tmp_path / "jdk" / "lib" / "modules").write_text("")
+    (tmp_path / "bot.jar").write_text("")
+    traveller, archive = pack(resolve_bot(f"{java} -jar bot.jar", tmp_path))
+    assert [name for _, name in traveller.folders] == ["home/bot.jar", "home"]
+    assert Need(str(java), is_program=True) in traveller.needs
+    unpack(archive, traveller.digest, tmp_path / "there")
+    here = arrived(traveller, tmp_path / "there", no_kernels)
+    assert here.command == (str(java), "-jar", "bot.jar")
+    assert (Path(here.cwd) / "bot.jar").exists()
+
+
+@pytest.fixture
+def closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of somebody else, as it is for who is not root."""
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    stat = os.stat
+
+    def may_not(path: int | str | bytes | os.PathLike[str], *arguments: Any, **how: Any) -> os.stat_result:
+        if not isinstance(path, int) and Path(os.fsdecode(path)).is_relative_to(folder / "cup"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *arguments, **how)
+
+    monkeypatch.setattr(os, "stat", may_not)
+    monkeypatch.setattr("genericpath.os.stat", may_not)
+    return folder / "cup"
+
+
+def test_a_directory_that_is_closed_to_us_here_is_as_one_that_is_not_here(
+    closed: Path, tmp_path: Path
+) -> None:
+    traveller, _ = pack(resolve_bot("greedy", Path("/")))
+    moved = replace(traveller, player=replace(traveller.player, cwd=str(closed)))
+    here = arrived(moved, tmp_path / "there", no_kernels)
+    assert Path(here.cwd).is_relative_to(tmp_path / "there")
+    needs = replace(moved, needs=(Need(str(closed / "jdk/bin/sh"), is_program=True),))
+    arrived(needs, tmp_path / "there", no_kernels)
+    assert program_here(str(closed / "bin" / "no-such-program")) is None
+    folder = write_bot(tmp_path / "bot", bot_dot_py="print()")
+    traveller, archive = pack(resolve_bot(str(folder), tmp_path))
+    lies = replace(
+        traveller.player, cwd=str(closed), reads=(str(closed),), command=(sys.executable, "bot.py")
+    )
+    away = replace(traveller, player=lies, folders=((str(closed), "home"),), needs=())
+    here = shelf(tmp_path / "shelf").ready(away, Sandbox(), lambda _: archive)
+    assert (Path(here.cwd) / "bot.py").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from referee import needs
-from referee.needs import first_line, interpreter_of, needed_paths, program_directories
+from referee.needs import first_line, interpreter_of, is_installed, needed_paths, program_directories
 
 
 def make_program(path: Path, text: str = "") -> Path:
@@ -45,6 +45,19 @@ def put_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 @pytest.mark.parametrize("program", ["/usr/bin/env", "/bin/sh", "/usr/bin/nowhere"])
 def test_the_systems_programs_need_nothing(program: str) -> None:
     assert needed_paths(Path(program)) == []
+
+
+def test_what_is_installed_and_what_is_a_bots_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = make_program(tmp_path / "bots" / "bin" / "solve")
+    (tmp_path / "bots" / "lib").mkdir()
+    python = make_installation(tmp_path / "jdk")
+    tool = make_program(tmp_path / "tools" / "solve")
+    assert [is_installed(program) for program in (own, python, tool)] == [False, True, False]
+    put_on_path(monkeypatch, tool.parent)
+    assert is_installed(tool)
+    assert is_installed(Path("/usr/bin/env"))
+    assert is_installed(Path("/nix/store/abc-lua/bin/lua"))
+    assert not is_installed(Path("/usr/bin/../../root/solve"))
 
 
 def test_a_program_alone_needs_itself(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def _archive_here(traveller: Traveller) -> bytes | None:
     """The archive, made of what lies here at the same paths; None if that is not the same."""
     try:
         there, archive = pack(traveller.player)
-    except ClusterError:
+    except (ClusterError, OSError):  # also where we may not look
         return None
     return archive if there.digest == traveller.digest else None
 

@@ -1,16 +1,16 @@
 """A bot on its way to another host: its files as one archive, found by its digest, and its command as it is
 there.
 
-What travels is the bot's own: what its player ``reads``, without what belongs to an interpreter, to Kalarena
-or to the system, which each host has for itself.  What a build made stays behind, too, and is made again
-where the bot runs.  Permissions are part of the digest, times and owners are not.
+What travels is the bot's own: what its player ``reads``, its program, too, without what belongs to an
+interpreter, to Kalarena or to the system, which each host has for itself.  What a build made stays behind,
+too, and is made again where the bot runs.  Permissions are part of the digest, times and owners are not.
 """
 
 import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import msgpack
 import protocol
 import referee
 import sample_bots
-from referee.needs import SHOWN_ALWAYS, first_words, interpreter_of, needed_paths
+from referee.needs import SHOWN_ALWAYS, first_words, interpreter_of, is_installed, needed_paths
 from referee.results import Player
 from sample_bots.strong import kernels
 from tournaments.cluster.errors import ClusterError
@@ -34,6 +34,8 @@ MOST_BYTES = 256 << 20
 """Of all files of a bot together; four times what may be uploaded."""
 HOME = Path("home")
 """What a bot's working directory is called in its archive."""
+BESIDE = Path("beside")
+"""What lies elsewhere is below this."""
 
 PLAIN, PROGRAM, LINK = "-", "x", "l"
 """Kinds of what is in an archive."""
@@ -50,7 +52,7 @@ class Need:
 
     path: str
     is_program: bool
-    """Whether one of the same name on PATH is as good."""
+    """Whether one of the same name on PATH is as good: of an installed program, never of a bot's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def pack(player: Player) -> tuple[Traveller, bytes]:
     """A player for the journey, and the archive of its files.  Raises ClusterError."""
     folders, installed = dict(_folders(player)), _installed()
     archive = _archive(player, folders) if folders else b""
-    needs = tuple(_needs_beside(player, [*folders, *installed]))
+    needs = tuple(_needs_beside(player, folders))
     digest = hashlib.sha256(archive).hexdigest() if archive else ""
     return Traveller(player, digest, tuple(folders.items()), tuple(installed.items()), needs), archive
 
@@ -84,7 +86,7 @@ def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for player in players:
         folders = dict(_folders(player))
-        for need in _needs_beside(player, [*folders, *_installed()]):
+        for need in _needs_beside(player, folders):
             if need.is_program or os.access(need.path, os.X_OK):
                 found[need.path] = None
         for manifest in filter(None, (manifest_in(Path(folder)) for folder in folders)):
@@ -124,14 +126,14 @@ def arrived(traveller: Traveller, folder: Path, prepare_kernels: Callable[[], Pa
             here[path] = str(prepare_kernels())
     here |= {path: str(folder / name) for path, name in traveller.folders}
     for need in traveller.needs:
-        if Path(need.path).exists():
-            continue
-        found = find_program(Path(need.path).name) if need.is_program else None
+        found: str | None = need.path
+        if not os.path.exists(need.path):  # noqa: PTH110 - False where we may not look, as below
+            found = find_program(Path(need.path).name) if need.is_program else None
         if found is None:
             raise ClusterError(f"{player.name} needs {need.path}, which is not on this host: install it here")
         here[need.path] = found
     cwd = here.get(player.cwd, player.cwd)
-    if not Path(cwd).is_dir():  # one that nothing of the bot lies in
+    if not os.path.isdir(cwd):  # noqa: PTH112 - one that nothing of the bot lies in
         cwd = str(folder / HOME)
         Path(cwd).mkdir(parents=True, exist_ok=True)
     return replace(
@@ -145,7 +147,7 @@ def arrived(traveller: Traveller, folder: Path, prepare_kernels: Callable[[], Pa
 def manifest_in(folder: Path) -> Manifest | None:
     """What a bot says of itself in a folder.  Raises ClusterError."""
     try:
-        return load_manifest(folder) if folder.is_dir() else None
+        return load_manifest(folder) if os.path.isdir(folder) else None  # noqa: PTH112
     except ManifestError as error:
         raise ClusterError(str(error)) from error
 
@@ -160,10 +162,15 @@ def _installed() -> dict[str, str]:
     return ours | {str(path): KERNELS for path in _kernels()}
 
 
-def _needs_beside(player: Player, travels: Sequence[str]) -> Iterator[Need]:
-    """What a player needs beside these paths."""
+def _needs_beside(player: Player, folders: Mapping[str, str]) -> Iterator[Need]:
+    """What a player needs beside what travels and what each host has for itself.
+
+    Not all that lies in its working directory travels: an interpreter that was installed there does not.
+    """
+    travels = dict.fromkeys([*_installed(), *(path for path in folders if path in player.reads)], "")
     for need in _needs(player):
-        if _translated(need.path, dict.fromkeys(travels, "")) == need.path:
+        is_home = need.path == player.cwd and player.cwd in folders
+        if not is_home and _translated(need.path, travels) == need.path:
             yield need
 
 
@@ -177,29 +184,33 @@ def _folders(player: Player) -> Iterator[tuple[str, str]]:
         Path(sys.prefix),
         Path(sys.base_prefix),
     ]
-    own = [home] if player.cwd in player.reads else []  # a program of the bot's own travels
-    stays += needed_paths(Path(player.command[0]), own, trusted=True)
-    at_home = False
-    for number, read in enumerate(player.reads):
-        path = Path(read)
-        if any(path.is_relative_to(place) or place.is_relative_to(path) for place in stays):
-            continue
-        at_home = at_home or path.is_relative_to(home)
-        beside = f"beside-{number}/{path.name}"
-        yield read, str(HOME / path.relative_to(home)) if path.is_relative_to(home) else beside
-    if at_home:
+    program = Path(player.command[0])
+    starter = program if is_installed(program) else interpreter_of(program)
+    if starter is not None:
+        stays += needed_paths(starter, [home] if player.cwd in player.reads else [], trusted=True)
+    travels = [
+        path
+        for path in map(Path, player.reads)
+        if not any(path.is_relative_to(place) or place.is_relative_to(path) for place in stays)
+    ]
+    beside = [path for path in travels if not path.is_relative_to(home)]
+    top = os.path.commonpath([path.parent for path in beside]) if beside else ""
+    for path in travels:
+        inside = HOME / path.relative_to(home) if path not in beside else BESIDE / path.relative_to(top)
+        yield str(path), str(inside)
+    if len(beside) < len(travels):
         yield player.cwd, str(HOME)
 
 
 def _needs(player: Player) -> Iterator[Need]:
     """The files on a command line, and the interpreter of its program."""
     program, *words = player.command
-    yield Need(program, is_program=True)
+    yield Need(program, is_program=is_installed(Path(program)))
     interpreter = interpreter_of(Path(program))
     if interpreter is not None:
         yield Need(str(interpreter), is_program=Path(first_words(Path(program))[0]).name == "env")
     for word in words:
-        if word.startswith("/") and Path(word).exists():
+        if word.startswith("/") and os.path.exists(word):  # noqa: PTH110 - False where we may not look
             yield Need(word, is_program=False)
 
 
@@ -226,7 +237,7 @@ def _archive(player: Player, folders: Mapping[str, str]) -> bytes:
 
 def _content(path: Path, top: Path) -> tuple[str, bytes]:
     """Kind and content of a file or link.  Raises ClusterError, OSError."""
-    if not path.is_symlink():
+    if path == top or not path.is_symlink():  # whatever a player names is a part of it
         return (PROGRAM if os.access(path, os.X_OK) else PLAIN), path.read_bytes()
     target = path.resolve()
     if not target.is_relative_to(
@@ -238,7 +249,7 @@ def _content(path: Path, top: Path) -> tuple[str, bytes]:
 
 def _walk(top: Path) -> Iterator[tuple[Path, str]]:
     """Files that a bot at this path consists of, each with its path below it, without what a build made."""
-    if top.is_file():
+    if os.path.isfile(top):  # noqa: PTH113
         yield top, "."
     manifest = manifest_in(top)
     made = manifest.products if manifest is not None and manifest.build is not None else []
@@ -249,7 +260,8 @@ def _walk(top: Path) -> Iterator[tuple[Path, str]]:
             path = Path(folder, name)
             inner = path.relative_to(top)
             # Links to nowhere, pipes: editors leave such.
-            if (path.is_file() or path.is_dir()) and not _is_made(inner, made):
+            is_there = os.path.isfile(path) or os.path.isdir(path)  # noqa: PTH112, PTH113 - see arrived
+            if is_there and not _is_made(inner, made):
                 yield path, str(inner)
 
 
