@@ -29,8 +29,7 @@ from referee.results import GameRecord
 from referee.sandbox import Tier
 from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.game_process import GAME
-from tournaments.cluster.host import HostFacts
-from tournaments.cluster.waiting import Demands
+from tournaments.cluster.host import HostFacts, Versions
 from tournaments.cluster.worker_play import QUICK_S, Assignment
 from tournaments.cluster.worker_plugin import NAME, is_game, resources
 
@@ -82,7 +81,8 @@ class FakeWorker:
     async def join(self, versions: dict[str, Any]) -> None:
         """Connect, and say what a worker says first."""
         slots = self._cluster.slots
-        facts = HostFacts(self._host, slots, Tier.OFF.value, 1e6, Demands().kalarena, "3")
+        ours = Versions()
+        facts = HostFacts(self._host, slots, Tier.OFF.value, 1e6, ours.kalarena, ours.python)
         self._comm = await connect(self._cluster.scheduler, **self._cluster.arguments)
         now = time.time()
         await self._comm.write(

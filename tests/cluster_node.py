@@ -6,7 +6,6 @@ It ends when its standard input does, so that none outlives the tests.
 import asyncio
 import os
 import sys
-from importlib import metadata
 from pathlib import Path
 
 from distributed import Nanny, Scheduler
@@ -14,7 +13,7 @@ from distributed import Nanny, Scheduler
 from referee.orphans import adopt_orphans
 from referee.probe import AUTO, find_sandbox
 from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.host import HostFacts
+from tournaments.cluster.host import HostFacts, Versions
 from tournaments.cluster.worker_plugin import worker_options
 
 SPEED = 1_234_567.0
@@ -39,8 +38,8 @@ async def scheduler(folder: Path) -> None:
 
 async def worker(folder: Path, slots: int, number: int) -> None:
     adopt_orphans()
-    tier, version = find_sandbox(AUTO).tier.value, metadata.version("kalarena")
-    facts = HostFacts(f"host-{number}", slots, tier, SPEED + number, version, "")
+    tier, ours = find_sandbox(AUTO).tier.value, Versions()
+    facts = HostFacts(f"host-{number}", slots, tier, SPEED + number, ours.kalarena, ours.python)
     async with Nanny(
         (folder / "address").read_text(),
         security=Credentials(folder / "credentials").security(),

@@ -5,7 +5,6 @@ import signal
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from tournaments.cluster import demanded
 from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.demanded import tell_demands
 from tournaments.cluster.extra import MODULES
+from tournaments.cluster.host import Versions
 from tournaments.cluster.scheduler import open_scheduler
 from tournaments.cluster.waiting import Demands
 
@@ -127,8 +127,8 @@ async def test_the_tournament_demands_and_a_worse_host_does_not_join(
         assert "confined by bubblewrap, and weak is the best that there is here" in said
         said = await trio.to_thread.run_sync(ask, Demands(), "--require-tier", "bubblewrap+cgroup")
         assert "confined by bubblewrap+cgroup, and weak is the best" in said
-        said = await trio.to_thread.run_sync(ask, Demands(kalarena="99.9"))
-        assert f"has kalarena {metadata.version('kalarena')}, and 99.9 is played with" in said
+        said = await trio.to_thread.run_sync(ask, Demands(versions=Versions("99.9", "3.99")))
+        assert f"has {Versions()}, and kalarena 99.9 on Python 3.99 is played with" in said
         said = await trio.to_thread.run_sync(ask, Demands(programs=("sh", "/opt/befunge", "befunge")))
         assert f"Error: {os.uname().nodename} lacks befunge, and bots of this tournament need that" in said
 

@@ -1,5 +1,6 @@
 """Bots on their way to another host, and ready on it."""
 
+import fcntl
 import os
 import sys
 import threading
@@ -196,6 +197,16 @@ def test_what_no_game_needed_for_a_week_is_removed(tmp_path: Path) -> None:
     assert (places["used"][0] / bot_shelf.FILES).is_dir()
     shelf(tmp_path / "shelf").ready(places["old"][1], Sandbox(), never)  # it is made again
     assert (places["old"][0] / bot_shelf.READY).exists()
+
+
+def test_who_starts_does_not_wait_for_who_makes_a_bot(tmp_path: Path) -> None:
+    (tmp_path / "shelf" / "ab12").mkdir(parents=True)  # and so it is not ready
+    with (tmp_path / "shelf" / "ab12.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shelf(tmp_path / "shelf").remove_old()
+        assert (tmp_path / "shelf" / "ab12").exists()
+    shelf(tmp_path / "shelf").remove_old()
+    assert not (tmp_path / "shelf" / "ab12").exists()
 
 
 def test_nothing_is_sent_where_the_same_files_are_at_the_same_path(tmp_path: Path) -> None:

@@ -10,16 +10,16 @@ from referee.results import Player
 from referee.sandbox import Sandbox, Tier
 from tournaments.bots import resolve_bot
 from tournaments.cluster.contents import needed_programs
-from tournaments.cluster.host import HostFacts, facts_of_this_host, program_here
+from tournaments.cluster.host import HostFacts, Versions, facts_of_this_host, program_here
 from tournaments.cluster.waiting import Demands
 
-VERSION = Demands().kalarena
-HOST = HostFacts("lab-1", 2, "bubblewrap", 1_000_000.0, VERSION, "3.11.2")
+OURS = Versions()
+HOST = HostFacts("lab-1", 2, "bubblewrap", 1_000_000.0, OURS.kalarena, f"{OURS.python}.2")
 
 
 def refusals(demands: Demands, hosts: Sequence[HostFacts]) -> dict[str, str]:
-    found = {host.name: demands.refusal(host, hosts) for host in hosts}
-    return {name: why for name, why in found.items() if why is not None}
+    reasons = zip(hosts, demands.refusals(hosts), strict=True)
+    return {host.name: why for host, why in reasons if why is not None}
 
 
 def test_a_host_that_confines_worse_or_has_another_version_is_refused() -> None:
@@ -28,11 +28,14 @@ def test_a_host_that_confines_worse_or_has_another_version_is_refused() -> None:
         replace(HOST, name="better", tier="bubblewrap+cgroup"),
         replace(HOST, name="worse", tier="weak"),
         replace(HOST, name="older", kalarena="0.0.1"),
+        replace(HOST, name="3.9", python="3.9.18"),
+        replace(HOST, name="mended", python=f"{OURS.python}.99"),
     ]
     assert refusals(Demands(tier=Tier.BUBBLEWRAP), hosts) == {
         "worse": "worse confines bots by weak only, and bubblewrap is played with: "
         "kalarena doctor says there what is missing",
-        "older": f"older has kalarena 0.0.1, and {VERSION} is played with here",
+        "older": f"older has kalarena 0.0.1 on Python {OURS.python}, and {OURS} is played with here",
+        "3.9": f"3.9 has kalarena {OURS.kalarena} on Python 3.9, and {OURS} is played with here",
     }
 
 
@@ -50,6 +53,9 @@ def at(*speeds: float) -> list[HostFacts]:
         ((1000, 1000, 1120), {"1120"}),
         ((500,), set()),  # the median of one is its own
         ((1000, 1000, 1000, 500, 2000), {"500", "2000"}),
+        ((1000, 1250), {"1250"}),  # who came first stays
+        ((1000, 800), {"800"}),
+        ((700, 1900, 1000, 1250), {"700", "1900", "1250"}),
     ],
 )
 def test_hosts_of_the_same_speed(speeds: tuple[float, ...], refused: set[str]) -> None:
@@ -61,6 +67,11 @@ def test_hosts_of_the_same_speed(speeds: tuple[float, ...], refused: set[str]) -
             "is asked for"
         )
     assert refusals(Demands(), at(*speeds)) == {}
+    # Who is turned away for something else is in nobody's way.
+    lacking = [replace(host, name=f"old-{host.name}", kalarena="0.0.1") for host in at(1, 2, 3, 4000, 5000)]
+    assert set(refusals(Demands(same_speed=0.1), [*lacking, *at(*speeds)])) == refused | {
+        host.name for host in lacking
+    }
 
 
 def test_a_host_without_what_bots_need_is_refused() -> None:

@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
-from importlib import metadata
 from typing import Any, cast
 
 import pytest
 
 from referee.sandbox import Tier
+from tournaments.cluster.game_process import FAILURE
 from tournaments.cluster.head import AskedGame, Head
-from tournaments.cluster.host import HostFacts
+from tournaments.cluster.host import HostFacts, Versions
 from tournaments.cluster.scheduler_plugin import LOST
 from tournaments.cluster.waiting import Demands
-from tournaments.engines.base import EngineError
+from tournaments.engines.base import EngineError, WorkerLostError
 
 FIRST, OTHER = "tls://10.0.0.1:1", "tls://10.0.0.2:1"
 
@@ -37,7 +37,7 @@ class Task:
 
 
 class Scheduler:
-    """In place of Dask's client, and of the scheduler behind it."""
+    """In place of Dask's client, of the scheduler behind it, and of the workers behind that."""
 
     id = "1"
     status = "running"
@@ -48,6 +48,8 @@ class Scheduler:
         self.tasks: list[Task] = []
         self.retired: list[str] = []
         self.facts: dict[str, Any] = {}
+        self.programs: dict[str, set[str]] = {}
+        """Address of a worker -> the programs that are there; none if it does not answer."""
         self._changes = 0
         self._listeners: dict[str, Callable[[tuple[float, Any]], None]] = {}
 
@@ -72,6 +74,10 @@ class Scheduler:
         self._changes += 1
         return {"changes": self._changes, "workers": [[at, 1, facts] for at, facts in self.facts.items()]}
 
+    async def run(self, function: object, programs: list[str], workers: list[str], **how: Any) -> Any:
+        there = {address: self.programs[address] for address in workers if address in self.programs}
+        return {address: [name for name in programs if name not in has] for address, has in there.items()}
+
     async def retire_workers(self, addresses: list[str]) -> None:
         self.retired += addresses
 
@@ -89,12 +95,12 @@ class Here:
 class Cluster:
     """A head, and what it talks to: two hosts of one slot."""
 
-    def __init__(self) -> None:
+    def __init__(self, demands: Demands | None = None) -> None:
         self.scheduler = Scheduler()
         self.begun: list[str] = []
         """The host of each game that was told of when it began."""
         self.scheduler.facts = {FIRST: facts("first"), OTHER: facts("other")}
-        self.head = Head(cast("Any", self.scheduler), "cup", Demands(), cast("Any", Here()))
+        self.head = Head(cast("Any", self.scheduler), "cup", demands or Demands(), cast("Any", Here()))
 
     async def open(self) -> None:
         await self.head.begin()
@@ -115,8 +121,9 @@ class Cluster:
         await settled()
 
 
-def facts(name: str) -> dict[str, Any]:
-    return HostFacts(name, 1, Tier.OFF.value, 1e6, metadata.version("kalarena"), "3.13").to_json()
+def facts(name: str, speed: float = 1e6) -> dict[str, Any]:
+    ours = Versions()
+    return HostFacts(name, 1, Tier.OFF.value, speed, ours.kalarena, ours.python).to_json()
 
 
 async def settled() -> None:
@@ -139,7 +146,7 @@ def test_a_game_that_waits_for_a_host_that_was_lost_unseen_is_played_elsewhere()
         assert cluster.begun == ["first"]
         cluster.scheduler.tell(LOST, FIRST)
         await settled()
-        with pytest.raises(EngineError, match=r"tls://10\.0\.0\.1:1 was lost, which played game first"):
+        with pytest.raises(WorkerLostError, match=r"tls://10\.0\.0\.1:1 was lost, which played game first"):
             first.result()
         again = await cluster.ask("again")  # it chooses, and a worker takes it that is gone at once
         await cluster.begins(cluster.scheduler.tasks[1], FIRST, "first")
@@ -257,5 +264,76 @@ def test_a_worker_that_says_nonsense_of_its_host_is_turned_away_and_the_others_p
         assert cluster.scheduler.retired == [FIRST]
         assert [found.name for found, _ in cluster.head.fit] == ["other"]
         assert await cluster.head.look() == []  # it is told of once
+
+    asyncio.run(run())
+
+
+def test_what_a_host_could_not_play_is_played_on_another_and_so_is_its_pair() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        first, second = await cluster.ask("first"), await cluster.ask("second")
+        tasks = cluster.scheduler.tasks
+        assert len(tasks) == 1
+        here = [FIRST, "first", 1]
+        failed = {"game": [*tasks[0].name], "begins": here, "reply": FAILURE + b"/tmp is full"}
+        cluster.scheduler.tell(cluster.head.topic, failed)
+        await settled()
+        assert first.result() == failed["reply"]
+        again = await cluster.ask("first")  # the second chooses now, and is not tied to that host
+        assert [task.workers for task in tasks] == [None, None]
+        await cluster.begins(tasks[1], FIRST, "first")  # where the first one could not be played
+        assert [task.workers for task in tasks] == [None, None, [OTHER]]
+        await cluster.begins(tasks[2], OTHER, "other")
+        await cluster.reply(tasks[2], b"G")
+        assert again.result() == b"G"
+        second.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_game_that_failed_where_all_workers_are_is_tried_there_again() -> None:
+    async def run() -> None:
+        cluster = Cluster()
+        del cluster.scheduler.facts[OTHER]
+        await cluster.open()
+        for _ in range(2):
+            game = await cluster.ask("game", "")
+            task = cluster.scheduler.tasks[-1]
+            await cluster.begins(task, FIRST, "first")
+            failed = {"game": [*task.name], "begins": [FIRST, "first", 1], "reply": FAILURE + b"no"}
+            cluster.scheduler.tell(cluster.head.topic, failed)
+            await settled()
+            assert game.result() == FAILURE + b"no"
+        assert [task.workers for task in cluster.scheduler.tasks] == [None, [FIRST]]
+
+    asyncio.run(run())
+
+
+def test_workers_are_asked_for_programs_by_whom_they_came_before() -> None:
+    async def run() -> None:
+        cluster = Cluster(Demands(programs=("java",)))
+        cluster.scheduler.programs = {FIRST: {"java", "sh"}}
+        await cluster.open()
+        assert [found.name for found, _ in cluster.head.fit] == ["first"]  # the other one did not answer
+        cluster.scheduler.programs[OTHER] = {"sh"}
+        (sentence,) = await cluster.head.look()
+        assert sentence.startswith("other lacks java, and bots of this tournament need that")
+        assert cluster.scheduler.retired == [OTHER]
+
+    asyncio.run(run())
+
+
+def test_who_came_first_stays_where_two_differ_and_the_other_plays_nothing() -> None:
+    async def run() -> None:
+        cluster = Cluster(Demands(same_speed=0.1))
+        cluster.scheduler.facts = {OTHER: facts("other")}
+        await cluster.open()
+        cluster.scheduler.facts = {FIRST: facts("first", 1.25e6), OTHER: facts("other")}
+        game = await cluster.ask("game", "")
+        (sentence,) = await cluster.head.look()
+        assert sentence.startswith("first has 125% of the median speed")
+        assert cluster.scheduler.retired == [FIRST]
+        assert cluster.scheduler.tasks[0].workers == [OTHER]  # though the first one had joined
+        game.cancel()
 
     asyncio.run(run())

@@ -98,6 +98,24 @@ async def test_a_host_that_is_gone_is_chosen_anew_once(
 
 
 @played
+async def test_a_host_that_could_not_play_is_chosen_by_nobody(
+    games: Games, hosts: PairHosts, there: set[str]
+) -> None:
+    await games.ask("first")
+    hosts.begins("pair", "a")
+    hosts.fails("pair", "b")  # of an earlier time
+    await games.ask("second")
+    assert games.seen["second"] == "a"
+    hosts.fails("pair", "a")
+    await games.end("first")
+    await games.ask("first again")
+    assert games.seen["first again"] is None
+    hosts.begins("pair", "b")
+    await games.ask("third")
+    assert games.seen["third"] == "b"
+
+
+@played
 async def test_games_of_no_pair_wait_for_nobody(games: Games, hosts: PairHosts, there: set[str]) -> None:
     await games.ask("one", "")
     await games.ask("other", "")

@@ -14,7 +14,7 @@ from tests.test_engines import job
 from tests.test_faults import honest
 from tournaments.cluster import worker_play
 from tournaments.cluster.contents import pack
-from tournaments.cluster.game_process import FAILURE, GAME
+from tournaments.cluster.game_process import FAILURE, GAME, Order
 from tournaments.cluster.host import HostFacts
 from tournaments.cluster.worker_play import Assignment
 from tournaments.cluster.worker_plugin import NAME, GamePlugin
@@ -118,3 +118,21 @@ def test_a_game_that_is_given_up_is_said_to_be_so(place: Place) -> None:
     place.plugin.transition(KEY, "cancelled", "memory")
     _, message = place.worker.said[-1]
     assert message["reply"][:1] == FAILURE != GAME
+
+
+def test_a_word_that_comes_just_before_the_order_is_heard(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the choice of a process and the order to it there is some time."""
+    packed = Order.packed
+
+    def slowly(order: Order) -> bytes:
+        place.plugin.transition(KEY, "executing", "cancelled")
+        return packed(order)
+
+    monkeypatch.setattr(Order, "packed", slowly)
+    thread = place.begin(slow=True)
+    thread.join()
+    place.plugin.transition(KEY, "cancelled", "memory")
+    assert place.worker.said[-1][1]["reply"] == FAILURE + b"nobody wants this game any more"
+    assert place.kinds() == [["begins", "reply"]]  # it was not begun

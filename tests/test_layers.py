@@ -290,7 +290,7 @@ RULES = (
     Rule("tournaments.cluster.host", ("pydantic", "referee.sandbox", "tournaments.cluster.calibration",
                                      "tournaments.cluster.errors", "tournaments.toolchains")),
     Rule("tournaments.cluster.credentials", ("cryptography", "distributed", "tournaments.cluster.errors")),
-    Rule("tournaments.cluster.demanded", ("distributed", "referee.sandbox",
+    Rule("tournaments.cluster.demanded", ("distributed", "referee.sandbox", "tournaments.cluster.host",
                                      "tournaments.cluster.credentials", "tournaments.cluster.errors",
                                      "tournaments.cluster.waiting")),
     Rule("tournaments.cluster.lifetime", ("distributed", "tournaments.cluster.worker_plugin")),

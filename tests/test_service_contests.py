@@ -24,11 +24,11 @@ from tournaments.course.errors import CourseError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.database.location import Database
 from tournaments.directory import TournamentDirectory
-from tournaments.engines.base import Begun, Engine, EngineError, Follower
+from tournaments.engines.base import Begun, Engine, EngineError, Follower, WorkerLostError
 from tournaments.journal import Action
 from tournaments.packed_game import PackedGame
 from tournaments.rulings import RulingError
-from tournaments.runner import MAX_ATTEMPTS
+from tournaments.runner import MAX_ATTEMPTS, MAX_LOSSES
 from tournaments.service.contests import Contests, free_slug
 from tournaments.service.tournament_spec import TournamentSpecError
 from tournaments.store import Store
@@ -226,20 +226,32 @@ async def test_a_bot_that_is_another_one_now(tmp_path: Path) -> None:
 class Lame:
     """An engine that loses the game KEY so many times."""
 
-    def __init__(self, engine: Engine, losses: int) -> None:
-        self.engine, self.losses = engine, losses
+    def __init__(self, engine: Engine, losses: int, error: type[EngineError] = EngineError) -> None:
+        self.engine, self.losses, self.error = engine, losses, error
         self.concurrency = engine.concurrency
 
     async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         if self.losses and job.key == KEY:
             self.losses -= 1
-            raise EngineError("the machine burns")
+            raise self.error("the machine burns")
         return await self.engine.play(job, begins, follow)
 
 
-async def test_games_that_could_not_be_played_are_nobodys_loss(tmp_path: Path) -> None:
+async def test_a_game_may_lose_many_machines_that_come_and_go(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
-        lame = replace(world.parts, engine=Lame(world.parts.engine, MAX_ATTEMPTS))
+        lame = replace(world.parts, engine=Lame(world.parts.engine, MAX_LOSSES - 1, WorkerLostError))
+        async with running(World(lame, world.bots)) as contests:
+            competition = await made(contests)
+            await contests.start(competition.id)
+            await finished(world, competition)
+
+
+@pytest.mark.parametrize(("losses", "error"), [(MAX_ATTEMPTS, EngineError), (MAX_LOSSES, WorkerLostError)])
+async def test_games_that_could_not_be_played_are_nobodys_loss(
+    tmp_path: Path, losses: int, error: type[EngineError]
+) -> None:
+    async with open_world(tmp_path) as world:
+        lame = replace(world.parts, engine=Lame(world.parts.engine, losses, error))
         async with running(World(lame, world.bots)) as contests:
             competition = await made(contests)
             await contests.start(competition.id)

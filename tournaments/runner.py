@@ -17,7 +17,7 @@ from referee.errors import RefereeError
 from referee.play import Job
 from referee.sandbox import Sandbox
 from tournaments.config import Tournament
-from tournaments.engines.base import Begun, Engine, EngineError
+from tournaments.engines.base import Begun, Engine, EngineError, WorkerLostError
 from tournaments.game_summary import GameSummary
 from tournaments.gamefiles import GAMES, GameFilesError, write_game_files
 from tournaments.keeper import Keeper
@@ -28,6 +28,9 @@ from tournaments.store import Store, StoreError
 
 MAX_ATTEMPTS = 3
 """A game that fails for a reason of ours is played again, at most this often in all."""
+MAX_LOSSES = 20
+"""So often may the machine be lost that plays it, which is no failure of the game's: machines come and go.
+One that outlived none of so many may be what ends them."""
 
 ASKING_SHARE = 10
 """A schedule of 320,000 games takes a fifth of a second to say what is due: that is a tenth of the time, at
@@ -256,14 +259,18 @@ async def _play(
 ) -> PackedGame | None:
     """Play a pairing, again if our side fails; None if it failed every time, or the brake was pulled."""
     job = run.job(pairing, sandbox)
-    failures = []
-    for _ in range(MAX_ATTEMPTS):
+    attempts, losses, failure = 0, 0, ""
+    while attempts < MAX_ATTEMPTS and losses < MAX_LOSSES:
         try:
             game = await brake.play(engine, job, partial(observer.started, pairing, job.key))
             return None if game is None else game.in_round(pairing.round, pairing.pair)
+        except WorkerLostError as error:
+            losses += 1
+            failure = str(error)
         except (RefereeError, EngineError) as error:
-            failures.append(str(error))
-            await trio.lowlevel.checkpoint()  # a cancelled tournament tries nothing again
-    run.report.unplayed[job.key] = failures[-1]
-    observer.unplayed(pairing, failures[-1])
+            attempts += 1
+            failure = str(error)
+        await trio.lowlevel.checkpoint()  # a cancelled tournament tries nothing again
+    run.report.unplayed[job.key] = failure
+    observer.unplayed(pairing, failure)
     return None

@@ -84,7 +84,7 @@ def command(
         if refusal := weakness(strictest, found, examine(found)):
             raise Usage(refusal)
         facts = facts_of_this_host(found.sandbox, programs=demands.programs)
-        if refusal := demands.refusal(facts, [facts]):
+        if refusal := demands.refusal(facts):
             raise Usage(refusal)
         click.echo(str(facts))
         told = work(

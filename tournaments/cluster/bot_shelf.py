@@ -64,10 +64,10 @@ class BotShelf:
         return self._known[traveller]
 
     def remove_old(self) -> None:
-        """Remove what no game needed for KEPT_S, and what was left half made."""
+        """Remove what no game needed for KEPT_S, and what was left half made; what is being made is not."""
         for place in self._folder.glob("*/"):
             if place.name != NO_FILES and _age_s(place) > KEPT_S:
-                with contextlib.suppress(ClusterError, OSError), self._locked(place.name):
+                with contextlib.suppress(ClusterError, OSError), self._locked(place.name, wait=False):
                     if _age_s(place) > KEPT_S:  # nobody has taken it meanwhile
                         (place / READY).unlink(missing_ok=True)
                         shutil.rmtree(place, ignore_errors=True)
@@ -100,8 +100,10 @@ class BotShelf:
             raise ClusterError(str(error)) from error
 
     @contextlib.contextmanager
-    def _locked(self, digest: str) -> Iterator[None]:
-        """Hold the lock of a bot; it ends with this process, too."""
+    def _locked(self, digest: str, *, wait: bool = True) -> Iterator[None]:
+        """Hold the lock of a bot; it ends with this process, too.  Raises ClusterError; BlockingIOError if
+        somebody holds it and we are not to ``wait``.
+        """
         try:
             self._folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
             descriptor = os.open(
@@ -110,7 +112,7 @@ class BotShelf:
         except OSError as error:
             raise ClusterError(f"{self._folder}: bots cannot be kept here: {error.strerror}") from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         finally:
             os.close(descriptor)

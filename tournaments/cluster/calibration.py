@@ -1,7 +1,7 @@
 """How fast one core of a host is: a fixed job, timed.
 
 The job is what bots do: walking a tree of Kalah positions.  It is plain Python, so that only hosts with the
-same version of Python can be compared (workers with another one are turned away anyway).
+same version of Python can be compared: workers with another one are turned away.
 """
 
 import time

@@ -10,6 +10,7 @@ from distributed import Client
 from referee.sandbox import Tier
 from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.errors import ClusterError
+from tournaments.cluster.host import Versions
 from tournaments.cluster.waiting import Demands
 
 KEY = "kalarena-demands"
@@ -30,7 +31,9 @@ def ask_demands(scheduler: str, credentials: Credentials) -> Demands | None:
         if found is None:
             return None
         return Demands(
-            tier=Tier(found["tier"]), kalarena=found["kalarena"], programs=tuple(found["programs"])
+            tier=Tier(found["tier"]),
+            versions=Versions(found["kalarena"], found["python"]),
+            programs=tuple(found["programs"]),
         )
 
     return asyncio.run(ask())
@@ -43,7 +46,8 @@ def tell_demands(scheduler: str, credentials: Credentials, demands: Demands) -> 
         async with _let_in(scheduler, credentials) as client:
             told = {
                 "tier": demands.tier.value,
-                "kalarena": demands.kalarena,
+                "kalarena": demands.versions.kalarena,
+                "python": demands.versions.python,
                 "programs": list(demands.programs),
             }
             await client.set_metadata([KEY], told)

@@ -7,8 +7,8 @@ the worker until it was asked for, over two more connections, and be lost with i
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,13 +19,14 @@ from referee.feed import Snapshot
 from tournaments.cluster.asyncio_thread import AsyncioThread
 from tournaments.cluster.dask_settings import SEND_EVERY_S
 from tournaments.cluster.errors import ClusterError, SchedulerLostError
+from tournaments.cluster.game_process import FAILURE
 from tournaments.cluster.host import HostFacts, missing_programs
 from tournaments.cluster.host_workers import HostWorkers
 from tournaments.cluster.pair_hosts import PairHosts
 from tournaments.cluster.scheduler_plugin import LOST, BotsAndWorkers
 from tournaments.cluster.waiting import Demands
 from tournaments.cluster.worker_plugin import NAME, play_on_worker
-from tournaments.engines.base import Begun, EngineError
+from tournaments.engines.base import Begun, EngineError, WorkerLostError
 
 LOOK_S = 0.2
 """How often it is looked whether a worker has come that will do."""
@@ -83,10 +84,13 @@ class Head:
         """
         self._client = client
         self._shares = shares
-        self._chooses = shares and bool(demands.programs or demands.same_speed)
-        """Whether the resources that a game takes, version and sandbox, do not say all that is demanded."""
+        self._chooses = bool(demands.same_speed) or (shares and bool(demands.programs))
+        """Whether the resources that a game takes, versions and sandbox, do not say all that is demanded of
+        a worker that may be there before we have looked at it, or that others may play with."""
+        self._came: dict[str, None] = {}
+        """The addresses of workers in the order in which they were first seen."""
         self._missing: dict[str, tuple[str, ...]] = {}
-        """Address of a worker -> the programs that it lacks, of those that are demanded by who shares it."""
+        """Address of a worker -> the programs that it lacks, of those that are demanded."""
         self._name = f"{NAME}-{name}"
         self._demands = demands
         self._thread = thread
@@ -98,6 +102,8 @@ class Head:
         self._workers = HostWorkers()
         """Those that will do."""
         self._pairs = PairHosts(lambda host: bool(self._workers.of(host)))
+        self._unable: defaultdict[str, set[str]] = defaultdict(set)
+        """Key of a game -> the hosts that could not play it."""
         self._changes = -1
         self.fit: list[tuple[HostFacts, int]] = []
         """Workers that will do, with their slots; replaced as a whole."""
@@ -126,6 +132,8 @@ class Head:
         """Have a game played; the worker's reply.  Raises EngineError, ClusterError."""
         while True:
             async with self._pairs.host(game.pair) as host:
+                if host in self._unable.get(game.key, ()):
+                    host = None  # it is there, and that is all
                 if host is not None and self._limit is not None and not self._has_room(host):
                     # It would only wait there, and meanwhile be one of the few that may be played.
                     await self._pairs.chooser_ends(game.pair)
@@ -139,8 +147,8 @@ class Head:
         game.allowed = frozenset() if host is None else self._workers.of(host)
         if host is not None and not game.allowed:
             raise _HostGoneError
-        if host is None and self._chooses:
-            game.allowed = await self._those_that_will_do()
+        if host is None and (self._chooses or game.key in self._unable):
+            game.allowed = await self._those_that_will_do(self._unable.get(game.key, ()))
         self._check_connected()
         self._attempts[game.key] += 1
         name = (self._name, game.key, str(self._attempts[game.key]))
@@ -178,11 +186,14 @@ class Head:
             raise outcome
         return outcome
 
-    async def _those_that_will_do(self) -> frozenset[str]:
-        """All that were looked at and will do, once there is one: not those that have just joined."""
+    async def _those_that_will_do(self, unable: Iterable[str]) -> frozenset[str]:
+        """All that were looked at and will do, once there is one: not those that have just joined.
+
+        Nor those of hosts that were ``unable``, if there are others.
+        """
         while not (found := self._workers.all()):  # noqa: ASYNC110 - looked for once a second anyway
             await asyncio.sleep(LOOK_S)
-        return found
+        return found.difference(*map(self._workers.of, unable)) or found
 
     def _forget_soon(self, ended: Future) -> None:
         if not self._ended:
@@ -212,18 +223,21 @@ class Head:
         if answer is None:
             return []
         self._changes = answer["changes"]
+        workers = {address: (slots, facts) for address, slots, facts in answer["workers"]}
+        self._came = dict.fromkeys([*filter(workers.__contains__, self._came), *workers])
         everyone: list[tuple[str, int, HostFacts]] = []
         refused: dict[str, str] = {}
-        for address, slots, found in answer["workers"]:
+        for address in self._came:
+            slots, found = workers[address]
             try:
                 everyone.append((address, slots, HostFacts.from_json(found)))
             except ClusterError as error:
                 refused[address] = f"{address}: {error}"
-        if self._shares and self._demands.programs:
+        if self._demands.programs:
             everyone = await self._with_what_is_missing(everyone)
-        hosts = [facts for _, _, facts in everyone]
-        for address, _, facts in everyone:
-            if why := self._demands.refusal(facts, hosts):
+        reasons = self._demands.refusals([facts for _, _, facts in everyone])
+        for (address, _, _), why in zip(everyone, reasons, strict=True):
+            if why is not None:
                 refused[address] = why
         fit = [(address, slots, facts) for address, slots, facts in everyone if address not in refused]
         self.fit = [(facts, slots) for _, slots, facts in fit]
@@ -239,7 +253,9 @@ class Head:
     async def _with_what_is_missing(
         self, everyone: list[tuple[str, int, HostFacts]]
     ) -> list[tuple[str, int, HostFacts]]:
-        """Ask those that have not been asked for the programs of this head's bots: they came for others'."""
+        """Ask those that have not been asked for the programs of this head's bots: they may have come before
+        it, or for others' games.
+        """
         there = {address for address, _, _ in everyone}
         self._missing = {address: found for address, found in self._missing.items() if address in there}
         if new := sorted(there - set(self._missing)):
@@ -272,10 +288,17 @@ class Head:
         game = self._games.get(tuple(message["game"]))
         if game is None:  # it was cancelled just now
             return
+        could_not = message.get("reply", b"")[:1] == FAILURE
+        if "begins" in message:
+            address, host, slots = message["begins"]
+            if could_not:
+                self._unable[game.key].add(host)
+                self._pairs.fails(game.pair, host)
         if "begins" in message and game.worker is None:
-            game.worker, host, slots = message["begins"]
-            self._workers.add(game.worker, host, slots)  # it may have come since we looked
-            self._pairs.begins(game.pair, host)
+            game.worker = address
+            self._workers.add(address, host, slots)  # it may have come since we looked
+            if not could_not:
+                self._pairs.begins(game.pair, host)
             if game.begun is not None:
                 self._thread.call_trio(partial(game.begun, host))
         if "reply" in message:
@@ -290,7 +313,7 @@ class Head:
         self._workers.remove(address)
         for game in self._games.values():
             if game.worker == address:
-                lost = EngineError(f"the worker {address} was lost, which played game {game.key}")
+                lost = WorkerLostError(f"the worker {address} was lost, which played game {game.key}")
                 _settle(game.outcome, lost)
         self._free_those_that_wait_for_nobody()
 

@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,23 @@ from tournaments.toolchains import COMPILERS, find_program
 
 INTERPRETERS = ("python3", "pypy3", "perl", "ruby", "lua", "php", "Rscript", "julia", "mono", "bash", "guile")
 """Programs that may run a bot, beside those that build one."""
+
+
+def feature_release(python: str) -> str:
+    """The 3.11 of Python 3.11.2: what a program runs on that was written for it."""
+    return ".".join(python.split(".")[:2])
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What must be the same on all hosts, so that each game could as well have been played on another one."""
+
+    kalarena: str = field(default_factory=partial(metadata.version, "kalarena"))
+    python: str = field(default_factory=lambda: feature_release(platform.python_version()))
+    """Of Kalarena's own interpreter, which Python bots run on as well, and speeds are measured by."""
+
+    def __str__(self) -> str:
+        return f"kalarena {self.kalarena} on Python {self.python}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +56,11 @@ class HostFacts:
     """Interpreters and compilers by name, and where they are."""
     missing: tuple[str, ...] = ()
     """What was looked for because bots need it, and was not found."""
+
+    @property
+    def plays(self) -> "Versions":
+        """What a game is played with here."""
+        return Versions(self.kalarena, feature_release(self.python))
 
     def to_json(self) -> dict[str, Any]:
         """As it is sent to the head."""

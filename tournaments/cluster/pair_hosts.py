@@ -1,4 +1,5 @@
-"""On which host the games of a pair are played: the one where the first of them to get a place got it.
+"""On which host the games of a pair are played: the one where the first of them to get a place got it, unless
+that could not play it.
 
 It is known where that is only when a worker says that it has begun the game, or has ended it already.  So the
 other games of the pair wait here until then, and may only go to workers of that host afterwards.  They are
@@ -59,6 +60,11 @@ class PairHosts:
         if chooser is not None and not chooser.settled.is_set():
             self._hosts[pair] = host
             chooser.settled.set()
+
+    def fails(self, pair: str, host: str) -> None:
+        """A host could not play a game of a pair: whoever comes next chooses anew."""
+        if self._hosts.get(pair) == host:
+            del self._hosts[pair]
 
     async def chooser_ends(self, pair: str) -> None:
         """Wait until the game that chose the host is no longer played."""

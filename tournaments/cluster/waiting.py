@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from importlib import metadata
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import median
 from typing import Protocol
 
 import trio
 
 from referee.sandbox import Sandbox, Tier
 from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.host import HostFacts
+from tournaments.cluster.host import HostFacts, Versions
 
 LOOK_S = 0.2
 """How often it is looked whether enough have come."""
@@ -26,15 +24,26 @@ class Demands:
     """At least."""
     same_speed: float | None = None
     """How far from the median of all a host's speed may be, as a share of it; None if it may be any."""
-    kalarena: str = metadata.version("kalarena")
+    versions: Versions = field(default_factory=Versions)
     programs: tuple[str, ...] = ()
     """That bots need: paths on the head, or names."""
 
-    def refusal(self, facts: HostFacts, everyone: Sequence[HostFacts]) -> str | None:
-        """Why a worker is turned away, of all that there are; None if it will do."""
+    def refusals(self, everyone: Sequence[HostFacts]) -> list[str | None]:
+        """Why each worker is turned away, None if it will do, of all that there are: in the order in which
+        they came.
+        """
+        reasons = [self.refusal(facts) for facts in everyone]
+        fit = [facts.speed for facts, why in zip(everyone, reasons, strict=True) if why is None]
+        middle = _middle(fit) if fit else 0.0
+        return [
+            why or self._too_different(facts, middle) for facts, why in zip(everyone, reasons, strict=True)
+        ]
+
+    def refusal(self, facts: HostFacts) -> str | None:
+        """Why a worker is turned away, whatever others there are; None if that is up to them."""
         tiers = list(Tier)  # the best is the first
-        if facts.kalarena != self.kalarena:
-            return f"{facts.name} has kalarena {facts.kalarena}, and {self.kalarena} is played with here"
+        if facts.plays != self.versions:
+            return f"{facts.name} has {facts.plays}, and {self.versions} is played with here"
         if tiers.index(Tier(facts.tier)) > tiers.index(self.tier):
             return (
                 f"{facts.name} confines bots by {facts.tier} only, and {self.tier} is played with: "
@@ -46,15 +55,25 @@ class Demands:
                 f"{facts.name} lacks {', '.join(lacking)}, and bots of this tournament need that: install it "
                 "there, or leave this host out"
             )
-        if self.same_speed is None:
-            return None
-        middle = median(one.speed for one in everyone)
-        if abs(facts.speed - middle) > self.same_speed * middle:
-            return (
-                f"{facts.name} has {facts.speed / middle:.0%} of the median speed of all workers, and "
-                f"same_speed = {self.same_speed:.0%} is asked for"
-            )
         return None
+
+    def _too_different(self, facts: HostFacts, middle: float) -> str | None:
+        if self.same_speed is None or abs(facts.speed - middle) <= self.same_speed * middle:
+            return None
+        return (
+            f"{facts.name} has {facts.speed / middle:.0%} of the median speed of all workers, and "
+            f"same_speed = {self.same_speed:.0%} is asked for"
+        )
+
+
+def _middle(speeds: Sequence[float]) -> float:
+    """The median; of an even number the one in the middle that came first.
+
+    Of two hosts, neither would be like their mean, and the one that plays already must not go.
+    """
+    ordered = sorted(speeds)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return next(speed for speed in speeds if speed in (low, high))
 
 
 def sandbox_elsewhere(here: Sandbox) -> Sandbox:

@@ -64,19 +64,20 @@ class GameProcess:
         assert self._process.stdout is not None
         self._orders, self._replies = self._process.stdin.fileno(), self._process.stdout.fileno()
 
-    def play(
-        self, order: bytes, feed: int | None, begins: Callable[[], None], told: Callable[[bytes], None]
+    def begin(self, order: bytes) -> None:
+        """Have a pickled order carried out, if the process lives."""
+        with contextlib.suppress(OSError):
+            write_all(self._orders, frame(ORDER, order))
+
+    def reply(
+        self, feed: int | None, begins: Callable[[], None], told: Callable[[bytes], None]
     ) -> Reply | None:
-        """Have a pickled order carried out; None if the process died.
+        """What became of an order, once that is known; None if the process died.
 
         ``feed`` is a descriptor of datagrams, each of which is passed on to ``told``.  For ``begins`` see
         ``WorkerGames.play``.
         """
         begun = False
-        try:
-            write_all(self._orders, frame(ORDER, order))
-        except OSError:
-            return None
         with selectors.DefaultSelector() as selector:
             selector.register(self._replies, selectors.EVENT_READ)
             if feed is not None:
@@ -129,11 +130,21 @@ class WantedGame:
             if self._process is not None:
                 self._process.give_up()
 
-    def goes_to(self, process: GameProcess | None) -> bool:
-        """It is played by this process now, or by none any more; whether it is wanted still."""
+    def begin(self, process: GameProcess, order: bytes) -> bool:
+        """Have it played by this process, if it is wanted still; whether it is.
+
+        A word that it is not comes either before the order, which is not given then, or after it.
+        """
         with self._lock:
-            self._process = process
+            if self.wanted:
+                self._process = process
+                process.begin(order)
             return self.wanted
+
+    def ended(self) -> None:
+        """No process plays it any more."""
+        with self._lock:
+            self._process = None
 
 
 class WorkerGames:
@@ -171,17 +182,17 @@ class WorkerGames:
         process, cores = self._take(own_core=assignment.own_core)
         reply = None
         try:
-            if not game.goes_to(process):
-                raise ClusterError("nobody wants this game any more")
             number = next(self._numbers)
             path = self._scratch / FEED_PATTERN.replace("*", f"{os.getpid()}-{number}")
             with listening(path) if assignment.followed else contextlib.nullcontext() as feed:
                 order = Order(
                     job, assignment.job.players, cores, None if feed is None else str(path), self._speed
                 )
-                reply = process.play(order.packed(), None if feed is None else feed.fileno(), begins, told)
+                if not game.begin(process, order.packed()):
+                    raise ClusterError("nobody wants this game any more")
+                reply = process.reply(None if feed is None else feed.fileno(), begins, told)
         finally:
-            game.goes_to(None)
+            game.ended()
             self._give_back(process, cores, alive=reply is not None)
         if reply is None:
             raise ClusterError("the game's process died")

@@ -15,7 +15,7 @@ from referee.orphans import adopt_orphans
 from referee.sandbox import Tier
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.game_process import FAILURE, Reply
-from tournaments.cluster.host import HostFacts
+from tournaments.cluster.host import HostFacts, Versions
 from tournaments.cluster.worker_play import Assignment, WantedGame, WorkerGames
 
 NAME = "kalarena"
@@ -28,19 +28,19 @@ PRIVATE = 0o700
 
 
 def resources(facts: HostFacts, slots: int) -> dict[str, float]:
-    """What a worker offers: slots, and again as slots of its version and of each tier that it can give."""
+    """What a worker offers: slots, and again as slots of its versions and of each tier that it can give."""
     tiers = list(Tier)
-    names = [SLOT, _version(facts.kalarena), *map(_tier, tiers[tiers.index(Tier(facts.tier)) :])]
+    names = [SLOT, _with(facts.plays), *map(_tier, tiers[tiers.index(Tier(facts.tier)) :])]
     return dict.fromkeys(names, float(slots))
 
 
-def needed(version: str, tier: Tier) -> dict[str, float]:
-    """What a game takes, so that it only goes where this version of Kalarena gives this tier."""
-    return dict.fromkeys([SLOT, _version(version), _tier(tier)], 1.0)
+def needed(versions: Versions, tier: Tier) -> dict[str, float]:
+    """What a game takes, so that it only goes where these versions give this tier."""
+    return dict.fromkeys([SLOT, _with(versions), _tier(tier)], 1.0)
 
 
-def _version(version: str) -> str:
-    return f"{SLOT} of kalarena {version}"
+def _with(versions: Versions) -> str:
+    return f"{SLOT} of {versions}"
 
 
 def _tier(tier: Tier) -> str:

@@ -37,4 +37,8 @@ class Engine(Protocol):
 
 
 class EngineError(Exception):
-    """The place where the game ran was lost."""
+    """The place where the game ran was lost, or could not play it."""
+
+
+class WorkerLostError(EngineError):
+    """It was lost, as machines are that come and go, and by nothing that is known of this game."""

@@ -91,7 +91,7 @@ class DaskEngine:
         assignment = Assignment(
             job, (first, second), self._own_core, self._reference_speed, follow is not None
         )
-        takes = needed(self._demands.kalarena, job.sandbox.tier)
+        takes = needed(self._demands.versions, job.sandbox.tier)
         asked = AskedGame(job.key, job.pair, pickle.dumps(assignment), takes, begins, follow)
         return read_reply(job.key, await self._thread.run(self._head.play(asked)))
 
