@@ -33,6 +33,7 @@ from referee.events import (
     Sent,
 )
 from referee.hidden_memory import hidden_bytes
+from referee.host_memory import killed_for_memory
 from referee.launch import bot_status, failed_to_execute, first_process, launch, ran_to_its_end
 from referee.limits import MIB, Limits
 from referee.processes import ProcessTree
@@ -43,6 +44,8 @@ from referee.stderr import StderrKeeper
 OPEN = Sandbox()
 """No sandbox at all."""
 USUAL_LIMITS = Limits()
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+"""Exit statuses: of what was killed, and of a shell whose program was."""
 READ_BYTES = 4096
 """Bytes a read asks for on standard output: a move is below 20, and a small buffer is a quick one."""
 DRAIN_READS = 256
@@ -99,6 +102,7 @@ class Bot:
         self._is_being_killed = False
         self.exit_descriptor: int | None = None
         """Readable when the process has ended; None where the system has no such thing."""
+        self._killed_before = killed_for_memory()
         self._confined = sandbox.confine(index, player, limits, environment)
         try:
             self._process = launch(player, self._confined)
@@ -268,6 +272,10 @@ class Bot:
             return self._memory_passed(group.most_memory_mb())
         if group is not None and group.was_killed_for_others():
             raise RefereeError(f"{self.player.name} was killed within its limit: the host has no memory left")
+        if group is None and self.status in KILLED and killed_for_memory() > self._killed_before:
+            raise RefereeError(
+                f"{self.player.name} was killed while this host, or what we may use of it, had no memory left"
+            )
         if self._confined.status is not None and not ran_to_its_end(self._confined.status):
             raise RefereeError(f"the sandbox of {self.player.name} failed: {self.stderr.text().strip()}")
         if self._has_limits and not self._has_spoken:

@@ -42,8 +42,8 @@ CONFINING = ("referee.cgroup", "referee.errors", "referee.hidden_memory", "refer
              "referee.needs", "referee.results", "referee.sandbox", "referee.seccomp")
 COUNTING = ("referee.processes", "referee.procfs")
 PROCESSES = (*JUDGE, *CONFINING, *COUNTING, "trio", "referee.bot", "referee.driver", "referee.feed",
-             "referee.guard", "referee.launch", "referee.orphans", "referee.play", "referee.timing",
-             "referee.watch")
+             "referee.guard", "referee.host_memory", "referee.launch", "referee.orphans", "referee.play",
+             "referee.timing", "referee.watch")
 PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.limits", "referee.play",
            "referee.probe", "referee.rejudge", "referee.results", "referee.sandbox", "referee.sentences")
 
@@ -71,6 +71,7 @@ RULES = (
     Rule("referee.driver",          PROCESSES),
     Rule("referee.play",            PROCESSES),
     Rule("referee.guard",           ()),
+    Rule("referee.host_memory",     ()),
     Rule("referee.orphans",         ("referee.guard",)),
     Rule("referee.watch",           PROCESSES),
     Rule("referee.feed",            ("msgpack", "referee.match")),

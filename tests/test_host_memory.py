@@ -1,0 +1,158 @@
+"""A bot that the kernel killed since no memory was left has not lost."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from referee import host_memory
+from referee.bot import Bot
+from referee.errors import RefereeError
+from referee.events import BotExited
+from referee.host_memory import killed_for_memory
+from referee.results import Player
+from tests.builders import KALARENA
+from tests.confinement import needs_sandbox
+from tests.test_processes import until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="this is how Linux tells of it")
+
+ROOM_MB, HELD_MB, ALLOWED_MB = 160, 400, 768
+"""What a referee and its bots together have; what a bot takes, and what it may take."""
+HOLDS = f"""
+import sys
+held = bytearray({HELD_MB} << 20)
+held[::4096] = b"1" * len(held[::4096])
+for line in sys.stdin:
+    pass
+"""
+LIMIT_S = 60
+
+
+@pytest.fixture
+def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], object]:
+    """Sets what the kernel counts for the whole host, as if there were no control groups."""
+    monkeypatch.setattr(host_memory, "GROUPS", str(tmp_path / "none"))
+    monkeypatch.setattr(host_memory, "VMSTAT", str(tmp_path / "vmstat"))
+    return lambda number: (tmp_path / "vmstat").write_text(f"nr_free 12\noom_kill {number}\nnuma_hit 5\n")
+
+
+def test_the_hosts_count(count: Callable[[int], object], tmp_path: Path) -> None:
+    assert killed_for_memory() == 0
+    count(17)
+    assert killed_for_memory() == 17
+    (tmp_path / "vmstat").write_text("nr_free_pages 12\n")
+    assert killed_for_memory() == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "file", "text"),
+    [
+        ("0::/job/7\n", "job/7/memory.events.local", "low 0\noom 4\noom_kill 3\noom_group_kill 0\n"),
+        ("4:memory:/job/7\n0::/\n", "job/7/memory.oom_control", "under_oom 0\noom_kill 3\n"),
+    ],
+)
+def test_the_count_of_our_own_group_is_better(
+    line: str,
+    file: str,
+    text: str,
+    count: Callable[[int], object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    count(17)
+    monkeypatch.setattr(host_memory, "FIRST", str(tmp_path))
+    monkeypatch.setattr(host_memory, "SECOND", str(tmp_path))
+    (tmp_path / "none").write_text(line)
+    assert killed_for_memory() == 17  # the file is not there, as in a group that is the host's
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text(text)
+    assert killed_for_memory() == 3
+
+
+@pytest.mark.parametrize(
+    ("ends", "more", "is_ours"),
+    [
+        ("kill -9 $$", 1, True),
+        ("sh -c 'kill -9 $$'; exit $?", 1, True),
+        ("kill -9 $$", 0, False),
+        ("exit 1", 1, False),
+    ],
+)
+def test_whose_fault_an_end_is(ends: str, more: int, is_ours: bool, count: Callable[[int], object]) -> None:
+    count(3)
+    bot = Bot(0, Player("bot", ("/bin/sh", "-c", f"read line; {ends}"), "/"), os.environb)
+    try:
+        bot.settle()
+        count(3 + more)
+        bot.write("go")
+        assert bot.exit_descriptor is not None
+        assert os.waitid(os.P_PIDFD, bot.exit_descriptor, os.WEXITED | os.WNOWAIT)
+        assert bot.has_ended()
+        if is_ours:
+            with pytest.raises(RefereeError, match=r"bot was killed while this host, .* had no memory left"):
+                bot.exited_event()
+        else:
+            assert isinstance(bot.exited_event(), BotExited)
+    finally:
+        bot.kill()
+        bot.close()
+
+
+def bounded_group() -> Path | None:
+    """A new control group below our own; None where that may not be made."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        top, bound = {
+            "memory": ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),  # of the first version
+            "": ("/sys/fs/cgroup", "memory.max"),
+        }.get(kinds, ("/nowhere", ""))
+        group = Path(top + path, f"kalarena-test-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / bound).write_text(str(ROOM_MB << 20))
+        except OSError:
+            group.rmdir()
+        else:
+            return group
+    return None
+
+
+@pytest.fixture
+def narrow() -> Iterator[Path]:
+    """A control group as a batch system makes one for a job."""
+    group = bounded_group()
+    if group is None:
+        pytest.skip("no control group that bounds memory may be made here")
+    yield group
+    until(lambda: not (group / "cgroup.procs").read_text())  # a guard ends after its referee
+    group.rmdir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sandbox", ["off", "required"])
+def test_a_job_without_memory_is_no_bots_loss(narrow: Path, sandbox: str, tmp_path: Path) -> None:
+    if sandbox == "required":
+        needs_sandbox()
+    (tmp_path / "bot.py").write_text(HOLDS)
+    play = [
+        *(str(KALARENA), "play", str(tmp_path / "bot.py"), "first_legal"),
+        *("--sandbox", sandbox, "--memory-mb", str(ALLOWED_MB), "--start-time", "30"),
+    ]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(narrow), *play],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert "bot was killed while this host, or what we may use of it, had no memory left" in done.stderr
+    assert done.returncode not in (0, -signal.SIGKILL)
+    assert "wins" not in done.stdout
