@@ -272,7 +272,8 @@ class Bot:
             return self._memory_passed(group.most_memory_mb())
         if group is not None and group.was_killed_for_others():
             raise RefereeError(f"{self.player.name} was killed within its limit: the host has no memory left")
-        if group is None and self.status in KILLED and killed_for_memory() > self._killed_before:
+        was_killed = self._has_limits and self.status in KILLED
+        if group is None and was_killed and killed_for_memory() > self._killed_before:
             raise RefereeError(
                 f"{self.player.name} was killed while this host, or what we may use of it, had no memory left"
             )

@@ -72,14 +72,23 @@ def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = Fal
     return [path for path in found if not _is_inside(path, (*SHOWN_ALWAYS, *own))]
 
 
-def is_installed(program: Path) -> bool:
+def is_installed(program: Path, home: Path, *, follow: bool = True) -> bool:
     """Whether a program is a host's and no bot's own: it lies where every sandbox shows it or our PATH leads,
-    in a store of programs, or in the installation of an interpreter.
+    in a store of programs, or in an installation.
+
+    What lies in the bot's ``home`` beside a ``lib`` may be the bot's own all the same, unless it is known as
+    an interpreter's.  Links are followed, or not.
     """
-    path = Path(os.path.normpath(program))
-    if path.parent in _trusted_directories() or _is_inside(path, (*SHOWN_ALWAYS, *STORES)):
-        return True
-    return path.parent.name == "bin" and _installation(path) == path.parent.parent
+    directories = _trusted_directories()
+    for path in _links(program):
+        if path.parent in directories or _is_inside(path, (*SHOWN_ALWAYS, *STORES)):
+            return True
+        installation = _installation(path)
+        if installation is not None and (installation == path.parent.parent or not path.is_relative_to(home)):
+            return True
+        if not follow:
+            break
+    return False
 
 
 def _is_there(path: Path) -> bool:
@@ -144,9 +153,10 @@ def _links(path: Path) -> Iterator[Path]:
 
 
 INSTALLED = (
-    *("pyvenv.cfg", "lib/python3*", "lib64/python3*"),  # Python, and its virtual environments
+    *("pyvenv.cfg", "lib/python3*", "lib64/python3*", "lib/pypy*"),  # Python, and its virtual environments
     *("lib/modules", "lib/rt.jar", "jre/lib/rt.jar"),  # Java, new and old
     *("lib/node_modules", "pkg/tool", "lib/ruby", "lib/rustlib", "lib/perl5", "lib/lua"),
+    *("lib/julia", "lib/mono", "lib/erlang"),
 )
 """By one of these, below it, a directory is known to be the installation of an interpreter."""
 

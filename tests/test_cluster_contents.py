@@ -259,12 +259,10 @@ def test_a_program_of_the_bots_own_travels_and_is_no_other_of_its_name(text: str
 
 
 def test_what_lies_outside_a_bots_directory_keeps_its_place_to_one_another(tmp_path: Path) -> None:
-    program = own_program(tmp_path / "else" / "bin" / "solve")
+    program = own_program(tmp_path / "else" / "programs" / "solve")
     book = tmp_path / "else" / "data" / "book.bin"
     book.parent.mkdir()
     book.write_text("e4")
-    (tmp_path / "else" / "lib").mkdir()
-    (tmp_path / "else" / "lib" / "solver.so").write_text("")
     (tmp_path / "cup").mkdir()
     player = resolve_bot(f"{program} {book}", tmp_path / "cup")
     traveller, archive = pack(player)
@@ -272,7 +270,33 @@ def test_what_lies_outside_a_bots_directory_keeps_its_place_to_one_another(tmp_p
     here = arrived(traveller, tmp_path / "there", no_kernels)
     assert [Path(word).is_relative_to(tmp_path / "there") for word in here.command] == [True, True]
     assert (Path(here.command[0]).parent / "../data/book.bin").samefile(here.command[1])
+
+
+def test_a_program_travels_with_its_libraries_but_no_installation_does(tmp_path: Path) -> None:
+    program = own_program(tmp_path / "cup" / "solver" / "bin" / "solve")
+    (tmp_path / "cup" / "solver" / "lib").mkdir()
+    (tmp_path / "cup" / "solver" / "lib" / "solver.so").write_text("")
+    traveller, archive = pack(resolve_bot("./solver/bin/solve 3", tmp_path / "cup"))
+    unpack(archive, traveller.digest, tmp_path / "there")
+    here = arrived(traveller, tmp_path / "there", no_kernels)
     assert (Path(here.command[0]).parent / "../lib/solver.so").exists()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "bot.jl").write_text("")
+    traveller, _ = pack(resolve_bot(f"{program} bot.jl", tmp_path / "other"))
+    assert [name for _, name in traveller.folders] == ["home/bot.jl", "home"]
+    assert Need(str(program), is_program=True) in traveller.needs
+
+
+def test_a_link_to_what_is_installed_is_not_taken_for_another_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "test").symlink_to("/bin/sh")
+    (tmp_path / "bot.sh").write_text("")
+    traveller, archive = pack(resolve_bot("./test bot.sh", tmp_path))
+    assert Need(str(tmp_path / "test"), is_program=False) in traveller.needs
+    unpack(archive, traveller.digest, tmp_path / "there")
+    assert arrived(traveller, tmp_path / "there", no_kernels).command[0] == str(tmp_path / "test")
+    (tmp_path / "test").unlink()
+    with pytest.raises(ClusterError, match=r"needs .*/test, which is not on this host"):
+        arrived(traveller, tmp_path / "there", no_kernels)
 
 
 def test_a_link_that_is_the_bot_itself_is_followed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.builders import make_record
 from tests.test_engines import job
 from tests.test_faults import honest
 from tournaments.cluster import game_process
-from tournaments.cluster.game_process import FAILURE, GAME, GIVE_UP, Order, ended_before_its_time
+from tournaments.cluster.game_process import ENDED, GAME, GIVE_UP, Order, ended_before_its_time
 
 
 def lost(reason: Reason, status: int | None, winner: int | None = 1) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def leash() -> Iterator[tuple[int, int]]:
 @pytest.mark.parametrize(
     ("changes", "settle_s", "given_up", "kind"),
     [
-        (lost(Reason.EXIT, -15), 600.0, True, FAILURE),
+        (lost(Reason.EXIT, -15), 600.0, True, ENDED),
         (lost(Reason.EXIT, -15), 0.0, False, GAME),
         (lost(Reason.SCORE, -9), 600.0, True, GAME),
         (lost(Reason.SCORE, -9), 600.0, False, GAME),

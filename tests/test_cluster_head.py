@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from distributed import KilledWorker
 
 from referee.sandbox import Tier
 from tournaments.cluster.game_process import FAILURE
@@ -250,6 +252,46 @@ def test_a_task_that_ends_without_a_reply_is_an_error(raised: Exception | None, 
         await settled()
         with pytest.raises(EngineError, match=why):
             game.result()
+
+    asyncio.run(run())
+
+
+def test_a_game_whose_workers_were_lost_before_it_began_lost_machines() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        game = await cluster.ask("game")
+        cluster.scheduler.tasks[0].end(KilledWorker("game", cast("Any", SimpleNamespace(address=FIRST)), 3))
+        await settled()
+        with pytest.raises(WorkerLostError, match="lost that a game waited for"):
+            game.result()
+
+    asyncio.run(run())
+
+
+def test_who_does_not_answer_keeps_nobody_waiting_and_who_will_not_do_is_not_asked() -> None:
+    async def run() -> None:
+        cluster = Cluster(Demands(programs=("java",)))
+        frozen = asyncio.Event()
+        answer = cluster.scheduler.run
+
+        async def some_answer(function: object, programs: list[str], workers: list[str], **how: Any) -> Any:
+            assert workers != ["tls://10.0.0.3:1"]
+            if workers == [FIRST]:
+                await frozen.wait()
+            return await answer(function, programs, workers, **how)
+
+        cluster.scheduler.run = some_answer  # type: ignore[method-assign]
+        cluster.scheduler.programs = {FIRST: {"java"}, OTHER: {"java"}}
+        old = facts("old") | {"kalarena": "0.0.1"}
+        cluster.scheduler.facts["tls://10.0.0.3:1"] = old
+        await cluster.head.begin()
+        (sentence,) = await cluster.head.look()
+        assert sentence.startswith("old has kalarena 0.0.1")
+        assert [found.name for found, _ in cluster.head.fit] == ["other"]
+        frozen.set()
+        await settled()
+        await cluster.head.look()
+        assert {found.name for found, _ in cluster.head.fit} == {"first", "other"}
 
     asyncio.run(run())
 

@@ -14,10 +14,11 @@ from tests.test_engines import job
 from tests.test_faults import honest
 from tournaments.cluster import worker_play
 from tournaments.cluster.contents import pack
-from tournaments.cluster.game_process import FAILURE, GAME, Order
+from tournaments.cluster.game_process import ENDED, FAILURE, Order
 from tournaments.cluster.host import HostFacts
 from tournaments.cluster.worker_play import Assignment
 from tournaments.cluster.worker_plugin import NAME, GamePlugin
+from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.dask import read_reply
 
 KEY = (f"{NAME}-cup", "g1", "1")
@@ -117,7 +118,8 @@ def test_a_game_that_is_given_up_is_said_to_be_so(place: Place) -> None:
     thread.join()
     place.plugin.transition(KEY, "cancelled", "memory")
     _, message = place.worker.said[-1]
-    assert message["reply"][:1] == FAILURE != GAME
+    with pytest.raises(EngineError, match=r"nobody wants th(e|is) game any more"):
+        read_reply("g1", message["reply"])
 
 
 def test_a_word_that_comes_just_before_the_order_is_heard(
@@ -136,3 +138,10 @@ def test_a_word_that_comes_just_before_the_order_is_heard(
     place.plugin.transition(KEY, "cancelled", "memory")
     assert place.worker.said[-1][1]["reply"] == FAILURE + b"nobody wants this game any more"
     assert place.kinds() == [["begins", "reply"]]  # it was not begun
+
+
+@pytest.mark.parametrize(("kind", "error"), [(ENDED, WorkerLostError), (FAILURE, EngineError)])
+def test_what_a_reply_says_of_the_worker(kind: bytes, error: type[EngineError]) -> None:
+    with pytest.raises(EngineError, match="game g1: no luck") as raised:
+        read_reply("g1", kind + b"no luck")
+    assert type(raised.value) is error

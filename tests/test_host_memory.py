@@ -15,6 +15,7 @@ from referee.errors import RefereeError
 from referee.events import BotExited
 from referee.host_memory import killed_for_memory
 from referee.results import Player
+from referee.sandbox import Sandbox, Tier
 from tests.builders import KALARENA
 from tests.confinement import needs_sandbox
 from tests.test_processes import until
@@ -85,7 +86,8 @@ def test_the_count_of_our_own_group_is_better(
 )
 def test_whose_fault_an_end_is(ends: str, more: int, is_ours: bool, count: Callable[[int], object]) -> None:
     count(3)
-    bot = Bot(0, Player("bot", ("/bin/sh", "-c", f"read line; {ends}"), "/"), os.environb)
+    player = Player("bot", ("/bin/sh", "-c", f"read line; {ends}"), "/")
+    bot = Bot(0, player, os.environb, sandbox=Sandbox(tier=Tier.WEAK))
     try:
         bot.settle()
         count(3 + more)
@@ -116,18 +118,18 @@ def bounded_group() -> Path | None:
             group.mkdir()
         except OSError:
             continue
-        try:
+        if (group / bound).exists():  # it is a group, and no folder in place of one
             (group / bound).write_text(str(ROOM_MB << 20))
-        except OSError:
-            group.rmdir()
-        else:
             return group
+        group.rmdir()
     return None
 
 
 @pytest.fixture
 def narrow() -> Iterator[Path]:
     """A control group as a batch system makes one for a job."""
+    if len(Path("/proc/swaps").read_text().splitlines()) > 1:
+        pytest.skip("a bot would be swapped out here, and not killed")
     group = bounded_group()
     if group is None:
         pytest.skip("no control group that bounds memory may be made here")
@@ -137,14 +139,12 @@ def narrow() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sandbox", ["off", "required"])
-def test_a_job_without_memory_is_no_bots_loss(narrow: Path, sandbox: str, tmp_path: Path) -> None:
-    if sandbox == "required":
-        needs_sandbox()
+def test_a_job_without_memory_is_no_bots_loss(narrow: Path, tmp_path: Path) -> None:
+    needs_sandbox()
     (tmp_path / "bot.py").write_text(HOLDS)
     play = [
         *(str(KALARENA), "play", str(tmp_path / "bot.py"), "first_legal"),
-        *("--sandbox", sandbox, "--memory-mb", str(ALLOWED_MB), "--start-time", "30"),
+        *("--sandbox", "required", "--memory-mb", str(ALLOWED_MB), "--start-time", "30"),
     ]
     done = subprocess.run(
         ["/bin/sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(narrow), *play],

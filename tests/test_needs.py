@@ -52,12 +52,17 @@ def test_what_is_installed_and_what_is_a_bots_own(tmp_path: Path, monkeypatch: p
     (tmp_path / "bots" / "lib").mkdir()
     python = make_installation(tmp_path / "jdk")
     tool = make_program(tmp_path / "tools" / "solve")
-    assert [is_installed(program) for program in (own, python, tool)] == [False, True, False]
+    assert [is_installed(program, tmp_path) for program in (own, python, tool)] == [False, True, False]
+    elsewhere = tmp_path / "cup"
+    assert [is_installed(program, elsewhere) for program in (own, python, tool)] == [True, True, False]
     put_on_path(monkeypatch, tool.parent)
-    assert is_installed(tool)
-    assert is_installed(Path("/usr/bin/env"))
-    assert is_installed(Path("/nix/store/abc-lua/bin/lua"))
-    assert not is_installed(Path("/usr/bin/../../root/solve"))
+    assert is_installed(tool, tmp_path)
+    assert is_installed(Path("/usr/bin/env"), tmp_path)
+    assert is_installed(Path("/nix/store/abc-lua/bin/lua"), tmp_path)
+    assert not is_installed(Path("/usr/bin/../../root/solve"), tmp_path)
+    (tmp_path / "java21").symlink_to(python)
+    assert is_installed(tmp_path / "java21", tmp_path)
+    assert not is_installed(tmp_path / "java21", tmp_path, follow=False)
 
 
 def test_a_program_alone_needs_itself(tmp_path: Path) -> None:

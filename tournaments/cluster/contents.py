@@ -185,7 +185,7 @@ def _folders(player: Player) -> Iterator[tuple[str, str]]:
         Path(sys.base_prefix),
     ]
     program = Path(player.command[0])
-    starter = program if is_installed(program) else interpreter_of(program)
+    starter = program if is_installed(program, home) else interpreter_of(program)
     if starter is not None:
         stays += needed_paths(starter, [home] if player.cwd in player.reads else [], trusted=True)
     travels = [
@@ -205,7 +205,8 @@ def _folders(player: Player) -> Iterator[tuple[str, str]]:
 def _needs(player: Player) -> Iterator[Need]:
     """The files on a command line, and the interpreter of its program."""
     program, *words = player.command
-    yield Need(program, is_program=is_installed(Path(program)))
+    # A link of the bot's own may be called like anything.
+    yield Need(program, is_program=is_installed(Path(program), Path(player.cwd), follow=False))
     interpreter = interpreter_of(Path(program))
     if interpreter is not None:
         yield Need(str(interpreter), is_program=Path(first_words(Path(program))[0]).name == "env")

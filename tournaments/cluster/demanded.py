@@ -32,7 +32,7 @@ def ask_demands(scheduler: str, credentials: Credentials) -> Demands | None:
             return None
         return Demands(
             tier=Tier(found["tier"]),
-            versions=Versions(found["kalarena"], found["python"]),
+            versions=Versions(found["kalarena"], found.get("python", "of an unknown version")),
             programs=tuple(found["programs"]),
         )
 

@@ -4,8 +4,8 @@ It is run as ``python -m tournaments.cluster.game_process`` and is no thread of 
 would delay a stamp.  It lives on from game to game, since starting it takes longer than a quick game.
 
 Orders come on its standard input: ``ORDER``, four bytes of length, a pickled ``Order``.  Each is answered on
-its standard output by ``GAME`` or ``FAILURE``, four bytes of length, and a pickled ``PackedGame`` or a
-sentence.
+its standard output by ``GAME``, ``FAILURE`` or ``ENDED`` (this host was to play no longer), four bytes of
+length, and a pickled ``PackedGame`` or a sentence.
 Standard input is also the leash: while a game is played, nothing comes there but ``GIVE_UP``, or its end,
 because the worker was killed.  Both end the game and its bots at once.  A ``GIVE_UP`` that comes too late is
 read, and means nothing.
@@ -26,7 +26,7 @@ from referee.play import Job, play_alone
 from referee.results import GameRecord, Player, Reason
 from tournaments.packed_game import PackedGame
 
-ORDER, GIVE_UP, GAME, FAILURE = b"J", b"G", b"P", b"F"
+ORDER, GIVE_UP, GAME, FAILURE, ENDED = b"J", b"G", b"P", b"F", b"E"
 LENGTH_BYTES = 4
 SETTLE_S = 2.0
 """How long is waited where a bot's process ended.  Slurm was seen to signal the processes of a job
@@ -58,7 +58,7 @@ class Reply(NamedTuple):
     """What became of it."""
 
     kind: bytes
-    """``GAME`` or ``FAILURE``."""
+    """``GAME``, ``FAILURE`` or ``ENDED``."""
     content: bytes
 
 
@@ -100,7 +100,7 @@ def _play(order: Order, leash: int) -> bytes:
     try:
         record = play_alone(order.job, leash=leash, feed=order.feed)
         if ended_before_its_time(record) and select.select([leash], [], [], SETTLE_S)[0]:
-            return frame(FAILURE, b"this worker was ended, or nobody wants the game any more")
+            return frame(ENDED, b"this worker was ended, or nobody wants the game any more")
         game = PackedGame.of(replace(record, players=order.players, host_speed=order.speed))
         return frame(GAME, pickle.dumps(game))
     except RefereeError as error:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from distributed import Client, Future
+from distributed import Client, Future, KilledWorker
 
 from referee.feed import Snapshot
 from tournaments.cluster.asyncio_thread import AsyncioThread
@@ -30,8 +30,10 @@ from tournaments.engines.base import Begun, EngineError, WorkerLostError
 
 LOOK_S = 0.2
 """How often it is looked whether a worker has come that will do."""
-ASK_LIMIT_S = 5.0
-"""A worker answers within some milliseconds, if it is not about to vanish."""
+ANSWER_S = 1.0
+"""A worker answers within some milliseconds."""
+ASK_LIMIT_S = 10.0
+"""One that does not is about to vanish, as a rule: Dask gives it up after 60 s."""
 FORGET_EVERY_S = 0.25
 """Scheduler and workers forget the games that have ended together, which wakes each of them once for all."""
 GONE = "the connection to the scheduler was lost"
@@ -91,6 +93,8 @@ class Head:
         """The addresses of workers in the order in which they were first seen."""
         self._missing: dict[str, tuple[str, ...]] = {}
         """Address of a worker -> the programs that it lacks, of those that are demanded."""
+        self._asking: dict[str, asyncio.Task[tuple[str, ...] | None]] = {}
+        """Address of a worker -> the question for them, while it has not been answered."""
         self._name = f"{NAME}-{name}"
         self._demands = demands
         self._thread = thread
@@ -255,24 +259,40 @@ class Head:
     ) -> list[tuple[str, int, HostFacts]]:
         """Ask those that have not been asked for the programs of this head's bots: they may have come before
         it, or for others' games.
+
+        Those that will not do anyway are not asked.  One that does not answer is left out until it does, and
+        keeps nobody else waiting.
         """
-        there = {address for address, _, _ in everyone}
-        self._missing = {address: found for address, found in self._missing.items() if address in there}
-        if new := sorted(there - set(self._missing)):
-            programs = list(self._demands.programs)
-            ask = self._client.run(missing_programs, programs, workers=new, on_error="ignore")
-            try:
-                found = await asyncio.wait_for(ask, ASK_LIMIT_S)
-            except TimeoutError:
-                found = {}
-            self._missing |= {address: tuple(missing) for address, missing in found.items()}
-            if len(found) < len(new):
-                self._changes = -1  # they are asked again with the next look, unless they have gone
+        wanted = {address for address, _, facts in everyone if self._demands.refusal(facts) is None}
+        self._missing = {address: found for address, found in self._missing.items() if address in wanted}
+        for address in set(self._asking) - wanted:
+            self._asking.pop(address).cancel()
+        for address in wanted - set(self._missing) - set(self._asking):
+            self._asking[address] = asyncio.create_task(self._ask_for_programs(address))
+        if self._asking:
+            await asyncio.wait(self._asking.values(), timeout=ANSWER_S)
+        for address, question in list(self._asking.items()):
+            if question.done():
+                del self._asking[address]
+                if (missing := question.result()) is not None:
+                    self._missing[address] = missing
+        if wanted - set(self._missing):
+            self._changes = -1  # we look again, whether others come or not
         return [
-            (address, slots, replace(facts, missing=self._missing[address]))
+            (address, slots, replace(facts, missing=self._missing.get(address, facts.missing)))
             for address, slots, facts in everyone
-            if address in self._missing
+            if address in self._missing or address not in wanted
         ]
+
+    async def _ask_for_programs(self, worker: str) -> tuple[str, ...] | None:
+        """Those that a worker lacks; None if it does not say."""
+        programs = list(self._demands.programs)
+        ask = self._client.run(missing_programs, programs, workers=[worker], on_error="ignore")
+        try:
+            found = (await asyncio.wait_for(ask, ASK_LIMIT_S)).get(worker)
+        except (TimeoutError, OSError):
+            return None
+        return None if found is None else tuple(found)
 
     def _check_connected(self) -> None:
         if self._client.status != "running":
@@ -341,6 +361,8 @@ def _settle(outcome: "asyncio.Future[bytes | Exception]", value: bytes | Excepti
 async def _end(future: Future) -> Exception:
     """Wait for the end of a task; why there is no reply, which would have come before."""
     raised = await future.exception()
+    if isinstance(raised, KilledWorker):  # it was sent to several that were lost before it began
+        return WorkerLostError(f"the workers were lost that a game waited for: {raised}")
     if raised is not None:
         return EngineError(f"a worker could not play a game: {raised!r}")
     return EngineError("a game ended on a worker that did not say how")

@@ -20,7 +20,7 @@ from tournaments.cluster.bot_shelf import BotShelf
 from tournaments.cluster.contents import Traveller
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.fairness import scaled
-from tournaments.cluster.game_process import GIVE_UP, ORDER, Order, Reply, frame, read_frame, write_all
+from tournaments.cluster.game_process import ENDED, GIVE_UP, ORDER, Order, Reply, frame, read_frame, write_all
 from tournaments.engines.following import listening
 from tournaments.engines.local import FEED_PATTERN, usable_cores
 
@@ -195,7 +195,7 @@ class WorkerGames:
             game.ended()
             self._give_back(process, cores, alive=reply is not None)
         if reply is None:
-            raise ClusterError("the game's process died")
+            return Reply(ENDED, b"the game's process died")
         return reply
 
     def close(self) -> None:

@@ -24,13 +24,13 @@ from referee.results import Player
 from tournaments.cluster.asyncio_thread import AsyncioThread, open_asyncio_thread
 from tournaments.cluster.contents import Traveller, pack
 from tournaments.cluster.errors import ClusterError, SchedulerLostError
-from tournaments.cluster.game_process import GAME
+from tournaments.cluster.game_process import ENDED, GAME
 from tournaments.cluster.head import AskedGame, Head
 from tournaments.cluster.host import HostFacts
 from tournaments.cluster.waiting import Demands
 from tournaments.cluster.worker_play import Assignment
 from tournaments.cluster.worker_plugin import needed
-from tournaments.engines.base import Begun, EngineError, Follower
+from tournaments.engines.base import Begun, EngineError, Follower, WorkerLostError
 from tournaments.packed_game import PackedGame
 
 CONNECT_LIMIT_S = 30
@@ -107,9 +107,12 @@ class DaskEngine:
 
 
 def read_reply(key: str, reply: bytes) -> PackedGame:
-    """A worker's reply, see tournaments/cluster/game_process.py.  Raises EngineError if it is no game."""
+    """A worker's reply, see tournaments/cluster/game_process.py.  Raises EngineError if it is no game,
+    WorkerLostError if that is not the game's doing.
+    """
     if reply[:1] != GAME:
-        raise EngineError(f"game {key}: {reply[1:].decode('utf-8', 'replace')}")
+        kind = WorkerLostError if reply[:1] == ENDED else EngineError
+        raise kind(f"game {key}: {reply[1:].decode('utf-8', 'replace')}")
     try:
         # It is from a worker, which our credentials let in: one that was malicious would not need a pickle.
         game = pickle.loads(reply[1:])
