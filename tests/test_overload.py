@@ -4,11 +4,14 @@ Nothing here depends on how fast the machine is: a bot that thinks for 80% of it
 not lose however long it takes, and one that needs far more than its time must.
 """
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import trio
@@ -38,6 +41,8 @@ AT_ONCE = 8
 """So many that games have a fair part of the machine: two at once are waited for twice as long."""
 GAMES = 100
 MOST_WALL_GAMES = 60
+STOLEN_US = 80_000
+"""At a time, by a virtual machine's host: 66 ms were seen."""
 
 
 def thinker(kind: str, seconds: float, *more: str) -> Player:
@@ -96,17 +101,35 @@ def late(records: Sequence[GameRecord]) -> list[str]:
     return [explain(record) for record in records if record.result.reason is Reason.TIMEOUT]
 
 
-def unjust(records: Sequence[GameRecord]) -> list[str]:
+def steal() -> int:
+    """What the host of a virtual machine took of its CPUs, in ticks: man 5 proc_stat."""
+    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8])
+
+
+def stolen_us(record: GameRecord, loser: int) -> float:
+    """Of the turn that a bot lost which only computes, what was neither CPU time nor a wait for a CPU."""
+    passed = re.search(r"and ([\d.]+) s passed", record.result.detail)
+    usage = next((fact.data[-1] for fact in reversed(record.facts) if fact.player == loser), None)
+    if record.players[loser].name != "cpu" or passed is None or not isinstance(usage, (tuple, list)):
+        return 0.0
+    cpu_us, wait_us = map(float, usage[:2])
+    return float(passed[1]) * 1e6 - cpu_us - wait_us
+
+
+def unjust(records: Sequence[GameRecord], *, was_stolen_from: bool) -> list[str]:
     """Losses on time of bots that were in time by their own clocks, too.
 
-    A virtual machine's host may take a CPU away in the midst of a computation, for 10 to 70 ms, without
-    telling the system in it.  All clocks count that as CPU time of whoever ran, the bot's own clocks, too.
+    A virtual machine's host may take a CPU away in the midst of a computation, for 10 to 70 ms.  Some tell
+    the system in it (``was_stolen_from``), but not from whom: it is then nobody's CPU time.  Where they do
+    not, all clocks count it as CPU time of whoever ran, the bot's own clocks, too.
     """
     found = []
     for record in records:
         if record.result.reason is Reason.TIMEOUT:
             loser = 1 - (record.result.winner or 0)
             took_us = [int(word) for word in record.stderr[loser].partition("took")[2].split()]
+            if was_stolen_from and MOVE_S * 0.1e6 < stolen_us(record, loser) <= STOLEN_US:
+                continue
             if not took_us or max(took_us) < 0.95 * MOVE_S * 1e6:
                 found.append(f"{explain(record)}; by its own clocks {took_us}")
     return found
@@ -130,8 +153,9 @@ def pairs(seconds: float) -> list[tuple[Player, Player]]:
 async def test_nobody_who_thinks_for_80_percent_loses_on_time(tmp_path: Path) -> None:
     players = pairs(0.8 * MOVE_S)
     jobs = [job(key, *players[key % len(players)]) for key in range(GAMES)]
+    before = steal()
     records = await play_all(jobs, tmp_path, may_be_unplayed=GAMES // 10)
-    assert unjust(records) == []
+    assert unjust(records, was_stolen_from=steal() > before) == []
     assert len(late(records)) <= GAMES // 10
     assert {record.result.reason for record in records} <= {Reason.SCORE, Reason.TIMEOUT}
     assert {record.clock for record in records} == {"fair"}
@@ -202,3 +226,14 @@ async def test_eight_spinning_threads_lose_if_they_need_too_much(tmp_path: Path)
     spinner, good = thinker("cpu", 6 * MOVE_S, "--threads=8"), thinker("sleep", 0.1 * MOVE_S)
     [record] = await play_all([job(0, spinner, good)], tmp_path)
     assert (record.result.winner, record.result.reason) == (1, Reason.TIMEOUT), explain(record)
+
+
+def test_what_a_virtual_machines_host_took() -> None:
+    """As it was seen, once in some thousand games."""
+    detail = "out of time: the limit is 0.1 s a move, and 0.364 s passed, of which the host caused 0.218 s"
+    fact = SimpleNamespace(player=1, data=("MOVE;1", (80_779, 217_543, 0)))
+    bots = [SimpleNamespace(name="sleep"), SimpleNamespace(name="cpu")]
+    record = SimpleNamespace(result=SimpleNamespace(detail=detail), facts=[fact], players=bots)
+    assert stolen_us(cast("Any", record), 1) == pytest.approx(65_678)
+    bots[1].name = "wall"  # which may sleep
+    assert stolen_us(cast("Any", record), 1) == 0.0
