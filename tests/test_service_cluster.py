@@ -48,7 +48,7 @@ from tournaments.web.server_file import SERVER_FILE
 pytestmark = [pytest.mark.slow, pytest.mark.any_database]
 
 LOOK_S = 0.1
-LIMIT_S = 180.0
+LIMIT_S = 400.0
 """Bound for what takes seconds where cores are free."""
 GAMES = 6
 """Of a round."""
@@ -277,7 +277,8 @@ async def test_the_server_and_a_lab_machine_as_people_start_them(tmp_path: Path)
             await lab.says("plays 2 games at a time")
             text = await dashboard('<bdi>Cup</bdi></a> <span class="state finished">')
             assert "Tournaments are played on other machines: 2 games at a time, on 1 host." in text
-            assert f"2 games at a time, on {os.uname().nodename}" in text
+            # Who looks after all tournaments hears of a worker later than the tournament does, by a second.
+            text = await dashboard(f"2 games at a time, on {os.uname().nodename}")
             status, _, errors = server.end()
             await lab.ends()
     assert status == 0
