@@ -1,8 +1,9 @@
 """What a worker says of its games, and when: the plugin with a worker that only listens.  Real games."""
 
+import asyncio
+import functools
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,9 +35,11 @@ class Worker:
     def __init__(self) -> None:
         self.metrics: dict[str, Callable[[Any], Any]] = {}
         self.said: list[tuple[str, dict[str, Any]]] = []
+        self.spoke = asyncio.Event()
 
     def log_event(self, topic: str, message: dict[str, Any]) -> None:
         self.said.append((topic, message))
+        self.spoke.set()
 
 
 class Place:
@@ -47,15 +50,13 @@ class Place:
         self.plugin = GamePlugin(HostFacts(HOST, SLOTS, Tier.OFF.value, 1e6, "1", "3"), SLOTS, folder)
         self.plugin.setup(cast("Any", self.worker))
 
-    def begin(self, *, slow: bool = False, followed: bool = False) -> threading.Thread:
-        """What Dask does with a task: tell of it, and run it in a thread."""
+    def begin(self, *, slow: bool = False, followed: bool = False) -> "asyncio.Task[None]":
+        """What Dask does with a task: tell of it, and run it in its loop."""
         self.plugin.transition(KEY, "ready", "executing")
         asked = job(unhurried() if slow else honest(), honest(), key="g1")
         first, second = (pack(player)[0] for player in asked.players)
         assignment = Assignment(asked, (first, second), followed=followed)
-        thread = threading.Thread(target=self.plugin.play, args=[KEY, assignment, "topic"])
-        thread.start()
-        return thread
+        return asyncio.create_task(self.plugin.play(KEY, assignment, "topic"))
 
     def kinds(self) -> list[list[str]]:
         """What is in each message beside the game's name."""
@@ -64,18 +65,33 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    opened = Place(tmp_path / "scratch")
-    yield opened
-    opened.plugin.teardown(cast("Any", opened.worker))
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "scratch")
 
 
-def test_a_quick_game_is_told_of_once_together_with_its_end(
+def in_its_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test of a place in an event loop, as Dask has one, and end the place there."""
+
+    async def run(place: Place, more: dict[str, Any]) -> None:
+        try:
+            await test(place, **more)
+        finally:
+            await place.plugin.teardown(cast("Any", place.worker))
+
+    @functools.wraps(test)
+    def wrapped(place: Place, **more: Any) -> None:
+        asyncio.run(run(place, more))
+
+    return wrapped
+
+
+@in_its_loop
+async def test_a_quick_game_is_told_of_once_together_with_its_end(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_play, "QUICK_S", 60.0)
-    place.begin().join()
-    assert place.worker.said == []  # the thread has ended, and the task goes on for a moment
+    await place.begin()
+    assert place.worker.said == []  # the game has ended, and its task goes on for a moment
     place.plugin.transition(KEY, "executing", "memory")
     assert place.kinds() == [["begins", "reply"]]
     _, message = place.worker.said[0]
@@ -85,26 +101,31 @@ def test_a_quick_game_is_told_of_once_together_with_its_end(
     assert game.record.players == job(honest(), honest()).players
 
 
-def test_a_game_that_lasts_is_told_of_when_it_begins_too(place: Place) -> None:
-    thread = place.begin(slow=True)
-    thread.join()
+@in_its_loop
+async def test_a_game_that_lasts_is_told_of_when_it_begins_too(place: Place) -> None:
+    playing = place.begin(slow=True)
+    await playing
     assert place.kinds() == [["begins"]]
     place.plugin.transition(KEY, "executing", "memory")
     assert place.kinds() == [["begins"], ["begins", "reply"]]
     assert place.worker.said[0][1]["begins"] == HERE
 
 
-def test_who_follows_a_game_hears_first_that_it_begins(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_its_loop
+async def test_who_follows_a_game_hears_first_that_it_begins(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker_play, "QUICK_S", 60.0)
-    place.begin(slow=True, followed=True).join()
+    await place.begin(slow=True, followed=True)
     kinds = place.kinds()
     assert kinds[:2] == [["begins"], ["snapshot"]]
     assert set(map(tuple, kinds[1:])) == {("snapshot",)}
 
 
 @pytest.mark.parametrize("finish", ["released", "error"])
-def test_the_reply_of_a_task_that_nobody_wants_is_not_kept(place: Place, finish: str) -> None:
-    place.begin().join()
+@in_its_loop
+async def test_the_reply_of_a_task_that_nobody_wants_is_not_kept(place: Place, finish: str) -> None:
+    await place.begin()
     place.plugin.transition(KEY, "executing", finish)
     place.plugin.transition(KEY, "released", "forgotten")
     assert ["begins", "reply"] not in place.kinds()
@@ -112,17 +133,48 @@ def test_the_reply_of_a_task_that_nobody_wants_is_not_kept(place: Place, finish:
     assert ["begins", "reply"] not in place.kinds()
 
 
-def test_a_game_that_is_given_up_is_said_to_be_so(place: Place) -> None:
-    thread = place.begin(slow=True)
+@in_its_loop
+async def test_a_game_that_is_given_up_is_said_to_be_so(place: Place) -> None:
+    playing = place.begin(slow=True)
     place.plugin.transition(KEY, "executing", "cancelled")
-    thread.join()
+    await playing
     place.plugin.transition(KEY, "cancelled", "memory")
     _, message = place.worker.said[-1]
     with pytest.raises(EngineError, match=r"nobody wants th(e|is) game any more"):
         read_reply("g1", message["reply"])
 
 
-def test_a_word_that_comes_just_before_the_order_is_heard(
+@in_its_loop
+async def test_a_game_that_is_given_up_in_its_midst_is_said_to_be_so(place: Place) -> None:
+    playing = place.begin(slow=True)
+    await place.worker.spoke.wait()
+    place.plugin.transition(KEY, "executing", "cancelled")
+    await playing
+    place.plugin.transition(KEY, "cancelled", "memory")
+    assert place.kinds() == [["begins"], ["begins", "reply"]]
+    with pytest.raises(EngineError, match=r"nobody wants th(e|is) game any more"):
+        read_reply("g1", place.worker.said[-1][1]["reply"])
+
+
+@in_its_loop
+async def test_a_worker_that_ends_leaves_no_bot_and_no_game_process(place: Place) -> None:
+    before = children()
+    playing = place.begin(slow=True)
+    await place.worker.spoke.wait()
+    assert children() - before
+    playing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await playing
+    assert not children() - before  # nor those of a game process that has ended, which would be ours now
+
+
+def children() -> set[str]:
+    """Of this process: their ids."""
+    return {pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}
+
+
+@in_its_loop
+async def test_a_word_that_comes_just_before_the_order_is_heard(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the choice of a process and the order to it there is some time."""
@@ -133,8 +185,8 @@ def test_a_word_that_comes_just_before_the_order_is_heard(
         return packed(order)
 
     monkeypatch.setattr(Order, "packed", slowly)
-    thread = place.begin(slow=True)
-    thread.join()
+    playing = place.begin(slow=True)
+    await playing
     place.plugin.transition(KEY, "cancelled", "memory")
     assert place.worker.said[-1][1]["reply"] == FAILURE + b"nobody wants this game any more"
     assert place.kinds() == [["begins", "reply"]]  # it was not begun

@@ -43,6 +43,14 @@ class BotShelf:
         self._building = building
         self._known: dict[Traveller, Player] = {}
 
+    def at_hand(self, traveller: Traveller) -> Player | None:
+        """The player as it can be started on this host, if nothing has to be done for that."""
+        place = self._place(traveller)
+        if traveller.digest and _age_s(place) > KEPT_S / 2:  # or it is not there at all
+            return None
+        _use(place)
+        return self._known.get(traveller)
+
     def ready(self, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]) -> Player:
         """The player as it can be started on this host.
 
@@ -50,18 +58,20 @@ class BotShelf:
         too, else from ``fetch``, which is given the digest.  A build is confined if ``sandbox`` confines.
         Raises ClusterError if the bot cannot be started here.
         """
-        place = self._folder / (traveller.digest or NO_FILES)
-        if traveller.digest and _age_s(place) > KEPT_S / 2:  # or it is not there at all
-            self._known.pop(traveller, None)
+        found = self.at_hand(traveller)
+        if found is not None:
+            return found
+        place = self._place(traveller)
+        if traveller.digest:
             with self._locked(traveller.digest):  # what is older might be removed just now
                 if not (place / READY).exists():
                     self._make(place, traveller, sandbox, fetch)
                 _use(place)
-        elif traveller.digest:
-            _use(place)
-        if traveller not in self._known:
-            self._known[traveller] = arrived(traveller, place / FILES, _prepare_kernels)
-        return self._known[traveller]
+        self._known[traveller] = found = arrived(traveller, place / FILES, _prepare_kernels)
+        return found
+
+    def _place(self, traveller: Traveller) -> Path:
+        return self._folder / (traveller.digest or NO_FILES)
 
     def remove_old(self) -> None:
         """Remove what no game needed for KEPT_S, and what was left half made; what is being made is not."""

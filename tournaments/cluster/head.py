@@ -162,6 +162,7 @@ class Head:
             play_on_worker,
             game.packed,
             self.topic,
+            name,
             key=name,
             resources=game.takes,
             # Not allow_other_workers: others would steal it from a host that is there, and once none of these

@@ -1,9 +1,13 @@
-"""Games on a worker: each in one of its game processes, which are used again."""
+"""Games on a worker: each in one of its game processes, which are used again.
 
+All of this is in the worker's event loop, but for what takes long, which is in threads: to wait for a game in
+one would be two more changes between threads for each game.
+"""
+
+import asyncio
 import contextlib
 import itertools
 import os
-import selectors
 import subprocess
 import sys
 import threading
@@ -15,12 +19,22 @@ from referee.feed import DATAGRAM_BYTES
 from referee.orphans import sweep_orphans
 from referee.play import Job
 from referee.probe import AUTO, find_sandbox
+from referee.results import Player
 from referee.sandbox import Sandbox, Tier
 from tournaments.cluster.bot_shelf import BotShelf
 from tournaments.cluster.contents import Traveller
 from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.fairness import scaled
-from tournaments.cluster.game_process import ENDED, GIVE_UP, ORDER, Order, Reply, frame, read_frame, write_all
+from tournaments.cluster.game_process import (
+    ENDED,
+    GIVE_UP,
+    LENGTH_BYTES,
+    ORDER,
+    Order,
+    Reply,
+    frame,
+    write_all,
+)
 from tournaments.engines.following import listening
 from tournaments.engines.local import FEED_PATTERN, usable_cores
 
@@ -48,10 +62,24 @@ class Assignment:
 class GameProcess:
     """One process for games; started by its first."""
 
-    def __init__(self) -> None:
-        """Raises ClusterError."""
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        replies: asyncio.StreamReader,
+        connection: asyncio.ReadTransport,
+    ) -> None:
+        """``connection`` is what feeds ``replies``; for a new process see ``started``."""
+        assert process.stdin is not None
+        self._process = process
+        self._orders = process.stdin.fileno()
+        self._replies = replies
+        self._connection = connection
+
+    @classmethod
+    async def started(cls) -> "GameProcess":
+        """A new one.  Raises ClusterError."""
         try:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: ASYNC220 - some milliseconds, once for each slot
                 # -P: nothing in the worker's directory is imported in place of ours.
                 [sys.executable, "-P", "-m", "tournaments.cluster.game_process"],
                 stdin=subprocess.PIPE,
@@ -60,16 +88,18 @@ class GameProcess:
             )
         except OSError as error:
             raise ClusterError(f"no game process could be started: {error.strerror}") from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._orders, self._replies = self._process.stdin.fileno(), self._process.stdout.fileno()
+        replies = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        protocol = asyncio.StreamReaderProtocol(replies)
+        connection, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
+        return cls(process, replies, connection)
 
     def begin(self, order: bytes) -> None:
         """Have a pickled order carried out, if the process lives."""
         with contextlib.suppress(OSError):
             write_all(self._orders, frame(ORDER, order))
 
-    def reply(
+    async def reply(
         self, feed: int | None, begins: Callable[[], None], told: Callable[[bytes], None]
     ) -> Reply | None:
         """What became of an order, once that is known; None if the process died.
@@ -78,77 +108,89 @@ class GameProcess:
         ``WorkerGames.play``.
         """
         begun = False
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._replies, selectors.EVENT_READ)
-            if feed is not None:
-                selector.register(feed, selectors.EVENT_READ)
-            while self._replies not in (ready := self._ready(selector, None if begun else QUICK_S)):
-                if not begun:
-                    begins()
-                    begun = True
-                if feed is not None and feed in ready:
-                    told(os.read(feed, DATAGRAM_BYTES))
-        answer = read_frame(self._replies)
-        return None if answer is None else Reply(*answer)
 
-    @staticmethod
-    def _ready(selector: selectors.BaseSelector, within_s: float | None) -> list[int]:
-        return [key.fd for key, _ in selector.select(within_s)]
+        def begin() -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
+                begins()
+
+        def hear(feed: int) -> None:
+            begin()
+            with contextlib.suppress(BlockingIOError):
+                told(os.read(feed, DATAGRAM_BYTES))
+
+        loop = asyncio.get_running_loop()
+        lasts = loop.call_later(QUICK_S, begin)
+        if feed is not None:
+            loop.add_reader(feed, hear, feed)
+        try:
+            return await self._next_reply()
+        finally:
+            lasts.cancel()
+            if feed is not None:
+                loop.remove_reader(feed)
+
+    async def _next_reply(self) -> Reply | None:
+        try:
+            kind = await self._replies.readexactly(1)
+            length = await self._replies.readexactly(LENGTH_BYTES)
+            return Reply(kind, await self._replies.readexactly(int.from_bytes(length, "big")))
+        except asyncio.IncompleteReadError:
+            return None
 
     def give_up(self) -> None:
-        """End the game that it plays; from any thread, and also when it plays none."""
+        """End the game that it plays; also when it plays none."""
         try:
             write_all(self._orders, GIVE_UP)
         except OSError:  # it has ended
             return
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End it and its bots."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._process.stdin.close()
+        await asyncio.to_thread(self._wait)
+        self._connection.close()
+
+    def _wait(self) -> None:
         try:
             self._process.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._process.stdout.close()
 
 
 class WantedGame:
     """A game that a worker was told to play, for as long as somebody wants it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._process: GameProcess | None = None
         self.wanted = True
 
     def give_up(self) -> None:
         """Nobody wants it any more."""
-        with self._lock:
-            self.wanted = False
-            if self._process is not None:
-                self._process.give_up()
+        self.wanted = False
+        if self._process is not None:
+            self._process.give_up()
 
     def begin(self, process: GameProcess, order: bytes) -> bool:
         """Have it played by this process, if it is wanted still; whether it is.
 
         A word that it is not comes either before the order, which is not given then, or after it.
         """
-        with self._lock:
-            if self.wanted:
-                self._process = process
-                process.begin(order)
-            return self.wanted
+        if self.wanted:
+            self._process = process
+            process.begin(order)
+        return self.wanted
 
     def ended(self) -> None:
         """No process plays it any more."""
-        with self._lock:
-            self._process = None
+        self._process = None
 
 
 class WorkerGames:
-    """Plays assignments on this host.  Its methods may be called in several threads."""
+    """Plays assignments on this host.  Its methods are called in one event loop."""
 
     def __init__(self, scratch: Path, slots: int, speed: float | None) -> None:
         """``scratch`` is a folder of this host's own; ``speed`` is in positions per second."""
@@ -158,14 +200,15 @@ class WorkerGames:
         """Held by a build, and while left-behind bots are ended: a build's processes look like theirs."""
         self._shelf = BotShelf(scratch / "bots", self._children)
         self._shelf.remove_old()
+        self._sandboxes: dict[Sandbox, Sandbox] = {}
+        """As asked for -> this host's; to find that out takes a moment."""
         cores = usable_cores()
         self._all_cores = tuple(cores)
         self._places = [(core,) for core in cores[:slots]] if slots <= len(cores) else []
-        self._lock = threading.Lock()
         self._idle: list[GameProcess] = []
         self._numbers = itertools.count()
 
-    def play(
+    async def play(
         self,
         assignment: Assignment,
         game: WantedGame,
@@ -175,11 +218,12 @@ class WorkerGames:
     ) -> Reply:
         """Play a game to its end.  Raises ClusterError if this host cannot.
 
-        For ``fetch`` see BotShelf.  ``begins`` is called before the first snapshot, or when the game has
-        lasted ``QUICK_S``; not if it is over by then.  ``told`` is called with snapshots.
+        For ``fetch`` see BotShelf; it is called in a thread.  ``begins`` is called before the first snapshot,
+        or when the game has lasted ``QUICK_S``; not if it is over by then.  ``told`` is called with
+        snapshots.
         """
-        job = self._job_here(assignment, fetch)
-        process, cores = self._take(own_core=assignment.own_core)
+        job = await self._job_here(assignment, fetch)
+        process, cores = await self._take(own_core=assignment.own_core)
         reply = None
         try:
             number = next(self._numbers)
@@ -190,53 +234,65 @@ class WorkerGames:
                 )
                 if not game.begin(process, order.packed()):
                     raise ClusterError("nobody wants this game any more")
-                reply = process.reply(None if feed is None else feed.fileno(), begins, told)
+                reply = await process.reply(None if feed is None else feed.fileno(), begins, told)
         finally:
             game.ended()
-            self._give_back(process, cores, alive=reply is not None)
+            await self._give_back(process, cores, alive=reply is not None)
         if reply is None:
             return Reply(ENDED, b"the game's process died")
         return reply
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the processes that play nothing."""
-        with self._lock:
-            idle, self._idle = self._idle, []
+        idle, self._idle = self._idle, []
         for process in idle:
-            process.close()
+            await process.close()
 
-    def _job_here(self, assignment: Assignment, fetch: Callable[[str], bytes]) -> Job:
+    async def _job_here(self, assignment: Assignment, fetch: Callable[[str], bytes]) -> Job:
         """The job with what this host has.  Raises ClusterError."""
         job = assignment.job
-        sandbox = sandbox_here(job.sandbox)
-        first, second = (self._shelf.ready(traveller, sandbox, fetch) for traveller in assignment.travellers)
+        sandbox = self._sandboxes.get(job.sandbox)
+        if sandbox is None:
+            sandbox = await asyncio.to_thread(sandbox_here, job.sandbox)
+            self._sandboxes[job.sandbox] = sandbox
+        first, second = [
+            await self._player_here(traveller, sandbox, fetch) for traveller in assignment.travellers
+        ]
         control = scaled(job.control, assignment.reference_speed, self._speed)
         return replace(job, players=(first, second), sandbox=sandbox, control=control)
 
-    def _take(self, *, own_core: bool) -> tuple[GameProcess, tuple[int, ...]]:
-        with self._lock:
-            cores = self._places.pop() if own_core and self._places else self._all_cores
-            process = self._idle.pop() if self._idle else None
+    async def _player_here(
+        self, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]
+    ) -> Player:
+        found = self._shelf.at_hand(traveller)
+        if found is None:
+            found = await asyncio.to_thread(self._shelf.ready, traveller, sandbox, fetch)
+        return found
+
+    async def _take(self, *, own_core: bool) -> tuple[GameProcess, tuple[int, ...]]:
+        cores = self._places.pop() if own_core and self._places else self._all_cores
         try:
-            return process or GameProcess(), cores
-        except ClusterError:
+            return (self._idle.pop() if self._idle else await GameProcess.started()), cores
+        except BaseException:
             self._free(cores)
             raise
 
-    def _give_back(self, process: GameProcess, cores: tuple[int, ...], *, alive: bool) -> None:
-        if not alive:
-            process.close()
-            with self._children:
-                sweep_orphans()  # its bots, which are ours now
+    async def _give_back(self, process: GameProcess, cores: tuple[int, ...], *, alive: bool) -> None:
+        if alive:
+            self._idle.append(process)
         else:
-            with self._lock:
-                self._idle.append(process)
+            await process.close()
+            await asyncio.to_thread(self._sweep)
         self._free(cores)
 
+    def _sweep(self) -> None:
+        """End the bots of a process that has ended, which are ours now."""
+        with self._children:
+            sweep_orphans()
+
     def _free(self, cores: tuple[int, ...]) -> None:
-        with self._lock:
-            if cores != self._all_cores:
-                self._places.append((cores[0],))
+        if cores != self._all_cores:
+            self._places.append((cores[0],))
 
 
 def sandbox_here(asked: Sandbox) -> Sandbox:

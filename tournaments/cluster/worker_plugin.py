@@ -75,7 +75,7 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
         self._worker = worker
         self._games: dict[Any, WantedGame] = {}
         self._replies: dict[Any, tuple[str, dict[str, Any]]] = {}
-        """Of games that have ended in their threads, with the topic."""
+        """Of games that have ended, whose tasks go on for a moment, with the topic."""
         adopt_orphans()
         scratch = self._scratch or Path(tempfile.gettempdir(), f"kalarena-worker-{os.getuid()}")
         make_private(scratch)
@@ -100,19 +100,19 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
             # Said here, it leaves together with Dask's own word that the task has ended.
             self._worker.log_event(*reply)
 
-    def teardown(self, worker: Worker) -> None:
+    async def teardown(self, worker: Worker) -> None:
         """End all games."""
         for game in list(self._games.values()):
             game.give_up()
-        self._play.close()
+        await self._play.close()
 
-    def play(self, key: Any, assignment: Assignment, topic: str) -> None:
-        """Play a game, in the task's own thread, and tell of it under a topic."""
+    async def play(self, key: Any, assignment: Assignment, topic: str) -> None:
+        """Play a game, and tell of it under a topic."""
         tell = partial(self._worker.log_event, topic)
         name = [str(part) for part in key]
         here = [self._worker.address, self.facts.name, self.slots]
         try:
-            reply = self._play.play(
+            reply = await self._play.play(
                 assignment,
                 self._games[key],
                 self._fetch,
@@ -143,13 +143,12 @@ def is_game(key: Any) -> bool:
     return isinstance(key, tuple) and str(key[0]).startswith(f"{NAME}-")
 
 
-def play_on_worker(assignment: bytes, topic: str) -> None:
-    """The task: play a game on the worker that runs this.
+async def play_on_worker(assignment: bytes, topic: str, key: tuple[str, ...]) -> None:
+    """The task of this key: play a game on the worker that runs this, in its event loop.
 
     The reply is told under the topic: one byte for its kind, and its content.
     """
-    worker = get_worker()
-    worker.plugins[NAME].play(worker.get_current_task(), pickle.loads(assignment), topic)
+    await get_worker().plugins[NAME].play(key, pickle.loads(assignment), topic)
 
 
 def make_private(folder: Path) -> None:
