@@ -276,7 +276,7 @@ RULES = (
                                                   "tournaments.cluster.worker_plugin")),
     Rule("tournaments.cluster.waiting", ("trio", "referee.sandbox", "tournaments.cluster.errors",
                                      "tournaments.cluster.host")),
-    Rule("tournaments.cluster.asyncio_thread", ("trio",)),
+    Rule("tournaments.cluster.asyncio_thread", ("trio", "uvloop")),
     Rule("tournaments.cluster.dask_settings", (), pure=True),
     Rule("tournaments.cluster.pair_hosts", ()),
     Rule("tournaments.cluster.host_workers", (), pure=True),
@@ -305,7 +305,7 @@ RULES = (
                                      "tournaments.cluster.worker_plugin")),
     Rule("tournaments.cluster.scheduler", ("trio", "tournaments.cluster.credentials",
                                      "tournaments.cluster.errors")),
-    Rule("tournaments.cluster.scheduler_process", ("dask", "distributed", "referee.orphans",
+    Rule("tournaments.cluster.scheduler_process", ("dask", "distributed", "uvloop", "referee.orphans",
                                      "tournaments.cluster.credentials",
                                      "tournaments.cluster.dask_settings", "tournaments.cluster.errors")),
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import trio
+import uvloop
 
 Value = TypeVar("Value")
 
@@ -56,7 +57,7 @@ class AsyncioThread:
 @asynccontextmanager
 async def open_asyncio_thread() -> AsyncIterator[AsyncioThread]:
     """Meanwhile an asyncio loop runs in a thread."""
-    loop = asyncio.new_event_loop()
+    loop = uvloop.new_event_loop()
     thread = threading.Thread(target=_run, args=[loop], name="asyncio", daemon=True)
     thread.start()
     try:

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from tournaments.cluster.errors import ClusterError
 
-MODULES = ("distributed", "cryptography", "dask_jobqueue")
+MODULES = ("distributed", "cryptography", "dask_jobqueue", "uvloop")
 """What the extra brings; nothing needs it but tournaments/cluster, tournaments/engines/dask.py and slurm.py,
 and tournaments/elsewhere.py."""
 

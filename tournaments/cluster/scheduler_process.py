@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import dask
+import uvloop
 from distributed import Scheduler
 
 from referee.orphans import adopt_orphans
@@ -55,7 +56,7 @@ def main() -> None:
     adopt_orphans()
     try:
         with dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": WORKER_TTL}):
-            asyncio.run(serve(Credentials(asked.credentials), asked.host, asked.port))
+            uvloop.run(serve(Credentials(asked.credentials), asked.host, asked.port))
     except (ClusterError, RuntimeError) as error:  # Dask's own has its cause as another one
         _tell({"error": str(error.__cause__ or error)})
         sys.exit(1)
