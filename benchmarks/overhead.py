@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from statistics import median
 
@@ -28,6 +29,7 @@ import trio
 
 from referee.clock import TimeControl
 from referee.play import Job
+from referee.results import Player
 from tournaments.bots import resolve_bot
 from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.scheduler import open_scheduler
@@ -39,20 +41,26 @@ from tournaments.interpreter import many_games
 
 TARGET_MS = 5.0
 """A game of the course takes seconds."""
-ROUNDS = 20
-ALONE, BUSY = 3, 8
-"""Games of a round, and for each place: so few that a round is over within a second."""
+ROUNDS = 10
+ALONE, BUSY = 3, 32
+"""Games of a round, and for each place: so few that a round is over within some seconds, and so many that its
+first one, which cannot lie ready, does not count."""
 WARM_UP = 10
 GAME = "kalah(2,1)"
 CONTROL = TimeControl(move_s=10.0)
 KALARENA = [sys.executable, "-c", "from tournaments.cli.main import entry; entry()"]
 
 
-def a_job(number: int) -> Job:
-    """A game of few moves between two bots that hardly think."""
+@lru_cache(maxsize=1)
+def players() -> tuple[Player, Player]:
+    """Two bots that hardly think; found once, as for a tournament."""
     player = resolve_bot("first_legal", Path.cwd())
-    first, second = (replace(player, name=name) for name in ("one", "two"))
-    return Job(f"game-{number}", GAME, (first, second), CONTROL)
+    return replace(player, name="one"), replace(player, name="two")
+
+
+def a_job(number: int) -> Job:
+    """A game of few moves."""
+    return Job(f"game-{number}", GAME, players(), CONTROL)
 
 
 async def alone(engine: Engine, places: int) -> float:
