@@ -8,11 +8,14 @@ import os
 import sys
 from pathlib import Path
 
+import dask
+import uvloop
 from distributed import Nanny, Scheduler
 
 from referee.orphans import adopt_orphans
 from referee.probe import AUTO, find_sandbox
 from tournaments.cluster.credentials import Credentials
+from tournaments.cluster.dask_settings import SETTINGS
 from tournaments.cluster.host import HostFacts, Versions
 from tournaments.cluster.worker_plugin import worker_options
 
@@ -53,4 +56,5 @@ async def worker(folder: Path, slots: int, number: int) -> None:
 
 if __name__ == "__main__":
     _, kind, where, *rest = sys.argv
-    asyncio.run(scheduler(Path(where)) if kind == "scheduler" else worker(Path(where), *map(int, rest)))
+    with dask.config.set(SETTINGS):
+        uvloop.run(scheduler(Path(where)) if kind == "scheduler" else worker(Path(where), *map(int, rest)))

@@ -12,8 +12,8 @@ SETTINGS: dict[str, Any] = {
     # They are not encrypted, and ask nobody for a certificate.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
-    # Dask would wake up a hundred times a second on each worker to see what its threads do, which is to wait
-    # for a game, and fifty times to see whether it is still awake: on the cores of the games.
+    # Dask would wake up a hundred times a second on each worker to see what its threads do, which is
+    # next to nothing, and fifty times to see whether it is still awake: on the cores of the games.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     # Last messages of each connection and topic, kept for developers of Dask: here they are whole games.
