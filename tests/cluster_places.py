@@ -84,6 +84,10 @@ class Cluster:
                 self.add_worker(number)
                 return
 
+    def leave(self, number: int) -> None:
+        """Have a host leave, as its user or a batch system tells it to; wait until it has."""
+        end([self.workers.pop(number)])
+
     def remove(self, number: int) -> None:
         """Have a host vanish."""
         nanny = self.workers.pop(number)

@@ -201,6 +201,20 @@ def test_a_quick_game_is_told_of_once_and_chooses_the_host_of_its_pair() -> None
     asyncio.run(run())
 
 
+def test_a_game_that_is_played_again_before_its_worker_is_known_to_be_lost() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        playing = await cluster.ask("it")
+        await cluster.begins(cluster.scheduler.tasks[0], FIRST, "first")
+        await cluster.begins(cluster.scheduler.tasks[0], OTHER, "other")
+        with pytest.raises(WorkerLostError, match=r"tls://10\.0\.0\.1:1 was lost, which played it"):
+            playing.result()
+        assert cluster.begun == ["first"]
+        assert cluster.scheduler.tasks[0].released
+
+    asyncio.run(run())
+
+
 def test_games_that_have_ended_are_forgotten_together(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         later: list[Callable[[], None]] = []

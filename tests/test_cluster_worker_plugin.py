@@ -1,20 +1,26 @@
 """What a worker says of its games, and when: the plugin with a worker that only listens.  Real games."""
 
 import asyncio
+import contextlib
 import functools
 import os
+import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
+import uvloop
 
 from referee.sandbox import Tier
 from tests.engine_contract import unhurried
 from tests.test_engines import job
 from tests.test_faults import honest
 from tournaments.cluster import worker_play
+from tournaments.cluster.bot_shelf import BotShelf
 from tournaments.cluster.contents import pack
+from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.game_process import ENDED, FAILURE, Order
 from tournaments.cluster.host import HostFacts
 from tournaments.cluster.worker_play import Assignment
@@ -36,6 +42,7 @@ class Worker:
         self.metrics: dict[str, Callable[[Any], Any]] = {}
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.spoke = asyncio.Event()
+        self.executors = {"default": ThreadPoolExecutor(SLOTS)}
 
     def log_event(self, topic: str, message: dict[str, Any]) -> None:
         self.said.append((topic, message))
@@ -77,10 +84,11 @@ def in_its_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...,
             await test(place, **more)
         finally:
             await place.plugin.teardown(cast("Any", place.worker))
+            place.worker.executors["default"].shutdown()
 
     @functools.wraps(test)
     def wrapped(place: Place, **more: Any) -> None:
-        asyncio.run(run(place, more))
+        uvloop.run(run(place, more))
 
     return wrapped
 
@@ -140,7 +148,7 @@ async def test_a_game_that_is_given_up_is_said_to_be_so(place: Place) -> None:
     await playing
     place.plugin.transition(KEY, "cancelled", "memory")
     _, message = place.worker.said[-1]
-    with pytest.raises(EngineError, match=r"nobody wants th(e|is) game any more"):
+    with pytest.raises(EngineError, match="nobody wants this game any more"):
         read_reply("g1", message["reply"])
 
 
@@ -152,7 +160,7 @@ async def test_a_game_that_is_given_up_in_its_midst_is_said_to_be_so(place: Plac
     await playing
     place.plugin.transition(KEY, "cancelled", "memory")
     assert place.kinds() == [["begins"], ["begins", "reply"]]
-    with pytest.raises(EngineError, match=r"nobody wants th(e|is) game any more"):
+    with pytest.raises(EngineError, match="nobody wants this game any more"):
         read_reply("g1", place.worker.said[-1][1]["reply"])
 
 
@@ -163,14 +171,42 @@ async def test_a_worker_that_ends_leaves_no_bot_and_no_game_process(place: Place
     await place.worker.spoke.wait()
     assert children() - before
     playing.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await playing
+    await playing
     assert not children() - before  # nor those of a game process that has ended, which would be ours now
+    place.plugin.transition(KEY, "executing", "memory")
+    with pytest.raises(WorkerLostError, match="this worker was ended"):
+        read_reply("g1", place.worker.said[-1][1]["reply"])
+
+
+@in_its_loop
+async def test_a_worker_ends_while_it_prepares_a_game(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a bot is built: it is not waited for."""
+    preparing, goes_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def ready(*_: object) -> NoReturn:
+        loop.call_soon_threadsafe(preparing.set)
+        goes_on.wait()
+        raise ClusterError("too late")
+
+    monkeypatch.setattr(BotShelf, "ready", ready)
+    playing = place.begin()
+    await preparing.wait()
+    playing.cancel()
+    await playing
+    goes_on.set()
+    place.plugin.transition(KEY, "executing", "memory")
+    with pytest.raises(WorkerLostError, match="this worker was ended"):
+        read_reply("g1", place.worker.said[-1][1]["reply"])
 
 
 def children() -> set[str]:
     """Of this process: their ids."""
-    return {pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}
+    found: set[str] = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that ends just now
+            found.update(path.read_text().split())
+    return found
 
 
 @in_its_loop

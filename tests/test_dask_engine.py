@@ -28,7 +28,7 @@ from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.game_process import FAILURE, GAME
 from tournaments.cluster.waiting import Demands
 from tournaments.engines import dask
-from tournaments.engines.base import EngineError
+from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.dask import DaskEngine
 
 __all__ = ["sleeper"]
@@ -161,6 +161,26 @@ async def test_games_whose_pair_was_begun_on_a_lost_host_are_played_elsewhere(
     cluster.add_worker(lost)
     assert sorted(begun) == ["fourth", "second", "third"]
     assert {record.host_speed for record in records} == {SPEED + 1 - lost}
+
+
+async def test_a_worker_that_is_told_to_end_says_that_its_game_ended_with_it(
+    cluster: Cluster, sleeper: Sleeper
+) -> None:
+    begun: list[str] = []
+    with trio.fail_after(LIMIT_S):
+        async with cluster.engine() as engine, trio.open_nursery() as nursery:
+
+            async def play() -> None:
+                # Not that it was lost, which Dask tells of after it has had the game played elsewhere.
+                with pytest.raises(WorkerLostError, match="this worker was ended"):
+                    await engine.play(sleeper.job(), noted(begun, "once"))
+
+            nursery.start_soon(play)
+            await becomes(lambda: begun == ["once"] and sleeper.count() == 1, LIMIT_S)
+            left = cluster.host_that_plays(sleeper.seconds)
+            await trio.to_thread.run_sync(cluster.leave, left)
+    cluster.add_worker(left)
+    assert (begun, sleeper.count()) == (["once"], 0)
 
 
 async def test_who_shares_a_scheduler_passes_over_hosts_that_others_play_on(

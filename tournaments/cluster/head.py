@@ -309,6 +309,12 @@ class Head:
         game = self._games.get(tuple(message["game"]))
         if game is None:  # it was cancelled just now
             return
+        if "begins" in message and game.worker not in (None, message["begins"][0]):
+            # Its worker is about to be lost, and Dask was quicker to have it played elsewhere than to say so.
+            _settle(
+                game.outcome, WorkerLostError(f"the worker {game.worker} was lost, which played {game.key}")
+            )
+            return
         could_not = message.get("reply", b"")[:1] == FAILURE
         if "begins" in message:
             address, host, slots = message["begins"]

@@ -1,7 +1,7 @@
 """Games on a worker: each in one of its game processes, which are used again.
 
-All of this is in the worker's event loop, but for what takes long, which is in threads: to wait for a game in
-one would be two more changes between threads for each game.
+Games are waited for in the worker's event loop: to do that in threads would be two more changes between
+threads for each game.  Only what takes long is in threads, as to build a bot.
 """
 
 import asyncio
@@ -12,8 +12,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from referee.feed import DATAGRAM_BYTES
 from referee.orphans import sweep_orphans
@@ -37,6 +39,8 @@ from tournaments.cluster.game_process import (
 )
 from tournaments.engines.following import listening
 from tournaments.engines.local import FEED_PATTERN, usable_cores
+
+Value = TypeVar("Value")
 
 QUICK_S = 0.05
 """A game that is over within it is told of once, by its reply, unless somebody follows it.  What a worker
@@ -79,7 +83,7 @@ class GameProcess:
     async def started(cls) -> "GameProcess":
         """A new one.  Raises ClusterError."""
         try:
-            process = subprocess.Popen(  # noqa: ASYNC220 - some milliseconds, once for each slot
+            process = subprocess.Popen(  # noqa: ASYNC220 - some milliseconds, and seldom
                 # -P: nothing in the worker's directory is imported in place of ours.
                 [sys.executable, "-P", "-m", "tournaments.cluster.game_process"],
                 stdin=subprocess.PIPE,
@@ -91,7 +95,12 @@ class GameProcess:
         replies = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         protocol = asyncio.StreamReaderProtocol(replies)
-        connection, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
+        try:
+            connection, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
         return cls(process, replies, connection)
 
     def begin(self, order: bytes) -> None:
@@ -146,14 +155,14 @@ class GameProcess:
         except OSError:  # it has ended
             return
 
-    async def close(self) -> None:
-        """End it and its bots."""
+    def let_go(self) -> None:
+        """Tell it to end, and its bots."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        await asyncio.to_thread(self._wait)
         self._connection.close()
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Wait until it has ended, after ``let_go``."""
         try:
             self._process.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -192,8 +201,11 @@ class WantedGame:
 class WorkerGames:
     """Plays assignments on this host.  Its methods are called in one event loop."""
 
-    def __init__(self, scratch: Path, slots: int, speed: float | None) -> None:
-        """``scratch`` is a folder of this host's own; ``speed`` is in positions per second."""
+    def __init__(self, scratch: Path, slots: int, speed: float | None, threads: Executor) -> None:
+        """``scratch`` is a folder of this host's own; ``speed`` is in positions per second; ``threads`` are
+        as many as ``slots``, and nobody waits for them for ever in the end.
+        """
+        self._threads = threads
         self._scratch = scratch
         self._speed = speed
         self._children = threading.Lock()
@@ -218,13 +230,13 @@ class WorkerGames:
     ) -> Reply:
         """Play a game to its end.  Raises ClusterError if this host cannot.
 
-        For ``fetch`` see BotShelf; it is called in a thread.  ``begins`` is called before the first snapshot,
-        or when the game has lasted ``QUICK_S``; not if it is over by then.  ``told`` is called with
-        snapshots.
+        If it is cancelled the game is given up.  For ``fetch`` see BotShelf; it is called in a thread.
+        ``begins`` is called before the first snapshot, or when the game has lasted ``QUICK_S``; not if it is
+        over by then.  ``told`` is called with snapshots.
         """
         job = await self._job_here(assignment, fetch)
         process, cores = await self._take(own_core=assignment.own_core)
-        reply = None
+        alive, sweeps = True, True
         try:
             number = next(self._numbers)
             path = self._scratch / FEED_PATTERN.replace("*", f"{os.getpid()}-{number}")
@@ -234,10 +246,15 @@ class WorkerGames:
                 )
                 if not game.begin(process, order.packed()):
                     raise ClusterError("nobody wants this game any more")
+                alive = False
                 reply = await process.reply(None if feed is None else feed.fileno(), begins, told)
+                alive = reply is not None
+        except asyncio.CancelledError:
+            sweeps = False  # who ends this worker does that, and it would wait for a build
+            raise
         finally:
             game.ended()
-            await self._give_back(process, cores, alive=reply is not None)
+            await self._give_back(process, cores, alive=alive, sweeps=sweeps)
         if reply is None:
             return Reply(ENDED, b"the game's process died")
         return reply
@@ -246,14 +263,16 @@ class WorkerGames:
         """End the processes that play nothing."""
         idle, self._idle = self._idle, []
         for process in idle:
-            await process.close()
+            process.let_go()
+        for process in idle:
+            await self._in_a_thread(process.wait)
 
     async def _job_here(self, assignment: Assignment, fetch: Callable[[str], bytes]) -> Job:
         """The job with what this host has.  Raises ClusterError."""
         job = assignment.job
         sandbox = self._sandboxes.get(job.sandbox)
         if sandbox is None:
-            sandbox = await asyncio.to_thread(sandbox_here, job.sandbox)
+            sandbox = await self._in_a_thread(sandbox_here, job.sandbox)
             self._sandboxes[job.sandbox] = sandbox
         first, second = [
             await self._player_here(traveller, sandbox, fetch) for traveller in assignment.travellers
@@ -266,7 +285,7 @@ class WorkerGames:
     ) -> Player:
         found = self._shelf.at_hand(traveller)
         if found is None:
-            found = await asyncio.to_thread(self._shelf.ready, traveller, sandbox, fetch)
+            found = await self._in_a_thread(self._shelf.ready, traveller, sandbox, fetch)
         return found
 
     async def _take(self, *, own_core: bool) -> tuple[GameProcess, tuple[int, ...]]:
@@ -277,13 +296,22 @@ class WorkerGames:
             self._free(cores)
             raise
 
-    async def _give_back(self, process: GameProcess, cores: tuple[int, ...], *, alive: bool) -> None:
-        if alive:
-            self._idle.append(process)
-        else:
-            await process.close()
-            await asyncio.to_thread(self._sweep)
-        self._free(cores)
+    async def _give_back(
+        self, process: GameProcess, cores: tuple[int, ...], *, alive: bool, sweeps: bool
+    ) -> None:
+        try:
+            if alive:
+                self._idle.append(process)
+                return
+            process.let_go()
+            await self._in_a_thread(process.wait)
+            if sweeps:
+                await self._in_a_thread(self._sweep)
+        finally:
+            self._free(cores)
+
+    async def _in_a_thread(self, function: Callable[..., Value], *arguments: object) -> Value:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
     def _sweep(self) -> None:
         """End the bots of a process that has ended, which are ours now."""

@@ -1,5 +1,6 @@
 """What makes a Dask worker one that plays games."""
 
+import asyncio
 import os
 import pickle
 import stat
@@ -14,7 +15,7 @@ from distributed.utils import sync
 from referee.orphans import adopt_orphans
 from referee.sandbox import Tier
 from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.game_process import FAILURE, Reply
+from tournaments.cluster.game_process import ENDED, FAILURE, Reply
 from tournaments.cluster.host import HostFacts, Versions
 from tournaments.cluster.worker_play import Assignment, WantedGame, WorkerGames
 
@@ -79,7 +80,7 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
         adopt_orphans()
         scratch = self._scratch or Path(tempfile.gettempdir(), f"kalarena-worker-{os.getuid()}")
         make_private(scratch)
-        self._play = WorkerGames(scratch, self.slots, self.facts.speed)
+        self._play = WorkerGames(scratch, self.slots, self.facts.speed, worker.executors["default"])
         worker.metrics[NAME] = lambda _worker: self.facts.to_json()
 
     def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
@@ -119,6 +120,10 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
                 begins=lambda: tell({"game": name, "begins": here}),
                 told=lambda snapshot: tell({"game": name, "snapshot": snapshot}),
             )
+        except asyncio.CancelledError:
+            # This worker ends.  It says so itself: Dask would have the game played elsewhere long before it
+            # tells that a worker was lost.
+            reply = Reply(ENDED, b"this worker was ended")
         except ClusterError as error:
             reply = Reply(FAILURE, str(error).encode("utf-8", "backslashreplace"))
         finally:
