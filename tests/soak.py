@@ -48,8 +48,9 @@ STANDALONE = (
     *("flood-errors", "close-output", "close-everything", "half-line", "sleep", "stop", "core-dump"),
 )
 """Attacks that need no scene of their own (tests/attacks/test_attacks.py has all of them, with one)."""
-OTHERS = "sem.mp-"
-"""Semaphores of Python's multiprocessing in /dev/shm: those of other tests, since the engine has none."""
+OTHERS = ("sem.mp-", "PostgreSQL.")
+"""What other tests have in /dev/shm: semaphores of Python's multiprocessing, of which engines have none, and
+the memory of databases."""
 MEMORY_GROWTH_MB = 32
 """Allowed to this process and all workers together: Python's allocator keeps some of what it once had."""
 
