@@ -180,7 +180,8 @@ async def test_a_worker_that_ends_leaves_no_bot_and_no_game_process(place: Place
 
 @in_its_loop
 async def test_a_worker_ends_while_it_prepares_a_game(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a bot is built: it is not waited for."""
+    """As a bot is built: it is not waited for, by the processes that play nothing neither."""
+    await place.begin()
     preparing, goes_on = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
@@ -189,12 +190,17 @@ async def test_a_worker_ends_while_it_prepares_a_game(place: Place, monkeypatch:
         goes_on.wait()
         raise ClusterError("too late")
 
+    monkeypatch.setattr(BotShelf, "at_hand", lambda *_: None)
     monkeypatch.setattr(BotShelf, "ready", ready)
     playing = place.begin()
     await preparing.wait()
+    place.worker.executors["default"].submit(goes_on.wait)  # in the place of another slot
     playing.cancel()
     await playing
-    goes_on.set()
+    try:
+        await asyncio.wait_for(place.plugin.teardown(cast("Any", place.worker)), worker_play.ENDS_WITHIN_S)
+    finally:
+        goes_on.set()
     place.plugin.transition(KEY, "executing", "memory")
     with pytest.raises(WorkerLostError, match="this worker was ended"):
         read_reply("g1", place.worker.said[-1][1]["reply"])

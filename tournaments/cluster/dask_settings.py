@@ -7,7 +7,7 @@ SEND_EVERY_S = 0.001
 suit thousands of small tasks a second; here they would be most of what a game waits for between two hosts."""
 
 SETTINGS: dict[str, Any] = {
-    # A game is some forty rounds of the loops of head, scheduler and worker, with little to do in each.
+    # A game is some fifty rounds of the loops of head, scheduler and worker, with little to do in each.
     "distributed.admin.event-loop": "uvloop",
     # They are not encrypted, and ask nobody for a certificate.
     "distributed.scheduler.http.routes": [],

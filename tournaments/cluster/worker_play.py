@@ -265,7 +265,7 @@ class WorkerGames:
         for process in idle:
             process.let_go()
         for process in idle:
-            await self._in_a_thread(process.wait)
+            await asyncio.to_thread(process.wait)  # ours may all build bots
 
     async def _job_here(self, assignment: Assignment, fetch: Callable[[str], bytes]) -> Job:
         """The job with what this host has.  Raises ClusterError."""
