@@ -120,7 +120,7 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
                 begins=lambda: tell({"game": name, "begins": here}),
                 told=lambda snapshot: tell({"game": name, "snapshot": snapshot}),
             )
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # noqa: ASYNC103 - the task ends, with a reply
             # This worker ends.  It says so itself: Dask would have the game played elsewhere long before it
             # tells that a worker was lost.
             reply = Reply(ENDED, b"this worker was ended")
