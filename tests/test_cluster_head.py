@@ -48,6 +48,10 @@ class Scheduler:
         self.scheduler = self.scheduler_comm = self
         self.interval = 0.01
         self.tasks: list[Task] = []
+        self.messages: list[list[tuple[str, ...]]] = []
+        """The names of the tasks that came in each."""
+        self.refuses: Exception | None = None
+        self.when_asked: Callable[[], object] = lambda: None
         self.retired: list[str] = []
         self.facts: dict[str, Any] = {}
         self.programs: dict[str, set[str]] = {}
@@ -61,16 +65,21 @@ class Scheduler:
     def subscribe_topic(self, topic: str, listener: Callable[[tuple[float, Any]], None]) -> None:
         self._listeners[topic] = listener
 
-    def submit(
+    def map(
         self,
         function: Callable[..., Any],
-        *arguments: Any,
-        key: tuple[str, ...],
+        *arguments: tuple[Any, ...],
+        key: list[tuple[str, ...]],
         workers: list[str] | None,
         **how: Any,
-    ) -> Task:
-        self.tasks.append(Task(key, workers))
-        return self.tasks[-1]
+    ) -> list[Task]:
+        if self.refuses is not None:
+            raise self.refuses
+        self.when_asked()
+        tasks = [Task(name, workers) for name in key]
+        self.tasks += tasks
+        self.messages.append(key)
+        return tasks
 
     async def kalarena_workers(self, changes: int) -> dict[str, Any]:
         self._changes += 1
@@ -108,9 +117,11 @@ class Cluster:
         await self.head.begin()
         await self.head.look()
 
+    def game(self, key: str, pair: str, takes: dict[str, float] | None = None) -> AskedGame:
+        return AskedGame(key, pair, b"", takes or {}, self.begun.append, None)
+
     async def ask(self, key: str, pair: str = "pair") -> "asyncio.Task[bytes]":
-        game = AskedGame(key, pair, b"", {}, self.begun.append, None)
-        task = asyncio.create_task(self.head.play(game))
+        task = asyncio.create_task(self.head.play(self.game(key, pair)))
         await settled()
         return task
 
@@ -211,6 +222,52 @@ def test_a_game_that_is_played_again_before_its_worker_is_known_to_be_lost() -> 
             playing.result()
         assert cluster.begun == ["first"]
         assert cluster.scheduler.tasks[0].released
+
+    asyncio.run(run())
+
+
+def test_games_that_are_asked_for_at_once_are_one_message_without_those_that_were_cancelled() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        wanted = [cluster.game(key, "") for key in ("one", "two", "three")]
+        confined = cluster.game("confined", "", {"a sandbox": 1.0})
+        games = [asyncio.create_task(cluster.head.play(game)) for game in (*wanted, confined)]
+        await asyncio.sleep(0)
+        games[1].cancel()
+        await settled()
+        messages = [[key for _, key, _ in message] for message in cluster.scheduler.messages]
+        assert messages == [["one", "three"], ["confined"]]
+        for task in cluster.scheduler.tasks:
+            await cluster.reply(task, task.name[1].encode())
+        assert [game.result() for game in (games[0], *games[2:])] == [b"one", b"three", b"confined"]
+
+    asyncio.run(run())
+
+
+def test_a_game_that_is_cancelled_just_when_it_was_asked_for_is_given_up() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        game = asyncio.create_task(cluster.head.play(cluster.game("game", "")))
+        cluster.scheduler.when_asked = lambda: asyncio.get_running_loop().call_soon(game.cancel)
+        await settled()
+        assert game.cancelled()
+        assert cluster.scheduler.tasks[0].released
+
+    asyncio.run(run())
+
+
+def test_games_that_the_scheduler_cannot_be_asked_for_are_errors() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        cluster.scheduler.refuses = TypeError("too long")
+        games = [await cluster.ask(key, "") for key in ("one", "two")]
+        for game in games:
+            with pytest.raises(EngineError, match=r"not be played by a worker: TypeError\('too long'\)"):
+                game.result()
+        cluster.scheduler.refuses = None
+        again = await cluster.ask("one", "")
+        await cluster.reply(cluster.scheduler.tasks[0], b"G")
+        assert again.result() == b"G"
 
     asyncio.run(run())
 

@@ -280,6 +280,7 @@ RULES = (
     Rule("tournaments.cluster.dask_settings", (), pure=True),
     Rule("tournaments.cluster.pair_hosts", ()),
     Rule("tournaments.cluster.host_workers", (), pure=True),
+    Rule("tournaments.cluster.submissions", ("distributed",)),
     Rule("tournaments.cluster.head", ("distributed", "referee.feed", "tournaments.cluster",
                                       "tournaments.engines.base")),
     Rule("tournaments.engines.dask", ("distributed", "trio", *PLAYING, "referee.feed",

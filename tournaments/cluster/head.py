@@ -24,6 +24,7 @@ from tournaments.cluster.host import HostFacts, missing_programs
 from tournaments.cluster.host_workers import HostWorkers
 from tournaments.cluster.pair_hosts import PairHosts
 from tournaments.cluster.scheduler_plugin import LOST, BotsAndWorkers
+from tournaments.cluster.submissions import Submissions
 from tournaments.cluster.waiting import Demands
 from tournaments.cluster.worker_plugin import NAME, play_on_worker
 from tournaments.engines.base import Begun, EngineError, WorkerLostError
@@ -101,6 +102,7 @@ class Head:
         self._limit = None if limit is None else asyncio.Semaphore(limit)
         self._games: dict[tuple[str, ...], AskedGame] = {}
         self._attempts: Counter[str] = Counter()
+        self._submissions = Submissions(client, play_on_worker)
         self._ended: list[Future] = []
         """Games that scheduler and workers have not forgotten."""
         self._workers = HostWorkers()
@@ -158,38 +160,34 @@ class Head:
         name = (self._name, game.key, str(self._attempts[game.key]))
         game.outcome = asyncio.get_running_loop().create_future()
         self._games[name] = game
-        future = self._client.submit(
-            play_on_worker,
-            game.packed,
-            self.topic,
-            name,
-            key=name,
-            resources=game.takes,
-            # Not allow_other_workers: others would steal it from a host that is there, and once none of these
-            # is left Dask would pass over the resources as well, which are the sandbox and the version.
-            workers=sorted(game.allowed) or None,
-            pure=False,
-            retries=0,
-        )
-        ended = asyncio.ensure_future(_end(future))
-        outcome: bytes | Exception | None = None
         try:
-            events: set[asyncio.Future[Any]] = {ended, game.outcome}
-            await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
-            outcome = game.outcome.result() if game.outcome.done() else ended.result()
+            outcome = await self._outcome(name, game)
         except Exception as error:  # whatever kept a worker from even beginning, or its reply from arriving
             self._check_connected()
             raise EngineError(f"game {game.key} could not be played by a worker: {error!r}") from error
         finally:
             del self._games[name]
-            ended.cancel()
-            if isinstance(outcome, bytes):
-                self._forget_soon(future)
-            else:
-                future.release()  # a game that goes on is wanted by nobody then, and given up: see GamePlugin
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+    async def _outcome(self, name: tuple[str, ...], game: AskedGame) -> bytes | Exception:
+        task = await self._submissions.submit(
+            name, game.packed, self.topic, name, takes=game.takes, workers=game.allowed
+        )
+        ended = asyncio.ensure_future(_end(task))
+        outcome: bytes | Exception | None = None
+        try:
+            events: set[asyncio.Future[Any]] = {ended, game.outcome}
+            await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+            outcome = game.outcome.result() if game.outcome.done() else ended.result()
+            return outcome
+        finally:
+            ended.cancel()
+            if isinstance(outcome, bytes):
+                self._forget_soon(task)
+            else:
+                task.release()  # a game that goes on is wanted by nobody then, and given up: see GamePlugin
 
     async def _those_that_will_do(self, unable: Iterable[str]) -> frozenset[str]:
         """All that were looked at and will do, once there is one: not those that have just joined.

@@ -1,0 +1,84 @@
+"""Tasks that a head submits to its scheduler at the same moment, in as few messages as possible.
+
+A scheduler does more for a message with tasks than for a task in it: twice as much for a game alone as for
+one of sixteen, in messages of Dask's own with nothing to do.  Under load games end together, so the next are
+asked for together; one that is asked for by itself does not wait for others.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from distributed import Client, Future
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Submission:
+    """A task that was not submitted yet."""
+
+    name: tuple[str, ...]
+    arguments: tuple[Any, ...]
+    task: "asyncio.Future[Future]"
+    """Done once it was submitted; cancelled if nobody wants it any more."""
+
+
+class Submissions:
+    """Submits tasks that call one function.  Its methods are called in the client's event loop."""
+
+    def __init__(self, client: Client, function: Callable[..., Any]) -> None:
+        self._client = client
+        self._function = function
+        self._waiting: defaultdict[tuple[Any, ...], list[_Submission]] = defaultdict(list)
+        """By what is said once in a message: the resources that each task takes, and the workers for it."""
+
+    async def submit(
+        self, name: tuple[str, ...], *arguments: Any, takes: Mapping[str, float], workers: frozenset[str]
+    ) -> Future:
+        """Submit a task with this name for its key, together with what else is submitted in this turn of the
+        loop.
+
+        ``takes`` are resources, ``workers`` the addresses of those that may do it, or empty if all may.
+        Raises what Dask raises.
+        """
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            loop.call_soon(self._send)
+        task: asyncio.Future[Future] = loop.create_future()
+        same = (tuple(sorted(takes.items())), tuple(sorted(workers)))
+        self._waiting[same].append(_Submission(name, arguments, task))
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not task.cancelled():  # it was submitted a moment ago, and we did not hear of it any more
+                task.result().release()
+            raise
+
+    def _send(self) -> None:
+        waiting = dict(self._waiting)
+        self._waiting.clear()
+        for (takes, workers), submissions in waiting.items():
+            wanted = [submission for submission in submissions if not submission.task.cancelled()]
+            if wanted:
+                self._send_together(wanted, dict(takes), list(workers))
+
+    def _send_together(self, wanted: list[_Submission], takes: dict[str, float], workers: list[str]) -> None:
+        try:
+            sent = self._client.map(
+                self._function,
+                *zip(*(submission.arguments for submission in wanted), strict=True),
+                key=[submission.name for submission in wanted],
+                resources=takes,
+                # Not allow_other_workers: others would steal it from a host that is there, and once none of
+                # these is left Dask would pass over the resources as well: the sandbox and the version.
+                workers=workers or None,
+                pure=False,
+                retries=0,
+            )
+        except Exception as error:  # it is whoever waits for the task that can say what that means
+            for submission in wanted:
+                submission.task.set_exception(error)
+            return
+        for submission, task in zip(wanted, sent, strict=True):
+            submission.task.set_result(task)
