@@ -86,13 +86,13 @@ def command(
         facts = facts_of_this_host(found.sandbox, programs=demands.programs)
         if refusal := demands.refusal(facts):
             raise Usage(refusal)
-        click.echo(str(facts))
         told = work(
             scheduler,
             trusted,
             facts,
             slots,
-            lambda: click.echo(playing(scheduler, slots)),
+            joins=lambda: click.echo(str(facts)),
+            joined=lambda: click.echo(playing(scheduler, slots)),
             name=name,
             lifetime_s=lifetime,
         )

@@ -30,6 +30,7 @@ def work(
     credentials: Credentials,
     facts: HostFacts,
     slots: int,
+    joins: Callable[[], None],
     joined: Callable[[], None],
     scratch: Path | None = None,
     name: str | None = None,
@@ -38,10 +39,10 @@ def work(
     """Play games until we are told to stop (SIGINT, SIGTERM) or the scheduler is gone; whether we were told.
 
     A worker that dies is started again.  Games that are being played in the end are given up; no process of a
-    bot is left.  ``joined`` is called when games can come; for ``scratch`` see ``GamePlugin``; by ``name``
-    whoever asked for this worker knows it.  After ``lifetime_s`` it will be killed, and begins no game that
-    would not end by then, see tournaments/cluster/lifetime.py.  Raises ClusterError if the scheduler cannot
-    be joined.
+    bot is left.  ``joins`` is called once we can be told to stop, and ``joined`` when games can come; for
+    ``scratch`` see ``GamePlugin``; by ``name`` whoever asked for this worker knows it.  After ``lifetime_s``
+    it will be killed, and begins no game that would not end by then, see tournaments/cluster/lifetime.py.
+    Raises ClusterError if the scheduler cannot be joined.
     """
     adopt_orphans()
     options = worker_options(facts, slots, scratch)
@@ -49,7 +50,7 @@ def work(
         options["plugins"] += (Lifetime(time.time() + lifetime_s),)
     try:
         with dask.config.set(SETTINGS):
-            return asyncio.run(_work(scheduler, credentials, options, joined, name))
+            return asyncio.run(_work(scheduler, credentials, options, joins, joined, name))
     finally:
         sweep_orphans()
 
@@ -58,12 +59,14 @@ async def _work(
     scheduler: str,
     credentials: Credentials,
     options: dict[str, Any],
+    joins: Callable[[], None],
     joined: Callable[[], None],
     name: str | None,
 ) -> bool:
     told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
+    joins()
     nanny = Nanny(
         scheduler,
         name=name,
