@@ -5,10 +5,12 @@ import signal
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import trio
+from distributed import Client
 
 from referee.probe import Probe, probe
 from referee.sandbox import Sandbox, Tier
@@ -29,6 +31,7 @@ from tournaments.cluster.waiting import Demands
 
 WEAK = Probe(Sandbox(Tier.WEAK), "bubblewrap (bwrap) is not installed", "apt-get install -y bubblewrap")
 CONFINED = Probe(Sandbox(Tier.BUBBLEWRAP), "no control group was delegated to us")
+COMM = "distributed.comm.utils"
 
 pytestmark = pytest.mark.any_database
 
@@ -164,6 +167,8 @@ async def test_it_joins_says_who_it_is_and_ends_when_it_is_told_to(tmp_path: Pat
             assert said.startswith(f"{os.uname().nodename}: ")
             assert f"sandbox {probe().sandbox.tier.value}, " in said
             assert f"joined {address}: plays 3 games at a time until this is stopped\n" in said
+            found = await trio.to_thread.run_sync(offload_thresholds, address, credentials)
+            assert set(found.values()) == {False}
             below = descendants(told.process.pid)
             assert below
             told.process.send_signal(signal.SIGTERM)
@@ -178,6 +183,14 @@ async def test_it_joins_says_who_it_is_and_ends_when_it_is_told_to(tmp_path: Pat
             # Who has only so long leaves by itself.
             assert await over.ends() == 0
             assert over.said.endswith(f"{let_go(address)}\n")
+
+
+def offload_thresholds(address: str, credentials: Credentials) -> dict[str, object]:
+    """Of each worker, from which size on it packs messages in a thread."""
+    with Client(address, security=credentials.security(), set_as_default=False) as client:
+        # By its name: what a worker has, not what we have.  Ignored is one that leaves.
+        found = client.run(lambda: import_module(COMM).OFFLOAD_THRESHOLD, on_error="ignore")
+        return dict(found)
 
 
 def is_empty(group: int) -> bool:

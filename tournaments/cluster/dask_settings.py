@@ -16,6 +16,9 @@ SETTINGS: dict[str, Any] = {
     # next to nothing, and fifty times to see whether it is still awake: on the cores of the games.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
+    # A worker would look through each message for how large it is, as a thread of its own is to pack one of
+    # more than 10 MiB: there are none.  It asks for that when it is imported, hence in its environment.
+    "distributed.nanny.pre-spawn-environ.DASK_DISTRIBUTED__COMM__OFFLOAD": "False",
     # Last messages of each connection and topic, kept for developers of Dask: here they are whole games.
     "distributed.admin.low-level-log-length": 20,
 }
