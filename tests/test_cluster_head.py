@@ -28,8 +28,11 @@ class Task:
         self.released = False
         self._raised: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
 
+    def done(self) -> bool:
+        return self._raised.done()
+
     async def exception(self) -> Exception | None:
-        return await self._raised
+        return self._raised.result()
 
     def end(self, raised: Exception | None = None) -> None:
         self._raised.set_result(raised)
@@ -319,7 +322,10 @@ def test_a_task_that_ends_without_a_reply_is_an_error(raised: Exception | None, 
     async def run() -> None:
         cluster = await opened()
         game = await cluster.ask("game")
+        await cluster.head.look()
+        assert not game.done()
         cluster.scheduler.tasks[0].end(raised)
+        await cluster.head.look()
         await settled()
         with pytest.raises(EngineError, match=why):
             game.result()
@@ -332,6 +338,7 @@ def test_a_game_whose_workers_were_lost_before_it_began_lost_machines() -> None:
         cluster = await opened()
         game = await cluster.ask("game")
         cluster.scheduler.tasks[0].end(KilledWorker("game", cast("Any", SimpleNamespace(address=FIRST)), 3))
+        await cluster.head.look()
         await settled()
         with pytest.raises(WorkerLostError, match="lost that a game waited for"):
             game.result()

@@ -63,6 +63,9 @@ class AskedGame:
     """The addresses of the workers that may play it; empty if all may."""
     worker: str | None = None
     """The address of the one where it is known to have begun, see ``QUICK_S``."""
+    task: Future | None = None
+    """Once the scheduler was asked for it.  Its end is not waited for, before which a reply comes; if none
+    does, ``Head.look`` finds out."""
     outcome: "asyncio.Future[bytes | Exception]" = field(init=False)
     """The worker's reply, or why there is none."""
 
@@ -172,22 +175,18 @@ class Head:
         return outcome
 
     async def _outcome(self, name: tuple[str, ...], game: AskedGame) -> bytes | Exception:
-        task = await self._submissions.submit(
+        game.task = await self._submissions.submit(
             name, game.packed, self.topic, name, takes=game.takes, workers=game.allowed
         )
-        ended = asyncio.ensure_future(_end(task))
         outcome: bytes | Exception | None = None
         try:
-            events: set[asyncio.Future[Any]] = {ended, game.outcome}
-            await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
-            outcome = game.outcome.result() if game.outcome.done() else ended.result()
+            outcome = await game.outcome
             return outcome
         finally:
-            ended.cancel()
             if isinstance(outcome, bytes):
-                self._forget_soon(task)
-            else:
-                task.release()  # a game that goes on is wanted by nobody then, and given up: see GamePlugin
+                self._forget_soon(game.task)
+            else:  # a game that goes on is wanted by nobody then, and given up: see GamePlugin
+                game.task.release()
 
     async def _those_that_will_do(self, unable: Iterable[str]) -> frozenset[str]:
         """All that were looked at and will do, once there is one: not those that have just joined.
@@ -219,9 +218,13 @@ class Head:
     async def look(self) -> list[str]:
         """Ask which workers there are; what is to be said of those that are turned away now.
 
-        Raises OSError, and ClusterError once the connection is known to be lost.
+        Games whose tasks have ended without a reply have failed then.  Raises OSError, and ClusterError once
+        the connection is known to be lost.
         """
         self._check_connected()
+        for game in [*self._games.values()]:
+            if game.task is not None and game.task.done() and not game.outcome.done():
+                _settle(game.outcome, await _why(game.task))
         answer = await self._client.scheduler.kalarena_workers(changes=self._changes)
         if answer is None:
             return []
@@ -363,9 +366,9 @@ def _settle(outcome: "asyncio.Future[bytes | Exception]", value: bytes | Excepti
         outcome.set_result(value)
 
 
-async def _end(future: Future) -> Exception:
-    """Wait for the end of a task; why there is no reply, which would have come before."""
-    raised = await future.exception()
+async def _why(ended: Future) -> Exception:
+    """Why there is no reply from a task, which would have come before its end."""
+    raised = await ended.exception()
     if isinstance(raised, KilledWorker):  # it was sent to several that were lost before it began
         return WorkerLostError(f"the workers were lost that a game waited for: {raised}")
     if raised is not None:
