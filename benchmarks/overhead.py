@@ -7,6 +7,9 @@ Alone: one game is asked for at a time, and timed from asking to having its reco
 Busy: as many are asked for as a tournament asks for, twice the places, so that the next game lies ready when
 one ends.  Then a game costs what its place is occupied by it: time, times places, by games.
 
+With --own-core each place is a core of its own, as a tournament can ask for: where there is another one, Dask
+works there and takes no time from the bots.
+
 What is compared are neighbouring rounds, and of their differences the median.  The exit status is 0 whether
 or not the target is reached.
 """
@@ -21,7 +24,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import median
 
@@ -107,7 +110,7 @@ def a_worker(address: str, credentials: Path, places: int) -> Iterator[None]:
         worker.wait(60)
 
 
-async def measure(rounds: int, places: int) -> dict[str, dict[str, float]]:
+async def measure(rounds: int, places: int, *, own_core: bool) -> dict[str, dict[str, float]]:
     """Both engines by turns; for each measure the median of both, and of what Dask takes more."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in MEASURES}
     with tempfile.TemporaryDirectory() as temporary:
@@ -115,10 +118,13 @@ async def measure(rounds: int, places: int) -> dict[str, dict[str, float]]:
         credentials = Credentials.made(folder / "credentials")
         async with (
             open_scheduler(credentials, folder / "scheduler.log", "127.0.0.1") as address,
-            open_local_engine(folder, places) as local,
+            open_local_engine(folder, places, own_core=own_core) as local,
         ):
             with a_worker(address, credentials.directory, places):
-                async with open_dask_engine(address, "overhead", security=credentials.security()) as dask:
+                security = credentials.security()
+                async with open_dask_engine(
+                    address, "overhead", security=security, own_core=own_core
+                ) as dask:
                     await wait_for_slots(dask, places, 60)
                     for engine in (local, dask):
                         for number in range(WARM_UP):
@@ -145,10 +151,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--places", type=int, default=1)
+    parser.add_argument("--own-core", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with many_games():  # as the command that runs tournaments does
-        found = trio.run(measure, arguments.rounds, arguments.places)
+        takes = partial(measure, arguments.rounds, arguments.places, own_core=arguments.own_core)
+        found = trio.run(takes)
     if arguments.json:
         print(json.dumps(found))
         return 0
