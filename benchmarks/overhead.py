@@ -7,8 +7,8 @@ Alone: one game is asked for at a time, and timed from asking to having its reco
 Busy: as many are asked for as a tournament asks for, twice the places, so that the next game lies ready when
 one ends.  Then a game costs what its place is occupied by it: time, times places, by games.
 
-With --own-core each place is a core of its own, as a tournament can ask for: where there is another one, Dask
-works there and takes no time from the bots.
+With --own-core a game runs on one core only, as a tournament can ask for: where there is another one, the
+system moves Dask there for the most part.
 
 What is compared are neighbouring rounds, and of their differences the median.  The exit status is 0 whether
 or not the target is reached.

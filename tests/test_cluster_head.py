@@ -13,6 +13,7 @@ from tournaments.cluster.game_process import FAILURE
 from tournaments.cluster.head import AskedGame, Head
 from tournaments.cluster.host import HostFacts, Versions
 from tournaments.cluster.scheduler_plugin import LOST
+from tournaments.cluster.submissions import TOGETHER
 from tournaments.cluster.waiting import Demands
 from tournaments.engines.base import EngineError, WorkerLostError
 
@@ -38,7 +39,10 @@ class Task:
         self._raised.set_result(raised)
 
     def release(self) -> None:
+        """As Dask does: for whoever looks at it, it has ended then."""
         self.released = True
+        if not self.done():
+            self.end()
 
 
 class Scheduler:
@@ -53,6 +57,8 @@ class Scheduler:
         self.tasks: list[Task] = []
         self.messages: list[list[tuple[str, ...]]] = []
         """The names of the tasks that came in each."""
+        self.takes: list[dict[str, float]] = []
+        """Of each task."""
         self.refuses: Exception | None = None
         self.when_asked: Callable[[], object] = lambda: None
         self.retired: list[str] = []
@@ -82,6 +88,10 @@ class Scheduler:
         tasks = [Task(name, workers) for name in key]
         self.tasks += tasks
         self.messages.append(key)
+        for task, *given in zip(tasks, *arguments, strict=True):
+            assert given == [b"", next(iter(self._listeners)), task.name]
+        assert (how["pure"], how["retries"]) == (False, 0)
+        self.takes += [how["resources"]] * len(tasks)
         return tasks
 
     async def kalarena_workers(self, changes: int) -> dict[str, Any]:
@@ -240,6 +250,7 @@ def test_games_that_are_asked_for_at_once_are_one_message_without_those_that_wer
         await settled()
         messages = [[key for _, key, _ in message] for message in cluster.scheduler.messages]
         assert messages == [["one", "three"], ["confined"]]
+        assert cluster.scheduler.takes == [{}, {}, {"a sandbox": 1.0}]
         for task in cluster.scheduler.tasks:
             await cluster.reply(task, task.name[1].encode())
         assert [game.result() for game in (games[0], *games[2:])] == [b"one", b"three", b"confined"]
@@ -255,6 +266,40 @@ def test_a_game_that_is_cancelled_just_when_it_was_asked_for_is_given_up() -> No
         await settled()
         assert game.cancelled()
         assert cluster.scheduler.tasks[0].released
+
+    asyncio.run(run())
+
+
+def test_a_message_has_so_many_games_at_most() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        keys = [str(number) for number in range(TOGETHER + 1)]
+        games = [asyncio.create_task(cluster.head.play(cluster.game(key, ""))) for key in keys]
+        await settled()
+        assert [len(message) for message in cluster.scheduler.messages] == [TOGETHER, 1]
+        assert [task.name[1] for task in cluster.scheduler.tasks] == keys
+        for game in games:
+            game.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_game_that_goes_elsewhere_is_not_taken_for_what_was_given_up() -> None:
+    async def run() -> None:
+        cluster = await opened()
+        first, second = await cluster.ask("first"), await cluster.ask("second")
+        await cluster.begins(cluster.scheduler.tasks[0], FIRST, "first")
+        await cluster.reply(cluster.scheduler.tasks[0], b"G")
+        assert first.done()
+        assert cluster.scheduler.tasks[1].workers == [FIRST]
+        cluster.scheduler.tell(LOST, FIRST)  # and now it is looked in each turn of the loop
+        for _ in range(20):
+            await cluster.head.fail_ended()
+            await asyncio.sleep(0)
+        assert cluster.scheduler.tasks[1].released
+        await cluster.begins(cluster.scheduler.tasks[2], OTHER, "other")
+        await cluster.reply(cluster.scheduler.tasks[2], b"G")
+        assert second.result() == b"G"
 
     asyncio.run(run())
 
@@ -322,10 +367,11 @@ def test_a_task_that_ends_without_a_reply_is_an_error(raised: Exception | None, 
     async def run() -> None:
         cluster = await opened()
         game = await cluster.ask("game")
-        await cluster.head.look()
+        await cluster.head.fail_ended()
+        await settled()
         assert not game.done()
         cluster.scheduler.tasks[0].end(raised)
-        await cluster.head.look()
+        await cluster.head.fail_ended()
         await settled()
         with pytest.raises(EngineError, match=why):
             game.result()
@@ -338,7 +384,7 @@ def test_a_game_whose_workers_were_lost_before_it_began_lost_machines() -> None:
         cluster = await opened()
         game = await cluster.ask("game")
         cluster.scheduler.tasks[0].end(KilledWorker("game", cast("Any", SimpleNamespace(address=FIRST)), 3))
-        await cluster.head.look()
+        await cluster.head.fail_ended()
         await settled()
         with pytest.raises(WorkerLostError, match="lost that a game waited for"):
             game.result()

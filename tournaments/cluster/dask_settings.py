@@ -17,7 +17,8 @@ SETTINGS: dict[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     # A worker would look through each message for how large it is, as a thread of its own is to pack one of
-    # more than 10 MiB: there are none.  It asks for that when it is imported, hence in its environment.
+    # more than 10 MiB.  Only archives of bots are, which it fetches once, and TLS is read in its loop anyway.
+    # Dask asks for this when it is imported, hence in the environment.
     "distributed.nanny.pre-spawn-environ.DASK_DISTRIBUTED__COMM__OFFLOAD": "False",
     # Last messages of each connection and topic, kept for developers of Dask: here they are whole games.
     "distributed.admin.low-level-log-length": 20,

@@ -65,7 +65,7 @@ class AskedGame:
     """The address of the one where it is known to have begun, see ``QUICK_S``."""
     task: Future | None = None
     """Once the scheduler was asked for it.  Its end is not waited for, before which a reply comes; if none
-    does, ``Head.look`` finds out."""
+    does, ``Head.fail_ended`` finds out."""
     outcome: "asyncio.Future[bytes | Exception]" = field(init=False)
     """The worker's reply, or why there is none."""
 
@@ -162,6 +162,7 @@ class Head:
         self._attempts[game.key] += 1
         name = (self._name, game.key, str(self._attempts[game.key]))
         game.outcome = asyncio.get_running_loop().create_future()
+        game.task = None  # one that it had at a host that is gone has ended
         self._games[name] = game
         try:
             outcome = await self._outcome(name, game)
@@ -218,13 +219,9 @@ class Head:
     async def look(self) -> list[str]:
         """Ask which workers there are; what is to be said of those that are turned away now.
 
-        Games whose tasks have ended without a reply have failed then.  Raises OSError, and ClusterError once
-        the connection is known to be lost.
+        Raises OSError, and ClusterError once the connection is known to be lost.
         """
         self._check_connected()
-        for game in [*self._games.values()]:
-            if game.task is not None and game.task.done() and not game.outcome.done():
-                _settle(game.outcome, await _why(game.task))
         answer = await self._client.scheduler.kalarena_workers(changes=self._changes)
         if answer is None:
             return []
@@ -255,6 +252,17 @@ class Head:
         if news and not self._shares:
             await self._client.retire_workers(news)
         return [refused[address] for address in news]
+
+    async def fail_ended(self) -> None:
+        """Fail the games whose tasks have ended without a reply.
+
+        To be called now and then: to wait for the end of each task was a fifth of what Dask's thread did for
+        a game.  Raises ClusterError once the connection is known to be lost.
+        """
+        self._check_connected()
+        for game in [*self._games.values()]:
+            if game.task is not None and game.task.done() and not game.outcome.done():
+                _settle(game.outcome, await _why(game.task))
 
     async def _with_what_is_missing(
         self, everyone: list[tuple[str, int, HostFacts]]

@@ -35,7 +35,7 @@ from tournaments.packed_game import PackedGame
 
 CONNECT_LIMIT_S = 30
 LOOK_S = 1.0
-"""How often it is asked which workers there are."""
+"""How often it is asked which workers there are, and looked whether a task ended without a reply."""
 
 
 class DaskEngine:
@@ -163,6 +163,7 @@ async def open_dask_engine(
             await _look(head, thread, refused)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_look_again, head, thread, refused)
+                nursery.start_soon(_fail_ended, head, thread)
                 yield engine
                 nursery.cancel_scope.cancel()
         finally:
@@ -193,6 +194,13 @@ async def _look_again(head: Head, thread: AsyncioThread, refused: Callable[[str]
     while True:
         await trio.sleep(LOOK_S)
         await _look(head, thread, refused)
+
+
+async def _fail_ended(head: Head, thread: AsyncioThread) -> None:
+    """Beside the other looks, which wait for answers."""
+    while True:
+        await trio.sleep(LOOK_S)
+        await thread.run(head.fail_ended())
 
 
 async def _look(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
