@@ -26,10 +26,10 @@ MEMORY_MB = 256
 GAME_LIMIT_S = 90
 """Far beyond the clocks of any of these games."""
 ATTEMPTS = 3
-LATE_S = 0.1
-"""Where nobody could look at the bots for so long, the referee may have been late, too, whose looks are 50 ms
-apart: what a bot then holds says nothing (it fills more than POLL_MB meanwhile), and the attack is made
-again."""
+LATE_S = 0.05
+"""Where nobody could look at the bots for so long, the referee may have been late, too, whose looks are as
+far apart: what a bot then holds says nothing (it may fill more than POLL_MB meanwhile), and the attack is
+made again."""
 OVER_LIMIT_S = 2.0
 """A bot that misbehaves costs its own clocks and this much more."""
 
