@@ -5,9 +5,11 @@
 #   make test-postgresql  run the tests of the server once more, with PostgreSQL in place of SQLite
 #   make lint    formatting, style, types
 #   make bench   compare the referee with one in C, in the same run; time a large table, a large report, the strong players' searches
+#   make fair-clock  compare what the fair clock charges with the CPU time that bots used, on a busy machine (takes an hour)
 #   make ladder  measure how far apart the levels of the reference ladder are (takes ten minutes)
 #   make solve   solve the published Kalah boards, at most a minute each
 #   make load    load a server as 200 students do before a deadline, for five minutes, and judge it
+#   make corpus  play 400 confined games between bots that behave as students' bots do, and count faults
 #   make soak    play thousands of games with bots that misbehave, and count what is left behind
 PYTHON ?= python3
 VENV ?= .venv
@@ -21,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 COMPILE := $(BIN)/python -m compileall -q $(SOURCES)
 
-.PHONY: help demo install cluster test test-postgresql lint format bench ladder solve load soak clean
+.PHONY: help demo install cluster test test-postgresql lint format bench fair-clock ladder solve load corpus soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -34,7 +36,7 @@ $(BIN)/python:
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing Kalarena into $(VENV) ..."
-	@$(PIP) install -c constraints.txt -e '.[strong]'
+	@$(PIP) install -c constraints.txt -e '.[strong,xlsx]'
 	@$(COMPILE)
 	@touch $@
 
@@ -47,7 +49,7 @@ $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
 install: $(VENV)/installed
 
 cluster: $(VENV)/installed
-	@$(PIP) install -c constraints.txt -e '.[strong,cluster]'
+	@$(PIP) install -c constraints.txt -e '.[strong,xlsx,cluster]'
 
 demo: $(VENV)/installed
 	@rm -rf $(DEMO_OUT)
@@ -77,6 +79,9 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks.bench_kalah_search
 	$(BIN)/python -m benchmarks.bench_kalamala_search
 
+fair-clock: $(VENV)/installed
+	$(BIN)/python -m benchmarks.fair_clock
+
 ladder: $(VENV)/installed
 	$(BIN)/python -m benchmarks.ladder
 
@@ -85,6 +90,9 @@ solve: $(VENV)/installed
 
 load: $(VENV)/installed
 	$(BIN)/python -m benchmarks.load
+
+corpus: $(VENV)/installed-dev
+	$(BIN)/python -m tests.corpus
 
 soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak

@@ -1,7 +1,7 @@
-"""What a bot is told before its conversation begins: names and texts of environment variables.
+"""Environment variables that announce the time control to a bot, and their texts.
 
-The lines of the protocol say neither how long a bot may think nor which game is played (docs/protocol.md); a
-bot that knows only one game, and thinks quickly, need not look at these.
+The lines of the protocol contain neither the time control nor the name of the game (docs/protocol.md); a bot
+that plays only one game, and quickly, can ignore these variables.
 """
 
 import re
@@ -15,17 +15,17 @@ _TEXT = re.compile(r"(?:[a-z_]+=[0-9]{1,18}(?:;|$))+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedTime:
-    """How long a bot may think, as it is announced to it; all in milliseconds."""
+    """The time control as it is announced to a bot; all values in milliseconds."""
 
     move_ms: int | None = None
-    """Limit of each single move; None is no such limit."""
+    """Limit of each single move; None for no such limit."""
     game_ms: int | None = None
-    """Limit of all of a bot's moves together; None is no such limit."""
+    """Limit of all of a bot's moves together; None for no such limit."""
     increment_ms: int = 0
-    """Added to what is left of ``game_ms`` after each move."""
+    """Time added to the rest of ``game_ms`` after each move."""
 
     def __str__(self) -> str:
-        """The text of the variable; keys without a limit are left out."""
+        """Return the text of the variable; keys without a limit are left out."""
         parts = [
             ("move_ms", self.move_ms),
             ("game_ms", self.game_ms),
@@ -35,7 +35,7 @@ class AnnouncedTime:
 
 
 def parse_announced_time(text: str) -> AnnouncedTime:
-    """The time control of a text; keys that are not known are passed over.  Raises ValueError."""
+    """Parse the text of the variable; unknown keys are ignored.  Raises ValueError."""
     if not _TEXT.fullmatch(text):
         raise ValueError(
             f"{text[:80]!r} is no time control: expected key=milliseconds, separated by semicolons"

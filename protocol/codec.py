@@ -1,8 +1,7 @@
-"""Message <-> line.  A line here is text without its line feed.
+"""Conversion between messages and lines.  A line here is text without its line feed.
 
-A bot's line is taken apart strictly, as the course's own engine does (docs/protocol.md), but
-each way of getting it wrong has a word and a sentence of its own: the reader of the sentence is a
-student whose bot has just lost.
+A bot's line is parsed strictly, as the course's own engine does (docs/protocol.md), but each kind of mistake
+has a fault word and a sentence of its own: the reader of the sentence is a student whose bot has just lost.
 """
 
 from functools import lru_cache
@@ -22,20 +21,20 @@ from protocol.messages import (
 )
 
 MAX_COUNT_DIGITS = 15
-"""Digits of a number of milliseconds: more than any clock holds."""
+"""Most digits of a number of milliseconds: more than any clock holds."""
 
 ENCODING = "utf-8"
-"""Lines are ASCII; bytes that are not are kept readable for the log and then refused."""
+"""Lines are ASCII; other bytes stay readable for the log, and the line is then refused."""
 
 _MOVE = "MOVE"
 _EXPECTED = "expected 'MOVE;<move>' or 'SWAP'"
 
 
 def decode_bytes(raw: bytes) -> str:
-    """Turn a line's bytes into text that can be logged.
+    """Decode a line's bytes into text that can be logged.
 
-    A line that is not UTF-8 is read as Latin-1, which has a character for every byte, none of them ASCII
-    unless the byte is.
+    A line that is not UTF-8 is decoded as Latin-1, which has a character for every byte; only ASCII bytes
+    become ASCII characters.
     """
     try:
         return raw.decode(ENCODING)
@@ -46,11 +45,11 @@ def decode_bytes(raw: bytes) -> str:
 def encode(message: RefereeMessage | BotMessage) -> str:
     """Write a message as a line, without the line feed.
 
-    Raises LocalProtocolError if a field could not be told apart again by the reader.
+    Raises LocalProtocolError if a field contains characters that the reader would take for a separator.
     """
     if isinstance(message, Change):
         move, board, following = message
-        return _change_of(move, board) + following  # which is a text
+        return _change_of(move, board) + following  # a StrEnum is a str
     match message:
         case Move(move):
             line = f"{_MOVE};{_field(move)}"
@@ -65,9 +64,9 @@ def encode(message: RefereeMessage | BotMessage) -> str:
     return line
 
 
-@lru_cache(maxsize=4)  # two of these are written for every move, which differ in their last field alone
+@lru_cache(maxsize=4)  # each move needs two of these lines, which differ only in their last field
 def _change_of(move: str, board: str) -> str:
-    """A CHANGE line but for its last field, which cannot be wrong.  Raises LocalProtocolError."""
+    """Return a CHANGE line without its last field, which is always valid.  Raises LocalProtocolError."""
     line = f"CHANGE;{move};{board};"
     if line.count(";") != 3 or not _is_plain(line) or not (move and board):
         raise LocalProtocolError(f"CHANGE of {move!r} to {board!r} cannot be told apart again by the reader")
@@ -81,13 +80,13 @@ def _field(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether all characters are printable ASCII other than the space."""
+    """Return True if all characters are printable ASCII other than the space."""
     return text.isascii() and text.isprintable() and " " not in text
 
 
 @lru_cache(maxsize=256)  # a game has few different lines; malformed ones are not kept
 def decode_bot_line(line: str) -> BotMessage:
-    """Read a bot's line.  Raises RemoteProtocolError with a fault word and a sentence."""
+    """Parse a bot's line.  Raises RemoteProtocolError with a fault word and a sentence."""
     if line == SWAP_WORD:
         return Swap()
     word, separator, move = line.partition(";")
@@ -97,7 +96,7 @@ def decode_bot_line(line: str) -> BotMessage:
 
 
 def _explain(line: str) -> RemoteProtocolError:
-    """Find the likeliest reason why a line is none of ours; the first that fits is told."""
+    """Return the error for the likeliest mistake in a malformed line; the first one that fits is taken."""
     if line == "":
         return RemoteProtocolError(
             "blank-line", f"the line is empty; {_EXPECTED}. Does the bot print a line feed too many?"
@@ -137,7 +136,7 @@ def _is_count(text: str) -> bool:
 
 
 def decode_referee_line(line: str) -> RefereeMessage:
-    """Read a referee's line (for bots).  Raises RemoteProtocolError."""
+    """Parse a referee's line (for bots).  Raises RemoteProtocolError."""
     match line.split(";"):
         case ["START", seat] if seat:
             return Start(seat)

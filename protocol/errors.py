@@ -1,4 +1,4 @@
-"""Errors of a conversation, told apart by whose fault they are."""
+"""Protocol errors, one class for the referee's own mistakes and one for the bot's."""
 
 
 class ProtocolError(Exception):
@@ -6,15 +6,15 @@ class ProtocolError(Exception):
 
 
 class LocalProtocolError(ProtocolError):
-    """We were about to say something that is not allowed: a bug of ours, never a bot's loss."""
+    """The referee was about to send a message that is not allowed: a bug of Kalarena, never a bot's loss."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """The other side said something that is not allowed: the bot's fault."""
+    """The other side sent a message that is not allowed: the bot's fault."""
 
     def __init__(self, fault: str, message: str) -> None:
         super().__init__(message)
         self.fault = fault
         """A stable word for machines, for example ``crlf``; every word is in docs/protocol.md."""
         self.message = message
-        """A sentence for people: what was wrong with the line and what to do about it."""
+        """A sentence for people: the mistake in the line, and how to correct it."""

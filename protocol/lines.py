@@ -1,23 +1,23 @@
-"""Bytes -> lines, with a maximum length."""
+"""Splitting of received bytes into lines of bounded length."""
 
 MAX_LINE_BYTES = 1024
-"""A longer line is a flood.  The longest line that a bot of ours needs is below 20 bytes; the
-course's bots were seen to send (as debug text) less than 200."""
+"""Maximum length of a line; a longer one is a flood.  The longest line that a bot needs is below 20 bytes;
+the course's bots were seen to send (as debug text) less than 200."""
 
 
 class LineBuffer:
-    """Collects bytes and gives back complete lines.
+    """Collects bytes and returns complete lines.
 
-    Only a line feed ends a line; a carriage return before it stays in the line, so that the codec
-    can tell the student about it.  A line longer than the maximum, complete or not, is an overflow:
-    from then on nothing more is given.
+    Only a line feed ends a line; a carriage return before it stays in the line, so that the codec can report
+    it to the student.  A line longer than the maximum, complete or not, is an overflow: no more lines are
+    returned after it.
     """
 
     def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
         self._max = max_line_bytes
         self._rest = b""
         self.overflow: bytes | None = None
-        """The first bytes of the line that was too long, as many as were allowed; else None."""
+        """The first bytes of a line that was too long, as many as are allowed; None without an overflow."""
 
     def feed(self, data: bytes) -> list[bytes]:
         """Add bytes; return the lines that they complete, in order, without their line feeds.
@@ -42,5 +42,5 @@ class LineBuffer:
 
     @property
     def unfinished(self) -> bytes:
-        """What came after the last line feed: at the end of a game, a reply that was never ended."""
+        """The bytes after the last line feed: at the end of a game, a reply without its line feed."""
         return self._rest

@@ -1,7 +1,7 @@
 """The messages of the protocol, as immutable values.
 
-Source: the Manchester course's protocol, docs/protocol.md.  Moves, boards and seats are texts
-here; what they mean is the game's business.
+Source: the Manchester course's protocol, docs/protocol.md.  Moves, boards and seats are texts here; the game
+defines their meaning.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Next(StrEnum):
-    """The last field of a CHANGE: who is to move after it."""
+    """The last field of a CHANGE: the player to move after it."""
 
     YOU = "YOU"
     OPPONENT = "OPP"
@@ -20,13 +20,13 @@ class Next(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """``START;<seat>``: the game begins, and this is your seat."""
+    """``START;<seat>``: the game begins; the field is the bot's seat."""
 
     seat: str
 
 
 class Change(NamedTuple):
-    """``CHANGE;<move>;<board>;<next>``: a move was made, this is the board after it."""
+    """``CHANGE;<move>;<board>;<next>``: a move, the board after it, and the player to move next."""
 
     move: str
     board: str
@@ -35,9 +35,9 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """``TIME;<own ms>;<opponent ms>``: what is left on the clocks, to bots that can take it.
+    """``TIME;<own ms>;<opponent ms>``: the time left on the clocks, for bots with the capability ``time``.
 
-    Comes right before the line that gives the bot the turn.
+    It comes right before the line that gives the bot the turn.
     """
 
     own_ms: int
@@ -61,13 +61,13 @@ class Swap:
 
 
 RefereeMessage = Start | Change | Time | End
-"""What a referee says to a bot."""
+"""Any message of the referee to a bot."""
 
 BotMessage = Move | Swap
-"""What a bot says to the referee."""
+"""Any message of a bot to the referee."""
 
 OPENING_WORD = "OPENING"
 """The move of a CHANGE that sets a position up before the first turn."""
 
 SWAP_WORD = "SWAP"
-"""How a swap is written, both as a bot's line and as the move of a CHANGE."""
+"""The word for a swap, both as a bot's line and as the move of a CHANGE."""

@@ -1,13 +1,13 @@
 """One conversation between the referee and one bot, as a phase table.
 
-Theory of operation.  A session is in one phase at a time.  Everything that either side says is one
-of the signals below, and the table says which signals a phase allows and which phase follows.  A
-missing entry is the error: ours (LocalProtocolError) if we were to say it, the bot's
-(RemoteProtocolError) if the bot said it.  Nothing has changed after an error.
+Theory of operation.  A session is in one phase at a time.  Each message of either side is one of the signals
+below, and the table lists the signals that a phase allows and the phase that follows.  A missing entry is an
+error: LocalProtocolError if the referee was about to send the message, RemoteProtocolError if the bot sent
+it.  An error does not change the session.
 
-The table is the course's order of messages (docs/protocol.md, "Order of messages").  Lines that a bot
-sends early are not seen here: the caller keeps them until it is that bot's turn, as the course's
-engine does.
+The table is the course's order of messages (docs/protocol.md, "Order of messages").  Lines that a bot sends
+early do not reach the session: the caller keeps them until it is that bot's turn, as the course's engine
+does.
 """
 
 from enum import StrEnum
@@ -18,24 +18,24 @@ from protocol.messages import BotMessage, Change, End, Move, Next, RefereeMessag
 
 
 class Phase(StrEnum):
-    """Where a conversation stands."""
+    """The phase of a conversation."""
 
     SILENT = "silent"
-    """Nothing was said yet."""
+    """No message was sent yet."""
     WAITING = "waiting"
-    """The bot knows its seat and waits for the opponent."""
+    """The bot was given its seat and waits for the opponent."""
     THINKING = "thinking"
-    """We wait for the bot's move."""
+    """The referee waits for the bot's move."""
     REPLIED = "replied"
-    """The bot's move was taken; it is still to be told so."""
+    """The bot's move was accepted; the CHANGE that confirms it was not sent yet."""
     FINISHED = "finished"
-    """The bot was told the last move; END is still to come."""
+    """The last move was sent to the bot; END was not."""
     CLOSED = "closed"
-    """END was said."""
+    """END was sent."""
 
 
 class Signal(StrEnum):
-    """What can be said, as far as the order of messages is concerned."""
+    """Messages, distinguished as far as their order matters."""
 
     START_TO_MOVE = "START to the bot that moves first"
     START_TO_WAIT = "START to the bot that moves second"
@@ -64,7 +64,7 @@ TABLE: dict[Phase, dict[Signal, Phase]] = {
     Phase.WAITING: {**_CHANGES, Signal.TIME: Phase.WAITING, Signal.END: Phase.CLOSED},
     Phase.THINKING: {
         Signal.MOVE: Phase.REPLIED,
-        Signal.SWAP: Phase.WAITING,  # the swapper is told nothing until the next move
+        Signal.SWAP: Phase.WAITING,  # nothing is sent to the swapper until the next move
         Signal.END: Phase.CLOSED,
     },
     Phase.REPLIED: {**_CHANGES, Signal.TIME: Phase.REPLIED, Signal.END: Phase.CLOSED},
@@ -90,7 +90,7 @@ class Session:
         self.phase = Phase.SILENT
 
     def say(self, message: RefereeMessage) -> str:
-        """Return the line for a message of ours.  Raises LocalProtocolError if it may not come now."""
+        """Return a message to the bot as a line.  Raises LocalProtocolError if it may not come now."""
         if isinstance(message, Change):
             signal = _CHANGE_SIGNAL[message.next]
         else:
@@ -103,7 +103,7 @@ class Session:
         return line
 
     def hear(self, line: str) -> BotMessage:
-        """Take a line of the bot.  Raises RemoteProtocolError if it is malformed or may not come now."""
+        """Parse a line of the bot.  Raises RemoteProtocolError if it is malformed or may not come now."""
         message = decode_bot_line(line)
         signal = Signal.MOVE if isinstance(message, Move) else Signal.SWAP
         following = TABLE[self.phase].get(signal)

@@ -1,4 +1,7 @@
-"""What a bot does after END, and what it leaves behind: the last part of an interview."""
+"""Observation of a bot after END: its output, its end, and the processes that outlive it.
+
+This is the last part of an interview.
+"""
 
 import contextlib
 import os
@@ -9,51 +12,63 @@ from pathlib import Path
 from protocol.codec import decode_bytes
 from referee.bot import Bot, now
 from referee.driver import LIMITS_POLL_S
+from referee.errors import RefereeError
 from referee.interview_script import Seen
+from referee.timing import Grace
 
 POLL_S = 0.0005
-"""How often something is looked at that wakes nobody."""
+"""Seconds between two checks of a condition for which there is no event to wait for."""
 LEFT_OPEN_S = 0.1
-"""After a bot's end, the end of its output is waited for so long; then another process holds it."""
+"""Seconds of charged time to wait for the end of the output after the bot's end.  If the output is still open
+then, another process holds it."""
 KEPT_BYTES = 4096
-"""Kept of what a bot says after END: enough to quote."""
+"""Bytes kept of the output after END: enough to quote."""
 EXAMINED_BYTES = 1 << 20
-"""Read of what a bot says after the end of the game: more is no more telling."""
+"""Bytes read of the output after the end of the game: more would not add information."""
 READ_BYTES = 65536
 
 Wait = Callable[[float], set[int]]
-"""Waits for at most so many seconds; the descriptors that are ready."""
+"""Function that waits for at most so many seconds and returns the descriptors that are ready."""
 
 
 class Aftermath:
-    """Listens on after the verdict, and writes down what it hears."""
+    """Reads a bot's output after the verdict and records what was observed."""
 
     def __init__(self, seen: Seen, poll: select.poll) -> None:
         self._seen = seen
         self._poll = poll
 
-    def watch(self, bot: Bot, grace_s: float, wait: Wait) -> None:
-        """From END until the bot has ended by itself, for so many seconds at most; nothing is killed here."""
-        began = now()
-        until = began + grace_s
-        while not bot.has_ended() and now() < until:
-            self._listen(bot, wait(min(LIMITS_POLL_S, max(0.0, until - now()))))
-            if not bot.has_ended():
+    def watch(self, bot: Bot, grace: Grace, wait: Wait) -> None:
+        """Observe the bot from END until it has ended by itself or the grace is over; nothing is killed here.
+
+        Raises:
+            RefereeError: The host kept the bot waiting for so long that its end could not be timed.
+        """
+        limits_due = now() + LIMITS_POLL_S
+        while not bot.has_ended() and not grace.is_over():
+            self._listen(bot, wait(min(LIMITS_POLL_S, grace.left_s)))
+            if now() >= limits_due and not bot.has_ended():
                 bot.limit_passed()  # which kills it
+                limits_due = now() + LIMITS_POLL_S
+        if grace.is_hosts_fault and not bot.has_ended():
+            raise RefereeError(
+                f"this host kept {bot.player.name} waiting for a CPU for so long after END that its end "
+                "could not be timed"
+            )
         if not bot.has_ended():
             self._seen.doing = bot.tree.doing() if bot.tree is not None else ""
             return
-        self._seen.ended_us = round((now() - began) * 1e6)
-        if bot.exit_descriptor is not None:  # it would wake us for ever
+        self._seen.ended_us = grace.spent_us()
+        if bot.exit_descriptor is not None:  # it stays readable and would end every wait
             self._poll.unregister(bot.exit_descriptor)
-        until = now() + LEFT_OPEN_S
-        while bot.output_ended_at is None and now() < until:
+        left_open = grace.again(LEFT_OPEN_S)
+        while bot.output_ended_at is None and not left_open.is_over():
             self._listen(bot, wait(POLL_S))
         self._seen.left = sorted(_living(bot))
         self._seen.holds_output = bool(self._seen.left) and bot.output_ended_at is None
 
     def keep(self, data: bytes) -> None:
-        """Take what it said after the end of the game."""
+        """Record output that came after the end of the game."""
         seen = self._seen
         if len(seen.after_end) < KEPT_BYTES:
             seen.after_end = (seen.after_end + decode_bytes(data))[:KEPT_BYTES]
@@ -75,13 +90,13 @@ class Aftermath:
 
 
 def read_errors(bot: Bot, poll: select.poll) -> None:
-    """Take what waits on standard error, which is ready; at its end, it is watched no more."""
+    """Read from standard error, which is ready; stop watching it at its end."""
     if not bot.read_errors():
         poll.unregister(bot.errors)
 
 
 def _living(bot: Bot) -> Iterator[str]:
-    """Names of the programs of a bot that live on, its own process having ended."""
+    """Yield the names of the bot's programs that are still alive after its own process has ended."""
     numbers = set(bot.tree.pids()) if bot.tree is not None else set()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):

@@ -1,7 +1,7 @@
 """One bot's subprocess: start, write lines, read lines and stamp them at the read, drain, kill.
 
-It reports what happened and when; who lost and why is for referee/match.py to say.  All file
-descriptors are raw and non-blocking, and nothing here waits: the driver does.
+It reports events with their times; the verdict is a matter of referee/match.py.  All file descriptors are raw
+and non-blocking, and nothing here waits for a bot's output: the driver does.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from typing import IO
 
 from protocol.codec import decode_bytes
 from protocol.lines import LineBuffer
+from referee.crash_hints import NEARLY_ALL
 from referee.errors import RefereeError
 from referee.events import (
     BotExited,
@@ -32,40 +33,43 @@ from referee.events import (
     OutputClosed,
     Sent,
 )
+from referee.held_directories import HeldDirectories
 from referee.hidden_memory import hidden_bytes
 from referee.host_memory import killed_for_memory
-from referee.launch import bot_status, failed_to_execute, first_process, launch, ran_to_its_end
+from referee.kept_files import written_files
+from referee.launch import await_sandbox, bot_status, failed_to_execute, first_process, launch, ran_to_its_end
 from referee.limits import MIB, Limits
 from referee.processes import ProcessTree
-from referee.results import Player
+from referee.results import KeptFile, Player
 from referee.sandbox import GO, Sandbox, Tier
 from referee.stderr import StderrKeeper
 
 OPEN = Sandbox()
-"""No sandbox at all."""
+"""The absence of a sandbox."""
 USUAL_LIMITS = Limits()
 KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
-"""Exit statuses: of what was killed, and of a shell whose program was."""
+"""Exit statuses of a killed process, and of a shell whose program was killed."""
 READ_BYTES = 4096
-"""Bytes a read asks for on standard output: a move is below 20, and a small buffer is a quick one."""
+"""Bytes of one read of standard output: a move is below 20, and a small buffer is a quick one."""
 DRAIN_READS = 256
-"""Reads at most in one go when a bot has ended: a grandchild may go on writing for ever."""
+"""Maximum number of reads in one call when a bot has ended: a grandchild may go on writing for ever."""
 
 NEAR = 5
-"""A bot that holds a fifth of its memory is looked at more often."""
+"""Divisor of the memory limit: a bot that uses more than a fifth of it is checked more often."""
 SANDBOX_GONE_S = 5.0
-"""How long ``close`` waits for the end of a killed sandbox.  It takes up to 20 ms, on a busy host more."""
+"""Seconds that ``close`` waits for the end of a killed sandbox.  It takes up to 20 ms, on a busy host
+more."""
 GROUP_GONE_S = 0.2
-"""How long ``close`` waits for the rest of a killed group; a kill takes effect within milliseconds."""
+"""Seconds that ``close`` waits for the rest of a killed group; a kill takes effect within milliseconds."""
 
 now = time.monotonic
 """The one clock of stamps and deadlines, in seconds."""
 
 
 class Bot:
-    """A running bot.  Made by starting it; ``settle`` and, in any case, ``close`` must follow.
+    """A running bot.  The constructor starts it; ``settle`` and, in any case, ``close`` must be called.
 
-    Raises NotRunnableError if the command cannot be run, RefereeError if that is our host's fault.
+    Raises NotRunnableError if the command cannot be run, RefereeError if the host is to blame.
     """
 
     def __init__(
@@ -81,27 +85,33 @@ class Bot:
         self.player = player
         self.limits = limits
         self._root: int | None = None
-        """The first of its processes, once ``settle`` was called."""
+        """Number of the bot's first process, once ``settle`` was called."""
         self._tree: ProcessTree | None = None
         self.stderr = StderrKeeper(limits.stderr_bytes)
         self.status: int | None = None
-        """The exit status once known; negative is a signal's number."""
+        """The exit status, once it is known; negative is a signal's number."""
         self.is_near_a_limit = False
-        """Whether its memory was much when it was looked at last."""
+        """True if the bot used much memory at the last check (see NEAR)."""
+        self._held_mb = 0
+        """Memory at the last check, in MiB."""
         self.output_ended_at: float | None = None
-        """When standard output ended; None while it is open."""
+        """Time of the end of standard output; None while it is open."""
         self.ended_at: float | None = None
-        """When the end of the process was noticed; None while it lives."""
+        """Time at which the end of the process was noticed; None while it lives."""
         self._lines = LineBuffer(limits.line_bytes)
         self._overflow_reported = False
         self._has_spoken = False
         self._is_confined = sandbox.tier.confines
         self._has_limits = sandbox.tier is not Tier.OFF
         self._first_process: int | None = None
-        """A descriptor of the first process of the sandbox: with it, all others end."""
+        """Pidfd of the first process of the sandbox; all others end with that process."""
+        self._directories: HeldDirectories | None = None
+        """The directories that the bot can write, once ``settle`` was called."""
         self._is_being_killed = False
+        self._limit_is_reported = False
+        """True once ``limit_passed`` has returned an event and killed the bot."""
         self.exit_descriptor: int | None = None
-        """Readable when the process has ended; None where the system has no such thing."""
+        """Pidfd, readable when the process has ended; None where the system has none."""
         self._killed_before = killed_for_memory()
         self._confined = sandbox.confine(index, player, limits, environment)
         try:
@@ -126,37 +136,56 @@ class Bot:
         self.exit_descriptor = _open_pidfd(self._process.pid)
 
     def settle(self) -> None:
-        """Wait until the bot's sandbox is there, if it has one.  Raises RefereeError if it does not come.
+        """Wait until the bot's sandbox is complete, if it has one.  Raises RefereeError on failure.
 
-        Apart from starting it, so that two bots can be started at the same time.
+        This is separate from the constructor so that two bots can be started at the same time.
         """
+        self._find_first_process()
+        if self._confined.status is None or self._root is None:
+            return
+        if not await_sandbox(self._process, self.player):
+            return  # the sandbox has ended already, which is reported elsewhere
+        self._directories = HeldDirectories.open(self._root, self._confined.working_directory)
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, which is reported elsewhere
+            os.write(self._stdin, GO)
+
+    def _find_first_process(self) -> None:
         if self._confined.status is None:
             self._root = self._process.pid
-            return
-        self._root = first_process(self._confined.status, self._process)
-        self._first_process = _open_pidfd(self._root)
-        with contextlib.suppress(BrokenPipeError):  # it has ended already, which shows elsewhere
-            os.write(self._stdin, GO)
+        elif self._root is None:
+            self._root = first_process(self._confined.status, self._process)
+            self._first_process = _open_pidfd(self._root)
 
     @property
     def tree(self) -> ProcessTree | None:
-        """Its processes; None before ``settle``."""
+        """The bot's processes; None before ``settle``."""
         if self._tree is None and self._root is not None:
-            self._tree = ProcessTree(self._root, skip_root=self._is_confined)
+            group = self._confined.group
+            if group is None:
+                self._tree = ProcessTree(self._root, skip_root=self._is_confined)
+            else:
+                self._tree = ProcessTree(
+                    self._root, skip_root=self._is_confined, group_times_ns=group.cpu_times_ns
+                )
         return self._tree
 
     @property
     def pid(self) -> int:
-        """The process's number, and its group's."""
+        """The number of the process, and of its process group."""
         return self._process.pid
 
     @property
+    def runtime_settings(self) -> dict[str, str]:
+        """The environment variables that pass the bot's limits to its runtime."""
+        return dict(self._confined.settings)
+
+    @property
     def unfinished(self) -> str:
-        """What came on standard output after the last line feed."""
+        """The text on standard output after the last line feed."""
         return decode_bytes(self._lines.unfinished)
 
     def write(self, line: str) -> Event:
-        """Send a line, whole or not at all; the event says which.
+        """Send a line, whole or not at all, and return the event of the outcome.
 
         A line is shorter than PIPE_BUF, so the system writes it in one piece (POSIX, write).
         """
@@ -169,22 +198,22 @@ class Bot:
         return Sent(self.index, now(), line)
 
     def has_taken_all(self) -> bool:
-        """Whether the bot has read everything that was written to it.
+        """Return True if the bot has read everything that was written to it.
 
-        Linux answers FIONREAD on either end of a pipe; elsewhere this is always true.
+        Linux answers FIONREAD on either end of a pipe; elsewhere this is always True.
         """
         if sys.platform != "linux":
             return True
         return _bytes_waiting(self._stdin) == 0
 
     def has_closed_input(self) -> bool:
-        """Whether nobody holds the bot's standard input open any more."""
+        """Return True if no process holds the bot's standard input open any more."""
         asked = select.poll()
-        asked.register(self._stdin, 0)  # an error is reported whatever is asked for
+        asked.register(self._stdin, 0)  # errors are reported for any event mask
         return bool(asked.poll(0))
 
     def read_output(self) -> list[Event]:
-        """Read once from standard output; return the lines that this completed."""
+        """Read once from standard output and return the events of the lines that are now complete."""
         try:
             data = os.read(self.stdout, READ_BYTES)
         except BlockingIOError:
@@ -206,7 +235,7 @@ class Bot:
         return events
 
     def read_errors(self) -> bool:
-        """Read once from standard error; False at its end, or if nothing was there."""
+        """Read once from standard error; return False at its end, or if nothing was there."""
         try:
             data = os.read(self.errors, 65536)
         except BlockingIOError:
@@ -215,14 +244,14 @@ class Bot:
         return bool(data)
 
     def discard_output(self) -> bool:
-        """Read once from standard output after the game; False at its end, or if nothing was there."""
+        """Read once from standard output after the game; return False at its end, or if nothing was there."""
         try:
             return bool(os.read(self.stdout, 65536))
         except BlockingIOError:
             return False
 
     def has_ended(self) -> bool:
-        """Whether the process has ended; its number stays taken until ``close``."""
+        """Return True if the process has ended; its number stays taken until ``close``."""
         if self.status is None:
             status = _exit_status(self._process)
             if status is not None:
@@ -231,9 +260,9 @@ class Bot:
         return self.status is not None
 
     def why_closed(self, event: InputClosed, within_s: float) -> Event:
-        """The process's end instead of a closed input, if it comes within this time; waits for it.
+        """Wait for the process's end and return its event; return ``event`` if it lives on after this time.
 
-        Nothing else matters in the game any more, so that holding it up harms nobody.
+        Nothing else matters in the game any more, so the wait does no harm.
         """
         if self.exit_descriptor is not None:
             waiting = select.poll()
@@ -245,7 +274,7 @@ class Bot:
         return self.exited_event()
 
     def drain(self) -> Iterator[Event]:
-        """After the process has ended: yield the lines it left behind; keep its last words."""
+        """Yield the events of the lines that an ended process left behind, and keep its standard error."""
         for _ in range(DRAIN_READS):
             if self.output_ended_at is not None:
                 break
@@ -255,18 +284,21 @@ class Bot:
         self.drain_errors()
 
     def drain_errors(self) -> None:
-        """Take what waits on standard error."""
+        """Read all that is available on standard error."""
         for _ in range(DRAIN_READS):
             if not self.read_errors():
                 return
 
     def exited_event(self) -> BotExited | LimitPassed | NotStarted:
-        """The event of the process's end; only after ``has_ended``.
+        """Return the event of the process's end; to be called only after ``has_ended``.
 
-        Raises RefereeError if it was the sandbox that failed, not the bot.
+        A limit that ``limit_passed`` has reported is not reported again.  Raises RefereeError if the sandbox
+        failed, not the bot.
         """
         assert self.status is not None
         assert self.ended_at is not None
+        if self._limit_is_reported:
+            return self._plain_end(self.status, self.ended_at)
         group = self._confined.group
         if group is not None and group.ran_out_of_memory():
             return self._memory_passed(group.most_memory_mb())
@@ -283,13 +315,46 @@ class Bot:
             why = failed_to_execute(self.player, self.status, self.stderr.text())
             if why is not None:
                 return NotStarted(self.index, self.ended_at, why)
-        return BotExited(self.index, self.ended_at, self.status, self.unfinished, self.stderr.last_words())
+        if (passed := self._files_passed()) is not None:
+            return passed
+        return self._plain_end(self.status, self.ended_at)
+
+    def _plain_end(self, status: int, ended_at: float) -> BotExited:
+        """Return the event of an end that neither the sandbox nor a limit has caused."""
+        full = () if self._directories is None else self._directories.full()
+        return BotExited(
+            self.index,
+            ended_at,
+            status,
+            self.unfinished,
+            self.stderr.last_words(),
+            self._held_near_limit_mb(),
+            " and ".join(full),
+        )
+
+    def _held_near_limit_mb(self) -> int:
+        """Return the bot's last known memory in MiB if it was nearly all that is allowed; otherwise 0."""
+        group = self._confined.group
+        held_mb = self._held_mb if group is None else group.most_memory_mb()
+        return held_mb if held_mb >= NEARLY_ALL * self.limits.memory_mb else 0
 
     def limit_passed(self) -> LimitPassed | None:
-        """Look whether the bot's processes together use more than they may; if so, they are killed.
+        """Check whether the bot's processes together exceed a limit; if so, kill them and return the event.
 
-        Where the kernel itself watches over it (a control group), nothing needs to be looked at.
+        A limit is reported once: a killed process can be seen until it has ended.  Where the kernel itself
+        bounds memory (a control group), only files are counted.
         """
+        if self._limit_is_reported:
+            return None
+        passed = self._find_passed_limit()
+        if passed is not None:
+            self._limit_is_reported = True
+            self.kill()
+        return passed
+
+    def _find_passed_limit(self) -> LimitPassed | None:
+        if (passed := self._files_passed()) is not None:
+            return passed
         if not self._has_limits or self._confined.group is not None or self.tree is None:
             return None
         allowed = self.limits.memory_mb * MIB
@@ -297,20 +362,28 @@ class Bot:
         if self._is_confined and self._root is not None:
             used += hidden_bytes(self._root)
         self.is_near_a_limit = used > allowed // NEAR
+        self._held_mb = used // MIB
         if used > allowed:
-            self.kill()
             return self._memory_passed(used // MIB)
         if not self._is_confined and (count := self.tree.count()) > self.limits.processes:
-            self.kill()
             return LimitPassed(self.index, now(), "process", count, self.limits.processes)
         return None
+
+    def _files_passed(self) -> LimitPassed | None:
+        allowed = self.limits.directory_files
+        count = 0 if self._directories is None else self._directories.new_files()
+        return LimitPassed(self.index, now(), "files", count, allowed) if count > allowed else None
 
     def _memory_passed(self, used_mb: int) -> LimitPassed:
         allowed_mb = self.limits.memory_mb
         return LimitPassed(self.index, now(), "memory", max(used_mb, allowed_mb), allowed_mb)
 
+    def written_files(self) -> tuple[KeptFile, ...]:
+        """Return the files that the bot wrote; to be called after its end and before ``close``."""
+        return () if self._directories is None else written_files(self._directories)
+
     def output_closed_event(self) -> OutputClosed:
-        """The event of an end of output that no end of the process followed."""
+        """Return the event of an end of output that was not followed by an end of the process."""
         assert self.output_ended_at is not None
         return OutputClosed(self.index, self.output_ended_at, self.unfinished)
 
@@ -318,9 +391,9 @@ class Bot:
         """End the bot's sandbox, or where it has none its process group, at once.  Never fails."""
         if self._root is None:
             with contextlib.suppress(RefereeError):
-                self.settle()
+                self._find_first_process()
         if self._first_process is not None and not self._is_being_killed:
-            # bubblewrap outside then ends by itself, and reaps it; killed together, others would have to.
+            # The outer bubblewrap then reaps it and ends; if both were killed, others would have to reap it.
             self._is_being_killed = True
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first_process, signal.SIGKILL)
@@ -334,13 +407,13 @@ class Bot:
             return
 
     def _wait_for_group(self) -> None:
-        """Wait until the kill has reached the rest of the group: a moment at most, and hardly ever any.
+        """Wait until the kill has reached the rest of the group: a moment at most, and usually not at all.
 
-        Processes that have ended but that nobody reaps (no proper init) would be waited for in vain.
+        It would be useless to wait for processes that have ended but are never reaped (no proper init).
         """
         until = now() + GROUP_GONE_S
         while now() < until:
-            with contextlib.suppress(ChildProcessError):  # orphans that we have adopted are ours to reap
+            with contextlib.suppress(ChildProcessError):  # adopted orphans must be reaped here
                 os.waitpid(-self._process.pid, os.WNOHANG)
             try:
                 os.killpg(self._process.pid, 0)
@@ -349,14 +422,14 @@ class Bot:
             time.sleep(0.001)
 
     def _wait_for_sandbox(self) -> None:
-        """Wait until the first process of the sandbox is gone, which it is only after all others."""
+        """Wait until the first process of the sandbox is gone; it is always the last one."""
         if self._first_process is None:
             return
         _wait_readable(self._first_process, SANDBOX_GONE_S)
         os.close(self._first_process)
         self._first_process = None
         if self._root is not None:
-            with contextlib.suppress(ChildProcessError):  # not ours, as it should be
+            with contextlib.suppress(ChildProcessError):  # not a child of this process, as is normal
                 os.waitpid(self._root, os.WNOHANG)
 
     def _remove_group(self) -> None:
@@ -364,10 +437,10 @@ class Bot:
             self._confined.group.remove()
 
     def close(self) -> None:
-        """After ``kill``: reap the process and close all descriptors."""
+        """Reap the process and close all descriptors; to be called after ``kill``."""
         if self._is_being_killed and self.exit_descriptor is not None:
             _wait_readable(self.exit_descriptor, SANDBOX_GONE_S)
-            self.kill()  # what is left of it now, which hardly ever is anything
+            self.kill()  # the remaining processes; usually there are none
         status = self._process.wait()
         if self.status is None:
             self.status = bot_status(status) if self._is_confined else status
@@ -375,6 +448,9 @@ class Bot:
         self._wait_for_group()
         self._remove_group()
         self._confined.close_status()
+        if self._directories is not None:
+            self._directories.close()
+            self._directories = None
         if self._tree is not None:
             self._tree.close()
         for stream in _streams(self._process):
@@ -391,12 +467,12 @@ def _wait_readable(descriptor: int, within_s: float) -> None:
 
 
 def _bytes_waiting(descriptor: int) -> int:
-    """How many bytes are in a pipe, asked without reading."""
+    """Return the number of bytes in a pipe, without reading them."""
     return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder)
 
 
 def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
-    """Our ends of the three pipes, which are there because we asked for them."""
+    """Return the referee's ends of the three pipes, which always exist."""
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -415,10 +491,10 @@ def _open_pidfd(pid: int) -> int | None:
 
 
 def _exit_status(process: subprocess.Popen[bytes]) -> int | None:
-    """The exit status, or None while the process lives.
+    """Return the exit status, or None while the process lives.
 
-    Where the system can (waitid is not on macOS), the process is left unreaped, so that its group's number
-    cannot be given to anybody else before the group is killed.
+    Where the system can (waitid is not on macOS), the process is left unreaped, so that the number of its
+    group cannot be reused before the group is killed.
     """
     if not hasattr(os, "waitid"):
         return process.poll()

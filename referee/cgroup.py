@@ -1,12 +1,13 @@
-"""Control groups (version 2): one for each bot, where a part of the tree was delegated to us.
+"""Control groups (version 2): one for each bot, where a part of the tree was delegated to this user.
 
-``systemd-run --user --scope -p Delegate=yes kalarena ...`` does that.  The group's memory is then bounded as
-a whole, by the kernel, at the moment that it is used (Documentation/admin-guide/cgroup-v2.rst of the kernel).
+``systemd-run --user --scope -p Delegate=yes kalarena ...`` delegates one.  The kernel then bounds the memory
+of the whole group at the moment of its use (Documentation/admin-guide/cgroup-v2.rst of the kernel).
 """
 
 import contextlib
 import errno
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -14,42 +15,44 @@ from pathlib import Path
 from referee.limits import MIB, Limits
 
 OWN_LEAF = "kalarena-referees"
-"""We ourselves must be in a leaf: a group with controllers for its children holds no processes of its own."""
+"""Name of the group for Kalarena's own processes.  They must be in a leaf: a group with controllers for its
+children holds no processes of its own."""
 WANTED = ("memory", "pids")
 SPARE_PROCESSES = 8
-"""For bubblewrap's own two, and the programs that lead to the bot's."""
+"""Processes added to a bot's limit, for bubblewrap's own two and the programs that lead to the bot's."""
 BOTS_GROUP = "kalarena-bot-"
-"""Names of bots' groups begin so; the number of the process that made it follows, and the bot's index."""
+"""Beginning of the names of bots' groups; the number of the process that made the group follows, and the
+bot's index."""
 SPLIT_TRIES = 20
-"""How often controllers are tried to be enabled while something goes on starting processes beside us."""
+"""Attempts to enable the controllers while another program keeps starting processes in the same group."""
 EMPTY_S = 0.2
-"""How long ``remove`` waits for killed processes to be gone, which takes a moment."""
+"""Seconds that ``remove`` waits for killed processes to be gone, which takes a moment."""
 SYSTEMD = Path("/run/systemd/system")
-"""There if systemd runs the system (sd_booted(3))."""
+"""Directory that exists if systemd runs the system (sd_booted(3))."""
 DELEGATED = ("trusted.delegate", "user.delegate")
-"""What systemd marks a group with that it was asked to delegate (systemd.resource-control(5), Delegate=); the
+"""Extended attributes by which systemd marks a delegated group (systemd.resource-control(5), Delegate=); the
 second one since version 251, and only the second one is shown to ordinary users."""
 
 
 def group_name(index: int) -> str:
-    """The name of the group of this process's bot with this index."""
+    """Return the name of the control group for this process's bot with this index."""
     return f"{BOTS_GROUP}{os.getpid()}-{index}"
 
 
 class CgroupError(Exception):
-    """There is no control group that we could use; the message says why."""
+    """No control group can be used; the message gives the reason."""
 
 
 def delegated_group() -> str:
-    """The path of the group that bots' groups can be made in; this process moves to a leaf of it.
+    """Return the path of the group in which bots' groups can be made.  Raises CgroupError.
 
-    Raises CgroupError.
+    This process moves to a leaf of that group.
     """
     if sys.platform != "linux":
         raise CgroupError("control groups are Linux's")
     group = _own_group()
     if group.name == OWN_LEAF:
-        group = group.parent  # moved there by whoever started us, or by another of us
+        group = group.parent  # another Kalarena process has moved this one, or its parent, there
     else:
         _check_delegated(group)
     try:
@@ -61,10 +64,11 @@ def delegated_group() -> str:
 
 
 def _check_delegated(group: Path) -> None:
-    """Raise CgroupError if this group is not ours to split, before anything is changed.
+    """Raise CgroupError if this group was not delegated to this user, before anything is changed.
 
-    Root may write to every group.  What tells root's own one from those of the system, whose processes are
-    not to be moved, is that systemd has marked it; where there is none, any but the root of all will do.
+    Root may write to every group.  A group delegated to root differs from those of the system, whose
+    processes must not be moved, by systemd's mark; where there is no systemd, any group but the root of the
+    tree is accepted.
     """
     offered = _words(group / "cgroup.controllers")
     missing = [name for name in WANTED if name not in offered]
@@ -90,7 +94,7 @@ def _is_marked(group: Path) -> bool:
 
 
 def _split(group: Path) -> None:
-    """Move all processes of the group to our leaf, and enable controllers for bots' groups beside it."""
+    """Move all processes of the group to the leaf, and enable controllers for bots' groups beside it."""
     leaf = group / OWN_LEAF
     leaf.mkdir(exist_ok=True)
     for tries_left in reversed(range(SPLIT_TRIES)):
@@ -106,16 +110,21 @@ def _split(group: Path) -> None:
 
 
 def _remove_abandoned(group: Path) -> None:
-    """Remove bots' groups whose referee was killed.  One with processes in it stays."""
+    """Remove the groups of referees that were killed.  A group with processes in it stays."""
     for path in group.glob(f"{BOTS_GROUP}*"):
         referee = path.name.removeprefix(BOTS_GROUP).partition("-")[0]
-        if not Path("/proc", referee).exists():  # else it may be about to use it
+        if not Path("/proc", referee).exists():  # a living referee may be about to use its group
             with contextlib.suppress(OSError):
                 path.rmdir()
 
 
+FULL_PRESSURE = re.compile(r"^full .*\btotal=(\d+)$", re.MULTILINE)
+"""Pattern of the line of a pressure file for the time in which nothing of a group ran; ``total`` is in
+microseconds."""
+
+
 class BotGroup:
-    """One bot's control group.  Raises CgroupError; ``remove`` must follow."""
+    """One bot's control group.  Raises CgroupError; the caller must call ``remove``."""
 
     def __init__(self, parent: str, name: str, limits: Limits) -> None:
         self.path = Path(parent, name)
@@ -125,7 +134,7 @@ class BotGroup:
             self._write("memory.max", str(limits.memory_mb * MIB))
             self._write("memory.oom.group", "1")
             self._write("pids.max", str(limits.processes + SPARE_PROCESSES))
-            # A kernel without swap has no such file, and says EACCES: files cannot be made there.
+            # A kernel without swap has no such file; opening it fails with EACCES, as none can be made there.
             with contextlib.suppress(FileNotFoundError, PermissionError):
                 self._write("memory.swap.max", "0")
         except OSError as error:
@@ -136,29 +145,46 @@ class BotGroup:
         (self.path / name).write_text(value)
 
     def ran_out_of_memory(self) -> bool:
-        """Whether the kernel has killed the group because it reached its own limit."""
+        """Return True if the kernel has killed the group because it reached its own limit."""
         events = _events(self.path / "memory.events")
         return events.get("oom_kill", 0) > 0 and events.get("oom", 0) > 0
 
     def was_killed_for_others(self) -> bool:
-        """Whether the kernel has killed the group within its limit: the host had no memory left."""
+        """Return True if the kernel has killed the group within its limit: the host had no memory left."""
         events = _events(self.path / "memory.events")
         return events.get("oom_kill", 0) > 0 and events.get("oom", 0) == 0
 
     def most_memory_mb(self) -> int:
-        """The most memory that it ever held, in MiB; 0 where the kernel does not tell (before 5.19)."""
+        """Return the group's peak memory, in MiB; 0 where the kernel does not report it (before 5.19)."""
         words = _words(self.path / "memory.peak")
         return int(words[0]) // MIB if words else 0
+
+    def cpu_times_ns(self) -> tuple[int, int] | None:
+        """Return the CPU time of all processes that were ever in the group, and its stalled time, in ns.
+
+        Stalled time is the line ``full`` of ``cpu.pressure``: something was ready to run and nothing ran
+        (Linux, Documentation/accounting/psi.rst; for groups since 5.13).  None where the kernel counts none.
+        """
+        try:
+            pressure = (self.path / "cpu.pressure").read_text(encoding="utf-8")
+            used_us = _events(self.path / "cpu.stat")["usage_usec"]
+        except (OSError, LookupError, ValueError):
+            return None
+        found = FULL_PRESSURE.search(pressure)
+        return None if found is None else (used_us * 1000, int(found[1]) * 1000)
 
     def kill(self) -> None:
         """Kill all processes of the group."""
         with contextlib.suppress(
             OSError
-        ):  # gone already, or a kernel before 5.14: bubblewrap's way is enough
+        ):  # gone already, or a kernel before 5.14: there bubblewrap ends the bot
             self._write("cgroup.kill", "1")
 
     def remove(self) -> None:
-        """Remove the group, whose processes must be killed; if they stay, so does it, until the next run."""
+        """Remove the group.  Its processes must have been killed.
+
+        If processes stay in it, the group stays as well, until the next run.
+        """
         until = time.monotonic() + EMPTY_S
         while True:
             try:
@@ -171,7 +197,7 @@ class BotGroup:
 
 
 def _own_group() -> Path:
-    """The directory of the group that we are in.  Raises CgroupError."""
+    """Return the directory of this process's group.  Raises CgroupError."""
     mount = None
     try:
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():

@@ -1,14 +1,14 @@
-"""Time controls, clocks, and what of a turn's time is charged.  Pure: time is an argument.
+"""Time controls, clocks, and the charged time of a turn.  Pure: time is an argument.
 
-The fair clock.  On a busy machine time passes between a bot's getting a line and its getting a CPU.  The
-system counts that, for each thread, and counts the CPU time of each.  Of a turn's wall time is charged
+The fair clock.  On a busy machine time passes in which a bot is ready to run and the host runs none of it.
+The charged part of a turn's wall time is
 
-    min(wall, max(wall - bot's wait - referee's wait, CPU time))
+    min(wall, max(wall - stalled - referee's wait, CPU time))
 
-where the bot's wait is that of the one thread that waited longest for a CPU, the referee's wait is how long
-the stamp of the reply was delayed, and the CPU time is that of all threads together.  A bot that queues
-behind its own threads gains nothing by it, since their CPU time counts; a bot that the host kept waiting
-loses nothing.
+where stalled is the time in which something of the bot was ready to run and nothing of it ran
+(referee/cpu_accounting.py), the referee's wait is the delay of the reply's time stamp, and the CPU time is
+that of all threads and processes together.  A bot that queues behind its own threads gains nothing by it,
+since their CPU time counts; a bot that the host kept waiting loses nothing.
 """
 
 from dataclasses import dataclass
@@ -18,49 +18,49 @@ from referee.events import Usage
 
 FAIR, WALL = "fair", "wall"
 CLOCKS = (FAIR, WALL)
-"""What is charged: see above, or all the time that passed."""
+"""Kinds of clock: the charged time is computed as above, or is all the time that passed."""
 ALLOW, SUSPEND, MEASURE = "allow", "suspend", "measure"
 PONDERING = (ALLOW, SUSPEND, MEASURE)
-"""What a bot may do while its opponent thinks: what it wants; nothing, since it is stopped; or what it wants,
-and its CPU time is recorded."""
+"""Settings for a bot while its opponent thinks: it may compute; it is stopped; or it may compute and its CPU
+time is recorded."""
 HOST_FAULT_FACTOR = 20
 HOST_FAULT_EXTRA_US = 1_000_000
-"""A turn whose wall time passes its limit this many times, and this much more, without its being charged so
-much, ends the game as our host's fault.  A machine with 8 busy processes for 2 CPUs was seen to take 5 times
-as long."""
+"""Factor and offset of the wall time beyond which a turn ends the game as the host's fault: the turn's limit
+so many times, and this much more, while less than the limit is charged.  A machine with 8 busy processes for
+2 CPUs was seen to take 5 times as long."""
 LEAST_EXTENSION_US = 1000
-"""A deadline that passed without being confirmed is put off by at least this much."""
+"""Least extension of a deadline that passed without being confirmed."""
 QUEUED_EXTENSION_US = 10_000
-"""By so much for a bot that waits for a CPU at that moment: a wait is counted only when it is over.  Linux
-gives each process that is ready its turn within some milliseconds."""
+"""Least extension for a bot that waits for a CPU at that moment: a wait is counted only when it is over.
+Linux gives each process that is ready its turn within some milliseconds."""
 
 DEFAULT_MARGIN_S = 0.05
-"""Forgiven overshoot of a deadline.  Above the p99 of 3 ms that one game in a worker process of its
-own shows between a bot's write and our stamp, and still far below what a person would notice."""
+"""Forgiven overshoot of a deadline.  Above the p99 of 3 ms between a bot's write and the referee's stamp,
+measured for one game in a worker process of its own, and still far below what a person would notice."""
 DEFAULT_START_S = 30.0
-"""Start limit: a cold Java or JIT start on a loaded machine takes seconds, so this is generous; it
-is not part of any bot's playing time."""
+"""Start limit: a cold Java or JIT start on a loaded machine takes seconds, so this is generous; it is not
+part of any bot's playing time."""
 DEFAULT_SETUP_S = 0.75
-"""Not charged on the very first turn of a game: a bot sets itself up after START (late imports, tables,
-just-in-time compilation), and the second player does so for free while the first one is on turn.  The
-course's engine charged nothing for it either: its recorded bot that takes 0.7 s a reply made five moves
-as South within 3 s, and four as North."""
+"""Time of the very first turn of a game that is not charged: a bot sets itself up after START (late imports,
+tables, just-in-time compilation), and the second player does so for free while the first one is on turn.  The
+course's engine charged nothing for it either: its recorded bot that takes 0.7 s a reply made five moves as
+South within 3 s, and four as North."""
 DEFAULT_MOVE_S = 10.0
-"""Limit per move if no limit at all was asked for, so that every game ends."""
+"""Default limit per move if no limit was given, so that every game ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeControl:
-    """How long the bots may think.  All in seconds.  Raises ValueError if it makes no sense."""
+    """The time limits of a game, in seconds.  Raises ValueError for an invalid combination."""
 
     move_s: float | None = None
-    """Limit of each single move; None is no such limit."""
+    """Limit of each single move; None for no such limit."""
     game_s: float | None = None
-    """Limit of all of a bot's moves of one game together (the course's rule); None is no such limit."""
+    """Limit of all of a bot's moves of one game together (the course's rule); None for no such limit."""
     increment_s: float = 0.0
-    """Added to what is left of ``game_s`` after each move."""
+    """Time added to the rest of ``game_s`` after each move."""
     margin_s: float = DEFAULT_MARGIN_S
-    """An overshoot of at most this much is forgiven."""
+    """Largest overshoot that is forgiven."""
     start_s: float = DEFAULT_START_S
     """Limit for the time from the start of the process until the bot has taken its START line."""
     setup_s: float = DEFAULT_SETUP_S
@@ -103,7 +103,7 @@ class TimeControl:
 
 
 def announced(control: TimeControl) -> str:
-    """The time control as bots are told it, in the environment variable ``TIME_VARIABLE``."""
+    """Return the time control as the environment variable ``TIME_VARIABLE`` announces it to bots."""
 
     def in_ms(seconds: float | None) -> int | None:
         return None if seconds is None else max(1, int(seconds * 1000))
@@ -114,7 +114,7 @@ def announced(control: TimeControl) -> str:
 
 
 def charged_us(wall_us: int, usage: Usage | None) -> int:
-    """What of a turn of this wall time is charged; all of it where the counters were not read."""
+    """Return the charged part of a turn's wall time; all of it where the counters were not read."""
     if usage is None:
         return wall_us
     fair_us = wall_us - usage.wait_us - usage.referee_wait_us
@@ -122,8 +122,22 @@ def charged_us(wall_us: int, usage: Usage | None) -> int:
 
 
 def host_fault_us(limit_us: int) -> int:
-    """The wall time of a turn after which the host, not the bot, is to blame."""
+    """Return the wall time of a turn after which the host, not the bot, is to blame."""
     return HOST_FAULT_FACTOR * limit_us + HOST_FAULT_EXTRA_US
+
+
+def extension_us(limit_us: int, spent_us: int, usage: Usage | None, *, is_queued: bool) -> int | None:
+    """Return the extension of a deadline that passed, in microseconds; None if the deadline holds.
+
+    Args:
+        limit_us: The limit in charged time.
+        spent_us: Charged time so far.
+        usage: The counters on which the charged time rests; None where they were not read.
+        is_queued: Whether the bot waits for a CPU at this moment.  The wait is counted only when it is over.
+    """
+    if is_queued and usage is not None and usage.cpu_us <= limit_us:
+        return max(limit_us - spent_us, QUEUED_EXTENSION_US)
+    return None if spent_us > limit_us else max(limit_us - spent_us, LEAST_EXTENSION_US)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +146,16 @@ class Clock:
 
     control: TimeControl
     left_s: float | None
-    """What is left of the limit per game; None without such a limit."""
+    """Remaining time of the limit per game; None without such a limit."""
 
     @classmethod
     def fresh(cls, control: TimeControl) -> "Clock":
-        """The clock at the start of a game."""
+        """Return the clock at the start of a game."""
         return cls(control, control.game_s)
 
     @property
     def budget_s(self) -> float:
-        """What the next move may take, the margin not counted."""
+        """Time allowed for the next move, without the margin."""
         move_s = self.control.move_s
         if self.left_s is None:
             assert move_s is not None  # a time control has at least one limit
@@ -150,38 +164,39 @@ class Clock:
 
     @property
     def shown_ms(self) -> int:
-        """What a bot is told of it, in milliseconds: the game's time that is left, else a move's limit."""
+        """The clock as it is sent to bots, in ms: the game's remaining time, else the limit of a move."""
         left_s = self.control.move_s if self.left_s is None else self.left_s
         assert left_s is not None  # a time control has at least one limit
         return int(left_s * 1000)
 
     @property
     def limit_s(self) -> float:
-        """What the next move may take before it is late."""
+        """Time after which the next move is late."""
         return self.budget_s + self.control.margin_s
 
     def after(self, elapsed_s: float) -> "Clock":
-        """The clock after a move of this length that was in time: charged, then incremented."""
+        """Return the clock after a move of this length that was in time: charged, then incremented."""
         if self.left_s is None:
             return self
-        # What the margin forgave is not carried over as a debt.
+        # An overshoot within the margin is not carried over as a debt.
         return Clock(self.control, max(0.0, self.left_s - elapsed_s) + self.control.increment_s)
 
-    def why_late(self, elapsed_s: float, free_s: float = 0.0, charged_s: float | None = None) -> str:
-        """Which limit a move of this length broke, for people; ``free_s`` of it were not charged.
+    def why_late(
+        self, elapsed_s: float, free_s: float = 0.0, usage: Usage | None = None, charged_s: float = 0.0
+    ) -> str:
+        """Describe the limit that a move of this length exceeded; ``free_s`` of the length were not charged.
 
-        ``charged_s`` is given where the counters were read: what of it all is charged.
+        ``usage`` is given where the counters were read, with ``charged_s``, the time charged by them.
         """
         control = self.control
         passed = f"{elapsed_s:.3f} s passed"
         if free_s:
             passed += f" (the first {free_s:g} s of the game's first turn are not counted)"
-        if charged_s is not None:
-            host_s = max(0.0, elapsed_s - free_s - charged_s)
+        if usage is not None:
+            waited_s = min(elapsed_s, (usage.wait_us + usage.referee_wait_us) / 1e6)
             passed += (
-                f", of which the host caused {host_s:.3f} s and {charged_s:.3f} s are charged"
-                if host_s >= 0.0005
-                else ", none of it caused by the host"
+                f": the bot used {usage.cpu_us / 1e6:.3f} s of CPU time, and waited {waited_s:.3f} s while "
+                f"other programs had the CPU, which is not charged; {charged_s:.3f} s are charged"
             )
         if self.left_s is not None and (control.move_s is None or self.left_s < control.move_s):
             return (

@@ -1,8 +1,8 @@
-"""Building a bot in the sandbox that bots play in.
+"""Builds of bots in the sandbox that bots play in.
 
 Nothing of the host can be written there: the bot's directory is copied into the sandbox's own memory, the
-command is run in the copy, and what it made comes back through a pipe.  So a build cannot leave anything
-outside, whatever it does; all that it started ends with the sandbox.
+command is run in the copy, and the products come back through a pipe.  A build can therefore leave nothing
+outside, and all processes that it started end with the sandbox.
 """
 
 import contextlib
@@ -23,22 +23,24 @@ from referee.parcels import Parcel, ParcelError, Unpacker
 from referee.results import Player
 from referee.sandbox import SCRATCH, SHELL, Sandbox
 
-BUILD_LIMITS = Limits(memory_mb=1024, processes=256, file_mb=64, scratch_mb=512)
-"""A compiler uses more than a bot: javac and g++ some 100 to 300 MB of memory, and a Go compiler without a
-cache builds its whole library, in the sandbox's files.  256 processes are four times a bot's: make -j."""
+BUILD_LIMITS = Limits(memory_mb=1024, processes=256, file_mb=64, scratch_mb=512, directory_mb=0)
+"""Limits of a build.  A compiler uses more than a bot: javac and g++ some 100 to 300 MB of memory, and a Go
+compiler without a cache builds its whole library, in the sandbox's files.  256 processes are four times a
+bot's: make -j."""
 MAX_PRINTED_BYTES = 16 << 20
-"""A build that prints more has gone astray, and would cost us time to listen to."""
+"""Most bytes that a build may print.  One that prints more has gone astray, and would take time to read."""
 MAX_PRODUCT_BYTES = 64 << 20
-"""Of all products together; they are held in memory until all are there."""
+"""Most bytes of all products together; they are held in memory until all are there."""
 MAX_PRODUCTS = 1000
 LOOK_S = 0.05
-"""How often memory is looked at, as in a game."""
+"""Seconds between two checks of the memory, as in a game."""
 NICENESS = 10
-"""Builds give way to games, and to whoever waits for an answer.  (What a build starts inherits it, and its
-filter of system calls keeps it from changing that.)  Where the system shares processors between sessions
-(sched_autogroup_enabled), a build counts as one session anyway, however many processes it has."""
+"""Nice value of builds: lower priority than games and interactive requests.  (The processes of a build
+inherit it, and the filter of system calls keeps them from changing it.)  Where the system shares processors
+between sessions (sched_autogroup_enabled), a build counts as one session anyway, however many processes it
+has."""
 LEFT_OPEN_S = 5.0
-"""How long the end of the streams is waited for when the build has ended; it comes within milliseconds."""
+"""Seconds to wait for the end of the streams when the build has ended; it comes within milliseconds."""
 READ_BYTES = 1 << 16
 
 WORK = f"{SCRATCH}/build"
@@ -60,25 +62,26 @@ for f; do
   else printf 'other 0 %s\\0' "$f"; fi
 done
 """
-"""Not asked whether it fails: what has not come, or not whole, is missed at the other end."""
+"""Shell script that sends products.  Its exit status is ignored: a product that is missing or incomplete is
+noticed by the receiver."""
 
 
 class NotBuiltError(Exception):
-    """The build failed, by its own doing; the message goes on after ``its build command ...``."""
+    """The build failed by its own fault; the message continues a sentence after ``its build command ...``."""
 
     def __init__(self, message: str, printed: str = "") -> None:
         super().__init__(message)
         self.printed = printed
-        """The beginning and the end of what it printed."""
+        """The beginning and the end of the build's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchains:
-    """What of the host a build sees beside /usr and its own directory."""
+    """Paths of the host that a build sees beside /usr and its own directory."""
 
     seen: tuple[Path, ...] = ()
     on_path: tuple[str, ...] = ()
-    """Directories that are looked for programs in before those of /usr."""
+    """Directories searched for programs before those of /usr."""
 
 
 def build_confined(
@@ -91,14 +94,14 @@ def build_confined(
     toolchains: Toolchains = Toolchains(),
     limits: Limits = BUILD_LIMITS,
 ) -> list[Parcel]:
-    """Run a build command in a copy of the directory, and return what it made of the products.
+    """Run a build command in a copy of the directory, and return the products that it made.
 
-    The first word of ``command`` is a path.  ``products`` are paths from the directory; one that is a
-    directory stands for all that is in it, and one that ends in ``.class`` for all class files, since a Java
-    compiler writes one for each class.  Raises NotBuiltError; RefereeError if our host is to blame.
+    The first word of ``command`` is a path.  ``products`` are paths relative to the directory; a directory
+    stands for all that is in it, and a name that ends in ``.class`` for all class files, since a Java
+    compiler writes one for each class.  Raises NotBuiltError; RefereeError if the host is to blame.
 
-    A process builds one bot at a time, as it referees one game at a time: the user and the control group that
-    the build is given are the process's own.
+    A process builds one bot at a time, as it referees one game at a time: the user and the control group of
+    the build are the process's own.
     """
     if not sandbox.tier.confines:
         raise RefereeError("no sandbox holds a build here")
@@ -131,7 +134,7 @@ def build_confined(
 
 
 def _sending(products: Sequence[str]) -> str:
-    """The commands that send products."""
+    """Return the shell commands that send the products."""
     each = f"! -type d -exec {SHELL} -c {shlex.quote(_SENDING)} {SHELL} {{}} + 2>/dev/null"
     named = [f"./{name}" for name in products]
     lines = [f"find {shlex.join(named)} {each}"] if named else []
@@ -141,7 +144,10 @@ def _sending(products: Sequence[str]) -> str:
 
 
 def _watch(bot: Bot, unpacker: Unpacker, within_s: float, limits: Limits) -> None:
-    """Listen until the build has ended.  Raises NotBuiltError when it is to be ended, ParcelError."""
+    """Read the build's streams until it has ended.
+
+    Raises NotBuiltError if the build exceeds a limit, ParcelError if the stream of products is invalid.
+    """
     poll = select.poll()
     open_streams = {bot.stdout, bot.errors}
     for descriptor in open_streams:
@@ -160,7 +166,7 @@ def _watch(bot: Bot, unpacker: Unpacker, within_s: float, limits: Limits) -> Non
             _raise_if_passed(bot.limit_passed(), bot)
             _slow_down(bot, slowed)
         _listen(bot, unpacker, poll, open_streams, min(LOOK_S, until - at))
-    if bot.exit_descriptor is not None:  # it would wake us for ever
+    if bot.exit_descriptor is not None:  # it stays readable and would end every wait
         poll.unregister(bot.exit_descriptor)
     until = time.monotonic() + LEFT_OPEN_S
     while open_streams and (left_s := until - time.monotonic()) > 0:
@@ -168,15 +174,15 @@ def _watch(bot: Bot, unpacker: Unpacker, within_s: float, limits: Limits) -> Non
 
 
 def _slow_down(bot: Bot, slowed: set[int]) -> None:
-    """Lower the priority of its processes, but of those that have been."""
-    for pid in bot.tree.numbers() - slowed if bot.tree is not None else ():
+    """Lower the priority of the processes that are not in ``slowed`` yet."""
+    for pid in set(bot.tree.pids()) - slowed if bot.tree is not None else ():
         slowed.add(pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
 
 
 def _listen(bot: Bot, unpacker: Unpacker, poll: select.poll, open_streams: set[int], within_s: float) -> None:
-    """Read once from each stream that has something, when one has, or the process has ended."""
+    """Wait for data or the process's end, and read once from each stream that has data."""
     ready = {descriptor for descriptor, _ in poll.poll(within_s * 1000)} & open_streams
     ended = set()
     if bot.errors in ready and not bot.read_errors():
@@ -199,7 +205,7 @@ def _raise_if_passed(passed: object, bot: Bot) -> None:
 
 
 def _judge(bot: Bot, unpacker: Unpacker) -> None:
-    """What an end means.  Raises NotBuiltError, or RefereeError if the sandbox failed."""
+    """Raise the error for a build that failed: NotBuiltError, or RefereeError if the sandbox failed."""
     _raise_if_passed(bot.exited_event(), bot)
     printed = bot.stderr.text()
     if not unpacker.copied:
@@ -216,5 +222,5 @@ def _judge(bot: Bot, unpacker: Unpacker) -> None:
 
 def _status(status: int | None) -> str:
     if status is not None and status < 0:
-        return f"exit status {128 - status}"  # as a shell tells it, which is what ran the command
+        return f"exit status {128 - status}"  # as a shell reports it; a shell ran the command
     return f"exit status {status}"

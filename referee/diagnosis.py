@@ -1,31 +1,20 @@
-"""What the end of a bot tells a student: from its last words on standard error, and from its exit status.
+"""Explanations of a bot's end, from its last words on standard error and from its exit status.
 
-Pure, so that a game judged again from its record gets the same words.  The last words are private to the
-bot's author, and so is what is read out of them; what an exit status means may be told to everybody.
+Pure, so that a game judged again from its record gets the same sentences.  The last words, and explanations
+derived from them, are private to the bot's author; the meaning of an exit status is public.
 """
 
 import re
 import signal
+from functools import lru_cache
 
-MEMORY = (
-    "it ran out of memory, of which a bot may hold a limited amount: keep less, for example in a smaller "
-    "table"
-)
-JAVA_MEMORY = (
-    "Java asked for more memory than a bot may hold: give its command a smaller heap, for example java "
-    "-Xmx256m"
-)
+from referee.crash_hints import HINTS, advise
+
 PROCESSES = (
     "it started more processes or threads than a bot may have at the same time: use fewer, and wait for them"
 )
 NETWORK = "a bot in the sandbox has no network: put all that it needs into its own directory"
-READ_ONLY = (
-    "in the sandbox a bot cannot write into its own directory: write below the directory that the "
-    "environment "
-    "variable TMPDIR names (it is gone after the game), or print to standard error"
-)
-NO_SPACE = "the space for a bot's files in the sandbox is limited, and full: write less"
-FILE_SIZE = "it wrote a file larger than a bot's files may be: write less"
+READ_ONLY = advise(HINTS["read-only"])
 DEEP = "a recursion went too deep: does it always come to an end? If so, use a loop, or a smaller depth"
 END_OF_INPUT = (
     "its standard input has ended: the game was over, or the bot had closed it; stop reading after END"
@@ -40,34 +29,11 @@ LIBRARY = (
 )
 
 EXPLANATIONS = {
-    # Memory
-    "java-heap": (
-        r"OutOfMemoryError: (Java heap space|GC overhead)",
-        "its Java heap is full: keep less, or if a bot may hold more, give its command a larger heap "
-        "(java -Xmx...)",
-    ),
-    "threads-java": (r"unable to create (new )?native thread", PROCESSES),
-    "java-memory": (
-        r"OutOfMemoryError|os::commit_memory\(.*errno=12|Could not reserve enough space",
-        JAVA_MEMORY,
-    ),
-    "memory": (
-        r"\bMemoryError\b|bad_alloc|heap out of memory|[Cc]annot allocate memory"
-        r"|memory allocation of \d+ bytes failed|Array buffer allocation failed|runtime: out of memory",
-        MEMORY,
-    ),
+    **{word: (hint.pattern, advise(hint)) for word, hint in HINTS.items()},
     # Processes and threads
     "processes": (
         r"can't start new thread|Resource temporarily unavailable|fork: retry|Cannot fork\b|spawn \S+ EAGAIN",
         PROCESSES,
-    ),
-    # Files
-    "read-only": (r"Read-only file system|\bEROFS\b", READ_ONLY),
-    "file-size": (r"File too large|\bEFBIG\b", FILE_SIZE),
-    "no-space": (r"No space left on device|\bENOSPC\b", NO_SPACE),
-    "open-files": (
-        r"Too many open files|\bEMFILE\b",
-        "it has too many files open at the same time: close each when it has been read",
     ),
     # Network
     "network": (
@@ -75,7 +41,7 @@ EXPLANATIONS = {
         r"|[Nn]ame resolution|Name or service not known|\bEAI_AGAIN\b|UnknownHostException|no such host",
         NETWORK,
     ),
-    # Something is not there, or is made for something else
+    # Something is missing, or is made for another system or version
     "python-module": (
         r"ModuleNotFoundError: No module named '(?P<what>[^']+)'",
         "the module {what} is not there: if it is your own, it must lie in the bot's directory (a bot "
@@ -195,7 +161,7 @@ EXPLANATIONS = {
         r"NumberFormatException|std::invalid_argument: sto|ParseIntError|strconv\.\w+: parsing",
         NOT_A_NUMBER,
     ),
-    # Its own mistakes that the words do not tell a beginner
+    # The bot's own mistakes, where the message does not help a beginner
     "recursion": (
         r"RecursionError|StackOverflowError|Maximum call stack size exceeded|[Ss]tack overflow"
         r"|goroutine stack exceeds",
@@ -219,9 +185,18 @@ EXPLANATIONS = {
     ),
     "segfault": (r"Segmentation fault", "a bad pointer, or a recursion too deep for the stack"),
 }
-"""A word for each -> (what is looked for in the last words, the sentence).  The first that fits is taken."""
+"""Name -> (pattern searched for in the last words, explanation).  The first match is taken.  The hints on
+memory and files come first; they are in referee/crash_hints.py."""
 
-_COMPILED = [(re.compile(pattern), sentence) for pattern, sentence in EXPLANATIONS.values()]
+
+@lru_cache(maxsize=1)
+def _compiled() -> list[tuple[re.Pattern[str], str]]:
+    """Return the explanations with compiled patterns.
+
+    They are compiled when the first bot has failed: that takes milliseconds.
+    """
+    return [(re.compile(pattern, re.MULTILINE), sentence) for pattern, sentence in EXPLANATIONS.values()]
+
 
 SIGNALS = {
     "SIGSEGV": "a bad pointer, or a recursion too deep for the stack",
@@ -243,7 +218,7 @@ SIGNALS = {
         "of its own"
     ),
     "SIGXCPU": "a limit of CPU time, which it set for itself: the referee sets none",
-    "SIGXFSZ": FILE_SIZE,
+    "SIGXFSZ": advise(HINTS["file-size"]),
     "SIGSYS": "a system call that is forbidden here",
     "SIGPIPE": "it wrote to a pipe that nobody reads: a helper process of its own had ended",
     "SIGALRM": "an alarm that it set for itself, and does not handle",
@@ -251,22 +226,22 @@ SIGNALS = {
     "SIGINT": "not by the referee, which sends no such signal",
     "SIGHUP": "not by the referee, which sends no such signal",
 }
-"""Name of a signal that ended a bot -> what that means."""
+"""Name of a signal that ended a bot -> its likely cause."""
 
 STATUSES = {
     126: "a shell's way to say: found, but not executable",
     127: "a shell's way to say: command not found",
 }
-"""Exit status -> what it means (POSIX, Shell Command Language 2.8.2)."""
+"""Exit status -> its meaning (POSIX, Shell Command Language 2.8.2)."""
 
 
 def explain(stderr_tail: str, status: int | None = None) -> str:
-    """What a bot's last words tell, or if nothing, its exit status: one sentence without its full stop.
+    """Explain a bot's last words, or else its exit status, in one sentence without its full stop.
 
-    ``stderr_tail`` is what ``referee.stderr.last_words`` makes of a standard error; ``status`` is negative
-    for a signal's number.  Empty if nothing is known.
+    ``stderr_tail`` is the result of ``referee.stderr.last_words``; ``status`` is negative for a signal's
+    number.  Empty if nothing is known.
     """
-    for pattern, sentence in _COMPILED:
+    for pattern, sentence in _compiled():
         found = pattern.search(stderr_tail)
         if found is not None:
             return sentence.format_map(found.groupdict())
@@ -274,7 +249,7 @@ def explain(stderr_tail: str, status: int | None = None) -> str:
 
 
 def explain_status(status: int) -> str:
-    """What an exit status tells, negative for a signal's number; empty if nothing."""
+    """Explain an exit status, negative for a signal's number; empty if nothing is known."""
     if status < 0:
         return SIGNALS.get(signal_name(-status), "")
     if status > 128 and status - 128 in set(signal.Signals):
@@ -285,7 +260,7 @@ def explain_status(status: int) -> str:
 
 
 def explain_line(line: str) -> str:
-    """What a line on standard output that is no message tells; empty if nothing."""
+    """Explain a line on standard output that is not a protocol message; empty if nothing is known."""
     if line.startswith("Error occurred during initialization of VM"):
         return "its Java could not start, most often because the heap asked for (-Xmx, -Xms) is too large"
     if line == "#":
@@ -294,7 +269,7 @@ def explain_line(line: str) -> str:
 
 
 def signal_name(number: int) -> str:
-    """SIGSEGV for 11; ``signal 99`` for one that has no name."""
+    """Return the name of a signal, such as SIGSEGV for 11; ``signal 99`` for a number without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:

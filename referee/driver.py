@@ -1,14 +1,15 @@
-"""The thin shell around the judge: carries its sends to the bots and brings it their events."""
+"""The driver of a game, which carries lines and events between the judge and the bots."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from referee.bot import Bot, now
-from referee.errors import RefereeError
+from referee.errors import GameStoppedError, RefereeError
 from referee.events import Event, InputClosed, LineReceived, Send, Taken, TimePassed
 from referee.feed import Feed
 from referee.games.base import Side
 from referee.match import Match
+from referee.processes import ProcessTree
 from referee.results import WireLine
 from referee.timing import NOTICED_S, Timekeeper
 from referee.watch import BRIEF_WAIT_S, Watch
@@ -16,44 +17,95 @@ from referee.watch import BRIEF_WAIT_S, Watch
 START_POLL_S = 0.0005
 START_POLL_GROWTH = 1.3
 START_POLL_MAX_S = 0.01
-"""How often a bot is asked whether it has taken START: nothing wakes us when it does.  The error, at
-most the longest interval, is in the bot's favour."""
+"""Seconds between two checks whether a bot has taken START: first interval, growth and longest interval.  No
+event is reported when it does.  The error, at most the longest interval, is in the bot's favour."""
 
 END_OF_OUTPUT_GRACE_S = 1.0
-"""After the end of a bot's output, this long is waited for the end of its process, so that the verdict
-can name the exit status, and what the bot complained of.  A Java machine whose heap is full was seen to
-take more than 0.25 s to go, with ten times as many processes as cores."""
+"""Seconds to wait for the end of the process after the end of its output, so that the verdict can contain the
+exit status and the bot's error messages.  A Java machine whose heap is full was seen to take more than 0.25 s
+to end, with ten times as many processes as cores."""
 
 EXIT_SETTLE_S = 0.2
-"""The end of the bot on turn is judged this much later: if both bots end within it, the one that was not on
-turn is taken to have gone first, since going is what the other one may do when it is told of nothing new.
-An interpreter on a loaded machine takes up to 0.1 s to go."""
+"""Seconds by which the judgement of the end of the bot on turn is delayed: if both bots end within this time,
+the bot that was not on turn is taken to have ended first, since the other one may end when nothing new is
+sent to it.  An interpreter on a loaded machine takes up to 0.1 s to end."""
 
 EXIT_POLL_S = 0.02
-"""Where a process's end wakes nobody (no pidfd), it is looked for this often."""
+"""Seconds between two checks for a process's end where there is no pidfd to wait for."""
 
 LIMITS_POLL_S = 0.05
 CLOSE_POLL_S = 0.01
-"""How often the memory of the bots is looked at; the second one when a bot holds much already.  A process
-fills 5 MB a millisecond."""
+"""Seconds between two checks of the bots' memory; the second value applies when a bot already holds much.  A
+process fills 5 MB a millisecond."""
 
 KILL_LIMIT_S = 5.0
-"""A killed process that is not gone by then is stuck in the kernel: our host's fault."""
+"""Seconds after which a killed process is considered stuck in the kernel: the host's fault."""
 
 Observer = Callable[[WireLine], None]
-"""Told each wire line as it happens; must not block."""
+"""Callback for each wire line as it happens; it must not block."""
 
 AnyMatch = Match[Any, Any]
 
 OUTPUT, ERRORS, EXIT, LEASH = "output", "errors", "exit", "leash"
 
 
-class Driver:
-    """Runs one match with two started bots, then winds them down.
+class Timed(Protocol):
+    """The attributes of a bot that ``time_passed`` reads."""
 
-    A ``leash`` is a descriptor that becomes readable when nobody wants the game any more; that ends it with a
-    RefereeError.  Whoever watches the game is told of it by a ``feed``, which costs a move nothing: it is
-    asked to look for news as often as the bots' memory is looked at.
+    @property
+    def tree(self) -> ProcessTree | None:
+        """The bot's processes; None before there are any."""
+
+    @property
+    def unfinished(self) -> str:
+        """Output of the bot after its last line feed."""
+
+
+def needs_counters_first(match: AnyMatch, event: Event) -> bool:
+    """Return True if the judge must receive a TimePassed with the counters before this event.
+
+    Only the counters show whether the time of a turn is over.  A reply already carries them.
+    """
+    if match.deadline is None or event.at <= match.deadline or match.on_turn is None:
+        return False
+    is_reply = isinstance(event, LineReceived) and event.player == match.on_turn
+    return not is_reply and not isinstance(event, TimePassed)
+
+
+def time_passed(match: AnyMatch, bots: Sequence[Timed], time: Timekeeper, at: float) -> TimePassed:
+    """Return the event of a deadline that passed, with the counters of the bot that is awaited."""
+    awaited = match.on_turn if match.on_turn is not None else match.starting
+    tree = None if awaited is None else bots[awaited].tree
+    usage = None
+    if match.on_turn is not None:
+        if not time.is_looking:
+            look_closer(match, time, match.on_turn)
+        usage = time.usage()
+    elif match.starting is not None:
+        usage = time.start_usage(match.starting)
+    doing = "" if tree is None else tree.doing()
+    if usage is not None and awaited is not None and doing != "stopped" and time.is_queued(awaited):
+        doing = "queued"
+    return TimePassed(at, (bots[0].unfinished, bots[1].unfinished), usage, doing)
+
+
+def look_closer(match: AnyMatch, time: Timekeeper, player: int) -> None:
+    """Start measuring the current turn, which was expected to be a quick one."""
+    earlier_us = 0
+    for move in reversed(match.moves):
+        if move.cpu_us is not None:
+            break  # both bots' counters were read after this move
+        if move.player == player:
+            earlier_us += move.wall_us
+    time.look_closer(player, earlier_us, match.turn_began)
+
+
+class Driver:
+    """Runs one match with two started bots, then waits for their end.
+
+    A ``leash`` is a descriptor that becomes readable when the game is cancelled by the tournament runner; the
+    game then ends with a GameStoppedError.  A ``feed`` publishes the game for spectators at no cost for a
+    move: it looks for new moves as often as the bots' memory is checked.
     """
 
     def __init__(
@@ -76,9 +128,9 @@ class Driver:
         self._exit_reported = [False, False]
         self._end_reported = [False, False]
         self.cpu_us: tuple[int | None, int | None] = (None, None)
-        """CPU time of each bot until the end of the match; None where it is not counted."""
+        """CPU time of each bot until the end of the match, in microseconds; None where it is not counted."""
         self._ending = any(bot.exit_descriptor is None for bot in bots)
-        """Whether a bot has begun to end, or may have without our being woken."""
+        """True if a bot has begun to end, or may have ended without an event."""
         for bot in bots:
             self._watch.add(bot.stdout, (bot.index, OUTPUT))
             self._watch.add(bot.errors, (bot.index, ERRORS))
@@ -89,13 +141,13 @@ class Driver:
             self._watch.add(leash, (0, LEASH))
 
     async def referee(self, sends: Sequence[Send]) -> None:
-        """Play until the match has a result; ``sends`` are what its start asked for."""
+        """Play until the match has a result; ``sends`` are the effects returned by its start."""
         match, watch, time = self._match, self._watch, self.time
         self._carry_out(sends)
         while match.result is None:
             if match.starting is not None and self._look_for_start():
                 continue
-            # To give way would be to queue for a CPU while the reply comes, when it takes long anyway.
+            # In a slow turn a glance, which yields the CPU, could leave us in its queue when the reply comes.
             ready = [] if time.is_looking else watch.glance()
             if watch.has_glanced_enough:
                 await watch.rest()
@@ -107,7 +159,7 @@ class Driver:
                 if not time.is_looking and match.on_turn is not None:
                     self._look_closer(match.on_turn)
                 left_s = self._next_wake() - now()
-                if left_s > BRIEF_WAIT_S or match.starting is None:  # else another glance is as long
+                if left_s > BRIEF_WAIT_S or match.starting is None:  # else a glance does
                     if time.is_looking:
                         time.mark()
                     ready = await watch.ready(left_s)
@@ -137,8 +189,8 @@ class Driver:
                 following = match.handle(event)
                 assert not following or send is sends[-1] or match.result is not None
                 if following and match.result is not None:
-                    break  # the game ended on the way: what else was to be said no longer holds
-            sends = following  # which can only be that of the last line
+                    break  # the game has ended, so the remaining lines are obsolete
+            sends = following  # only the last line can have a following one
         if time.must_follow and match.on_turn is not None:
             time.turn_has_begun(match.on_turn)
         if self._observe is not None:
@@ -148,60 +200,38 @@ class Driver:
 
     def _tell(self, event: Event) -> None:
         match = self._match
-        if match.deadline is not None and event.at > match.deadline and match.on_turn is not None:
-            # Only the counters can tell whether the time is over; a reply has brought them with it.
-            decides = isinstance(event, TimePassed) or (
-                isinstance(event, LineReceived) and event.player == match.on_turn
-            )
-            if not decides:
-                self._carry_out(match.handle(self._time_passed(event.at)))
-                if match.result is not None:
-                    return
+        if needs_counters_first(match, event):
+            self._carry_out(match.handle(self._time_passed(event.at)))
+            if match.result is not None:
+                return
         self._carry_out(match.handle(event))
 
     def _time_passed(self, at: float) -> TimePassed:
-        """The event of a deadline that passed, with all that can be said of it."""
-        match = self._match
-        awaited = match.on_turn if match.on_turn is not None else match.starting
-        tree = None if awaited is None else self._bots[awaited].tree
-        unfinished = (self._bots[0].unfinished, self._bots[1].unfinished)
-        usage = None
-        if match.on_turn is not None:
-            if not self.time.is_looking:
-                self._look_closer(match.on_turn)
-            usage = self.time.usage()
-        doing = "" if tree is None else tree.doing()
-        if usage is not None and doing == "running" and not self.time.came_and_went:
-            doing = "queued" if self.time.is_queued(match.on_turn or 0) else doing
-        return TimePassed(at, unfinished, usage, doing)
+        return time_passed(self._match, self._bots, self.time, at)
 
     def _with_usage(self, reply: LineReceived, wall_s: float) -> LineReceived:
-        """The reply that ends the present turn, with what the turn used."""
+        """Return the reply that ends the current turn, with the counters of the turn."""
         if not self.time.is_looking:
             self._look_closer(reply.player)
         return reply._replace(usage=self.time.turn_ends(reply.player, wall_s))
 
     def _look_closer(self, player: int) -> None:
-        """The present turn is not a quick one, as was expected."""
-        earlier_us = 0
-        for move in reversed(self._match.moves):
-            if move.cpu_us is not None:
-                break  # after this one both bots' counters were read
-            if move.player == player:
-                earlier_us += move.wall_us
-        self.time.look_closer(player, earlier_us)
+        look_closer(self._match, self.time, player)
 
     def _look_at_limits(self) -> bool:
-        """See from time to time whether a bot holds more memory than it may; whether the match was told."""
-        if now() < self._limits_due:
+        """Check the bots' limits if that is due; return True if an event was passed to the match."""
+        at = now()
+        if self.time.is_looking and at >= self.time.sample_due:
+            self.time.sample()
+        if at < self._limits_due:
             return False
+        if self._match.starting is not None:
+            self.time.sample_start(self._match.starting)
         for bot in self._bots:
             event = None if bot.has_ended() else bot.limit_passed()
             if event is not None:
                 self._tell(event)
                 return True
-        if self.time.is_looking:
-            self.time.look_at_processes()
         if self._feed is not None:
             self._feed.look(now())
         close = any(bot.is_near_a_limit for bot in self._bots)
@@ -209,7 +239,7 @@ class Driver:
         return False
 
     def _look_for_start(self) -> bool:
-        """Whether the bot that is starting has taken its START just now, or never will."""
+        """Check whether the starting bot has taken START, or closed its input; return True if so."""
         player = self._match.starting
         if player is None:
             return False
@@ -226,10 +256,12 @@ class Driver:
         return True
 
     def _next_wake(self) -> float:
-        """When to look again even if nothing becomes readable."""
+        """Return the time of the next check if nothing becomes readable."""
         match = self._match
         assert match.deadline is not None  # a match without a result always has one
         wake = min(match.deadline, self._limits_due)
+        if self.time.is_looking:
+            wake = min(wake, self.time.sample_due)
         if match.starting is not None:
             wake = min(wake, now() + self._start_poll_s)
             self._start_poll_s = min(self._start_poll_s * START_POLL_GROWTH, START_POLL_MAX_S)
@@ -245,7 +277,7 @@ class Driver:
         return wake
 
     def _take(self, ready: list[tuple[int, str]]) -> bool:
-        """Take in what is ready, output first; whether the match was told anything."""
+        """Process the ready descriptors, output first; return True if an event was passed to the match."""
         match = self._match
         told = False
         exits = []
@@ -271,8 +303,8 @@ class Driver:
             elif kind == EXIT:
                 exits.append(bot)
             else:
-                self._watch.remove(self._leash)  # else it would wake us for ever while we wind down
-                raise RefereeError("nobody wants this game any more")
+                self._watch.remove(self._leash)  # it stays readable and would end every wait of ``wind_down``
+                raise GameStoppedError("nobody wants this game any more")
         if exits:
             self._ending = True
         if not self._ending:
@@ -301,7 +333,7 @@ class Driver:
         return now() >= ended_at + END_OF_OUTPUT_GRACE_S or self._flag_is_due()
 
     def _other_first(self) -> tuple[Bot, Bot]:
-        """The bots, the one on turn last."""
+        """Return both bots, the bot on turn last."""
         return self._bots if self._match.on_turn == 1 else self._bots[::-1]
 
     def _must_report_exit(self, bot: Bot) -> bool:
@@ -313,17 +345,17 @@ class Driver:
         return bot.index != self._match.on_turn or settled or self._flag_is_due()
 
     def _flag_is_due(self) -> bool:
-        """Whether the deadline has passed, so that what happened before it must be told now."""
+        """Return True if the deadline has passed, so that earlier events must be passed to the match now."""
         deadline = self._match.deadline
         return deadline is not None and now() > deadline
 
     def _report_exit(self, bot: Bot) -> bool:
-        """A process ended: first the lines that it left, then its end."""
+        """Report the end of a process, after the lines that it left; return True if anything was reported."""
         if self._exit_reported[bot.index]:
             return False
         self._exit_reported[bot.index] = True
         if self._match.starting == bot.index:
-            self._look_for_start()  # it may have taken START since we asked last
+            self._look_for_start()  # it may have taken START since the last check
         for event in bot.drain():
             self._tell(event)
             if self._match.result is not None:
@@ -332,7 +364,7 @@ class Driver:
         return True
 
     async def wind_down(self, grace_s: float) -> None:
-        """After the END lines: give the bots this long to end by themselves, draining what they say."""
+        """Wait at most this long after the END lines until both bots have ended, and discard their output."""
         until = now() + grace_s
         while not all(bot.has_ended() for bot in self._bots):
             left = until - now()
@@ -371,7 +403,7 @@ class Driver:
             bot.drain_errors()
 
     def close(self) -> None:
-        """Give the selector back, and the feed's socket."""
+        """Close the selector, the timekeeper and the feed's socket."""
         self.time.close()
         self._watch.close()
         if self._feed is not None:

@@ -1,21 +1,22 @@
-"""What the judge is told (events: facts, each with its time) and what it asks for (effects)."""
+"""Events, the timed facts that the judge receives, and effects, the actions that it returns."""
 
 from typing import NamedTuple
 
 
 class Usage(NamedTuple):
-    """What the system's counters say of a turn, from its beginning until now; all in microseconds."""
+    """Readings of the system's counters for a turn, from its beginning until now; all in microseconds."""
 
     cpu_us: int
     """CPU time of all threads of the bot's processes together."""
     wait_us: int
-    """How long one of them, the one that waited longest, was ready to run and had no CPU."""
+    """Stalled time: something of the bot was ready to run and the host ran none of it.  Records of earlier
+    versions have the wait of the one thread that waited longest."""
     referee_wait_us: int
-    """How long the referee itself was ready to run, to stamp this moment, and had no CPU."""
+    """Time that the referee itself was ready to run, to stamp this moment, and had no CPU."""
 
 
 class Sent(NamedTuple):
-    """Our line left for the bot completely."""
+    """A line was written to the bot completely."""
 
     player: int
     at: float
@@ -23,7 +24,7 @@ class Sent(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The bot has read its START line (or where that cannot be seen, the line was sent)."""
+    """The bot has read its START line (where that cannot be observed, the line was sent)."""
 
     player: int
     at: float
@@ -36,12 +37,12 @@ class LineReceived(NamedTuple):
     at: float
     line: str
     usage: Usage | None = None
-    """Of its turn, if the counters were read: not for a turn of under a millisecond, nor for
+    """Counters of the bot's turn; None where they were not read: in a turn of under a millisecond, and with
     the wall clock."""
 
 
 class LineTooLong(NamedTuple):
-    """The bot sent more than a line may hold."""
+    """The bot sent a line that is too long."""
 
     player: int
     at: float
@@ -49,14 +50,14 @@ class LineTooLong(NamedTuple):
 
 
 class OutputBlocked(NamedTuple):
-    """Our line could not be written: what the bot has not read yet fills the pipe."""
+    """A line could not be written: the pipe is full of lines that the bot has not read."""
 
     player: int
     at: float
 
 
 class InputClosed(NamedTuple):
-    """Our line could not be written: nobody holds the bot's standard input open any more."""
+    """A line could not be written: no process holds the bot's standard input open any more."""
 
     player: int
     at: float
@@ -68,7 +69,7 @@ class OutputClosed(NamedTuple):
     player: int
     at: float
     unfinished: str
-    """What came after the last line feed."""
+    """Text after the last line feed."""
 
 
 class BotExited(NamedTuple):
@@ -79,22 +80,26 @@ class BotExited(NamedTuple):
     status: int
     """Exit status; negative is the number of a signal."""
     unfinished: str
-    """What came on standard output after the last line feed."""
+    """Text on standard output after the last line feed."""
     last_words: str
-    """What standard error ends with, see referee/diagnosis.py; empty if there is nothing."""
+    """End of standard error, see referee/diagnosis.py; empty if there is nothing."""
+    held_mb: int = 0
+    """MiB of memory at the last check, if that was near the limit; otherwise 0."""
+    full: str = ""
+    """Directories that the bot could write and that had no space left."""
 
 
 class LimitPassed(NamedTuple):
-    """The bot used more than it may, and was killed for it."""
+    """The bot exceeded a limit and was killed."""
 
     player: int
     at: float
     limit: str
-    """Which one: ``memory`` or ``processes``."""
+    """The name of the limit: ``memory``, ``process`` or ``files``."""
     used: int
-    """In MiB for memory, else a number."""
+    """The amount used: MiB for memory, a number otherwise."""
     allowed: int
-    """The same, of the limit."""
+    """The limit, in the same unit."""
 
 
 class NotStarted(NamedTuple):
@@ -110,16 +115,16 @@ class TimePassed(NamedTuple):
 
     at: float
     unfinished: tuple[str, str] = ("", "")
-    """What each bot sent after its last line feed."""
+    """Each bot's output after its last line feed."""
     usage: Usage | None = None
-    """Of the present turn, if the counters were read."""
+    """Counters of the current turn, or of the bot's start; None where they were not read."""
     doing: str = ""
-    """What the bot that is awaited is doing: one of DOING; empty if that cannot be told."""
+    """Activity of the awaited bot: one of DOING; empty if it is unknown."""
 
 
 DOING = ("reading", "running", "queued", "waiting", "stopped", "ended")
-"""What a bot can be found doing: waiting to read its standard input, computing, ready to compute but without
-a CPU, waiting for something else, stopped by a signal, or gone."""
+"""Activities of a bot: waiting to read its standard input, computing, ready to compute but without a CPU,
+waiting for something else, stopped by a signal, or gone."""
 
 
 PlayerEvent = (
@@ -144,4 +149,4 @@ class Send(NamedTuple):
     line: str
 
 
-# The other effect there is, the end of the game, is ``Match.result`` being set.
+# The only other effect, the end of the game, is ``Match.result``.

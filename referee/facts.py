@@ -1,4 +1,4 @@
-"""Facts: what the judge was told beside lines, in a form that can be kept and told again.  Pure."""
+"""Facts: the judge's events other than lines, in a form that can be stored and replayed.  Pure."""
 
 from referee.errors import RefereeError
 from referee.events import (
@@ -30,20 +30,28 @@ KINDS = {
         TimePassed,
     )
 }
-"""The events that are kept as facts; the others, lines sent and received, are the wire log."""
+"""The events that are kept as facts; the lines sent and received are in the wire log."""
 
 
 def fact_of(event: Event, at_us: int, after: int) -> Fact:
-    """The fact that an event was, so many microseconds after the start and after so many wire lines."""
+    """Return an event as a fact.
+
+    Args:
+        event: The event.
+        at_us: Microseconds since the start of the game.
+        after: Number of wire lines before the event.
+    """
     if isinstance(event, TimePassed):
         return Fact(None, TimePassed.__name__, at_us, after, tuple(event[1:]))
+    if isinstance(event, BotExited) and not event.held_mb and not event.full:
+        return Fact(event.player, BotExited.__name__, at_us, after, tuple(event[2:-2]))  # as in older records
     return Fact(event.player, type(event).__name__, at_us, after, tuple(event[2:]))
 
 
 def event_of(fact: Fact) -> Event:
-    """The event again, with the start of the game as the start of time.
+    """Return the event of a fact; its time is in seconds since the start of the game.
 
-    Raises RefereeError if it cannot have been one.
+    Raises RefereeError if no event has such values.
     """
     at = fact.at_us / 1e6
     try:

@@ -1,11 +1,11 @@
-"""What is told of a game while it goes on, to whoever watches.
+"""Snapshots of a running game, published for spectators.
 
-Snapshots go as datagrams to a Unix socket, from the worker process that plays the game.  Nothing waits for
-their reader: where its queue is full, what happened since is told with the next one; where there is no reader
-any more, nothing is told.  A feed is never the source of a result.
+Snapshots are sent as datagrams to a Unix socket by the worker process that plays the game.  Nothing waits for
+their reader: where its queue is full, the new moves are part of the next snapshot; where there is no reader
+any more, nothing is sent.  A feed is never the source of a result.
 
-A datagram that was taken is neither lost nor overtaken on its way, so each one holds only the moves that the
-ones before it did not.
+A datagram that was accepted is neither lost nor overtaken on its way, so each one holds only the moves that
+earlier ones did not.
 """
 
 import os
@@ -20,47 +20,52 @@ import msgpack
 from referee.match import Match
 
 INTERVAL_S = 0.05
-"""No sooner after the one before it is a snapshot sent: 20 in a second are more than anybody can follow."""
+"""Least seconds between two snapshots: 20 in a second are more than anybody can follow."""
 MOST_MOVES = 500
-"""In one snapshot.  Together at most 10 kB; the rest comes with the next ones."""
+"""Most moves in one snapshot.  Together they have at most 10 kB; the rest comes with the next ones."""
 MOST_WORDS = 2_000
-"""Characters of the verdict in a snapshot; the record has all of it."""
+"""Most characters of the verdict in a snapshot; the record has all of it."""
 DATAGRAM_BYTES = 65_536
-"""More than any snapshot has."""
+"""Size of a receive buffer, larger than any snapshot."""
 MOST_BYTES_OF_ADDRESS = 103
-"""Of the path of a Unix socket: the least that systems allow (macOS), without the zero at its end."""
+"""Most bytes in the path of a Unix socket: the least that systems allow (macOS), without the zero at its
+end."""
 
 
 class Move(NamedTuple):
-    """One move of a game that goes on."""
+    """One move of a running game."""
 
     text: str
     charged_us: int
 
 
 class Snapshot(NamedTuple):
-    """A game at some moment."""
+    """The new moves and the state of a running game."""
 
     told: int
-    """How many moves earlier snapshots have told."""
+    """Number of moves in earlier snapshots."""
     moves: tuple[Move, ...]
-    """Those after them."""
+    """The moves after those."""
     clocks_ms: tuple[int, int]
-    """What the players' clocks showed when the present turn began, in milliseconds; see
+    """Values of the players' clocks at the beginning of the current turn, in milliseconds; see
     ``Clock.shown_ms``."""
     on_turn: int | None
     """The player whose clock runs."""
     over: str | None
-    """The verdict's sentence; None as long as there is none."""
+    """The verdict's sentence; None while there is none."""
 
     def packed(self) -> bytes:
-        """As a datagram."""
+        """Return the snapshot as a datagram."""
         packed: bytes = msgpack.packb(self, unicode_errors="replace")
         return packed
 
     @classmethod
     def unpacked(cls, datagram: bytes) -> "Snapshot":
-        """Raises ValueError if it is none: a program of the same user may write to the socket, too."""
+        """Return the snapshot in a datagram.
+
+        Raises ValueError if the datagram is not a snapshot: another program of the same user may write to the
+        socket, too.
+        """
         try:
             told, moves, (first_ms, second_ms), on_turn, over = msgpack.unpackb(datagram)
             snapshot = cls(told, tuple(Move(*move) for move in moves), (first_ms, second_ms), on_turn, over)
@@ -78,10 +83,10 @@ class Snapshot(NamedTuple):
 
 
 class Feed:
-    """Tells of one match.  Nothing here raises, or waits."""
+    """Publishes the moves of one match.  No method raises an exception, or waits."""
 
     def __init__(self, path: str, match: Match[object, object]) -> None:
-        """``path`` is the socket's; where none is read there, there is nothing to do."""
+        """Connect to the socket at ``path``.  Where it has no reader, the feed does nothing."""
         self._match = match
         self._told = 0
         self._has_begun = False
@@ -99,9 +104,9 @@ class Feed:
                 made.close()
 
     def look(self, at: float) -> None:
-        """Tell what is new, if anything is and the last time was long enough ago.
+        """Publish new moves, at most once every ``INTERVAL_S``.  The first turn counts as news, too.
 
-        ``at`` is the time in seconds, of a clock that never goes back.  The first turn is news, too.
+        ``at`` is the time in seconds, of a clock that never goes back.
         """
         match = self._match
         if match.on_turn is None or at < self._due:
@@ -111,7 +116,7 @@ class Feed:
             self._has_begun = self._send(None) or self._has_begun
 
     def end(self) -> None:
-        """The game is over: tell the rest, and why, and close."""
+        """Publish the remaining moves and the verdict of the finished game, and close the feed."""
         result = self._match.result
         over = "" if result is None else result.detail[:MOST_WORDS]
         while len(self._match.moves) - self._told > MOST_MOVES and self._send(None):
@@ -120,13 +125,13 @@ class Feed:
         self.close()
 
     def close(self) -> None:
-        """Give the socket back."""
+        """Close the socket."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     def _send(self, over: str | None) -> bool:
-        """Tell the next moves; whether the datagram was taken."""
+        """Send the next moves; return True if the datagram was accepted."""
         if self._socket is None:
             return False
         match = self._match
@@ -136,7 +141,7 @@ class Feed:
             self._socket.send(Snapshot(self._told, moves, match.clocks_ms, match.on_turn, over).packed())
         except BlockingIOError:
             return False
-        except OSError:  # nobody reads any more
+        except OSError:  # the reader is gone
             self.close()
             return False
         self._told += len(news)
@@ -145,7 +150,7 @@ class Feed:
 
 @contextmanager
 def short_address(path: Path) -> Iterator[str]:
-    """How a socket at this path is named while it is bound or connected.
+    """Return a context manager for a short name of the socket at ``path``, to bind or connect it.
 
     Raises OSError where the path is too long, and the system has no other name for its directory.
     """

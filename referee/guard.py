@@ -1,11 +1,11 @@
-"""Ends the sandboxes of a referee that was killed while it made them.
+"""A guard process that ends the sandboxes of a referee that was killed while it made them.
 
 bubblewrap asks the kernel to end it with its parent, and its first process with it, but each of them some
-milliseconds after it was started: whoever is killed before that leaves a sandbox behind, idle or with its
-bot.  (bubblewrap 0.8.0: of 300 parents that were killed within 8 ms of its start, 169 left one.)  So a
-process that confines bots has another one beside it, a guard, which does nothing until that process is gone
-and then kills each sandbox with its mark.  The mark stands where bubblewrap's command line has its name;
-bots see it as well, and whoever bears it is ended by it, nobody else.
+milliseconds after its start: a referee that is killed before that leaves a sandbox behind, idle or with its
+bot.  (bubblewrap 0.8.0: of 300 parents that were killed within 8 ms of its start, 169 left one.)  A process
+that confines bots therefore has another one beside it, a guard, which does nothing until that process is gone
+and then kills each sandbox with its mark.  The mark takes the place of the program's name in bubblewrap's
+command line.  Bots can see the mark as well; every process that has it as its name is killed, and no other.
 
 This file is also the guard's program, and imports little for that reason.
 """
@@ -16,30 +16,30 @@ import sys
 import time
 
 END_LIMIT_S = 10.0
-"""A sandbox that is not gone then is stuck in the kernel."""
+"""Seconds to keep killing; a sandbox that is not gone then is stuck in the kernel."""
 LOOK_S = 0.005
 LOOKS = 3
-"""So many in a row must find nobody.  One can miss a process: its parent was there when the processes were
-listed, and had ended when it was looked at, but had begun this one in between.  bubblewrap has two
-generations."""
+"""Number of scans in a row that must find no process.  One scan can miss a process: its parent was there when
+the processes were listed, and had ended when it was examined, but had started this one in between.
+bubblewrap has two generations."""
 DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-"""What asks a process to end politely; it ends when it is not needed."""
+"""Signals that request a process's end, blocked in the guard, which ends by itself when it is not needed."""
 MARK_BYTES = 8
-"""Of chance in a mark: nobody's by accident."""
+"""Random bytes in a mark: enough that no other process has it by accident."""
 
 _PROC = "/proc"
 
 
 class Guard:
-    """The guard of this process, as this process sees it."""
+    """Handle of this process's guard."""
 
     def __init__(self) -> None:
-        """Start it.  Raises OSError."""
+        """Start the guard process.  Raises OSError."""
         self.owner = os.getpid()
         self.mark = f"kalarena-sandbox-{os.urandom(MARK_BYTES).hex()}"
         reading, self._writing = os.pipe()
-        """Open until the last process ends that has it: ours, and what we have just forked and is not yet
-        another program."""
+        """Open until the last process that has it ends: this one, and children that were just forked and have
+        not executed their program yet."""
         null = (os.O_RDWR, 0)
         try:
             self.pid = os.posix_spawn(
@@ -51,7 +51,7 @@ class Guard:
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, *null),
                     (os.POSIX_SPAWN_OPEN, 2, os.devnull, *null),
                 ],
-                setsid=True,  # what ends our terminal, or our group, is not for it
+                setsid=True,  # signals to this process's terminal or group must not reach it
                 setsigmask=DEAF_TO,
             )
         except OSError:
@@ -61,7 +61,10 @@ class Guard:
             os.close(reading)
 
     def watches(self) -> bool:
-        """Whether it is there, and this process's own, not that of one which forked it."""
+        """Return True if the guard is alive and is a child of this process.
+
+        In a process that was forked from the guard's owner this is False.
+        """
         if self.owner != os.getpid():
             return False
         try:
@@ -70,7 +73,7 @@ class Guard:
             return False
 
     def let_go(self) -> None:
-        """Give back what this process holds of it."""
+        """Close this process's end of the guard's pipe."""
         os.close(self._writing)
 
 
@@ -78,7 +81,7 @@ _guard: Guard | None = None
 
 
 def mark() -> str:
-    """The mark of this process's sandboxes; its guard is started when there is none.  Raises OSError."""
+    """Return the mark of this process's sandboxes.  Starts the guard if there is none.  Raises OSError."""
     global _guard  # one for each process
     if _guard is None or not _guard.watches():
         if _guard is not None:
@@ -88,7 +91,7 @@ def mark() -> str:
 
 
 def guard_pid() -> int | None:
-    """The number of this process's guard, if there is one."""
+    """Return the process number of this process's guard, or None."""
     return _guard.pid if _guard is not None and _guard.owner == os.getpid() else None
 
 
@@ -123,7 +126,7 @@ def _bears(name: str, marked: str) -> bool:
 
 
 def _kill(pid: int, marked: str) -> None:
-    """Kill this process, if it is still the one that bears the mark."""
+    """Kill this process if it still has the mark."""
     try:
         held = os.pidfd_open(pid)
     except OSError:
@@ -138,8 +141,8 @@ def _kill(pid: int, marked: str) -> None:
 
 
 def main() -> None:
-    """Wait until nobody holds the other end of standard input, then end what bears the mark."""
-    os.chdir("/")  # no place of anybody's is in use because of it
+    """Wait for the end of standard input, then kill the processes with the mark."""
+    os.chdir("/")  # so that no directory or file system is kept in use
     while os.read(0, 1):
         pass
     end_all(sys.argv[1])

@@ -1,7 +1,7 @@
-"""Memory that a confined bot makes the kernel hold, and that none of its processes shows.
+"""An upper bound of the kernel memory of a confined bot that none of its processes shows.
 
-The size of its files is bounded, but not their number; and what waits in sockets is bounded for each alone.
-Both are looked at from outside, through /proc/PID of one of its processes.
+The size of the bot's files is bounded, but not their number, and the data waiting in sockets is bounded only
+for each socket.  Both are read from outside, through /proc/PID of one of its processes.
 """
 
 import os
@@ -11,22 +11,23 @@ from pathlib import Path
 from referee.sandbox import SCRATCH
 
 FILE_BYTES = 1228
-"""What an empty file of a tmpfs costs: measured as 1.2 KiB."""
+"""Bytes of an empty file of a tmpfs: measured as 1.2 KiB."""
 FREE_FILES = 2000
-"""So many are not counted: a bot that unpacks something."""
+"""Number of files that are not counted, for a bot that unpacks something."""
 SOCKET_BYTES = 212_992
-"""What may wait in a socket whose buffers have their usual size (net.core.wmem_default of Linux, which is
-asked for, too); the filter of system calls keeps bots from changing that."""
+"""Bytes that can wait in a socket whose buffers have their usual size (net.core.wmem_default of Linux, which
+is read, too); the filter of system calls keeps bots from changing the size."""
 STREAM_BYTES = 4 << 20
-"""The same for TCP (the most of net.ipv4.tcp_wmem)."""
+"""Bytes that can wait in a TCP connection (the maximum of net.ipv4.tcp_wmem)."""
 FREE_SOCKETS = 16
-"""So many sockets are not counted: runtimes wake themselves up with a few."""
+"""Number of sockets that are not counted: runtimes wake themselves up with a few."""
 
 
 def hidden_bytes(pid: int) -> int:
-    """An upper bound of it, in bytes; 0 where it cannot be looked at.
+    """Return the upper bound, in bytes; 0 where nothing can be read.
 
-    ``pid`` must be of a process in namespaces of its own: else this would count the whole machine's.
+    The process ``pid`` must be in namespaces of its own: otherwise this would count the whole machine's files
+    and sockets.
     """
     root = Path("/proc", str(pid))
     total = 0
@@ -34,7 +35,7 @@ def hidden_bytes(pid: int) -> int:
         try:
             found = os.statvfs(f"{root}/root{place}")
         except OSError:
-            break  # its first directory, the scratch, is not there yet
+            break  # the sandbox's first directory, the scratch one, is not mounted yet
         total += max(0, found.f_files - found.f_ffree - FREE_FILES) * FILE_BYTES
     counts = _socket_counts(root)
     total += max(0, counts.get("sockets", 0) - FREE_SOCKETS) * _socket_bytes()
@@ -42,7 +43,7 @@ def hidden_bytes(pid: int) -> int:
 
 
 def _has_own_root(process: Path) -> bool:
-    """Whether its sandbox is far enough to have a file system of its own."""
+    """Return True if the sandbox is far enough to have a file system of its own."""
     try:
         return not os.path.samefile(process / "root", "/")  # noqa: PTH121
     except OSError:
@@ -58,7 +59,7 @@ def _socket_bytes() -> int:
 
 
 def _socket_counts(root: Path) -> dict[str, int]:
-    """How many sockets are in use in a process's network namespace: all (``sockets``), and by kind.
+    """Return the number of sockets in a process's network namespace: all (``sockets``), and by kind.
 
     The tables of single sockets (net/tcp and so on) would cost 3 ms each time.
     """

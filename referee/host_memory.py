@@ -1,23 +1,23 @@
-"""Whether the kernel has ended processes because there was no memory left: on this host, or in what a batch
-system or a container lets us have of it.
+"""The number of processes that the kernel has killed because memory ran out.
 
-It ends the process that has most, often a bot, though that may be far within its own limit.  Bots that have
-no control group of their own are in ours, which counts that; where no group does, the host's own count is
-taken, which others' processes are in, too.
+It counts for this host, or for the part of it that a batch system or a container gives this process.  The
+kernel kills the process that uses most memory, often a bot, though the bot may be far within its own limit.
+Bots without a control group of their own are in that of the referee, whose counter is read; where no group
+counts, the host's own counter is read, which includes the processes of other users.
 """
 
 from collections.abc import Iterator
 
 GROUPS = "/proc/self/cgroup"
 FIRST, SECOND = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"
-"""Where control groups of either version are mounted."""
+"""Mount points of the memory controller of version 1 and of control groups of version 2."""
 VMSTAT = "/proc/vmstat"
 NAME = b"\noom_kill "
 """mm/vmstat.c, mm/memcontrol.c"""
 
 
 def killed_for_memory() -> int:
-    """How many there were since whoever counts them began; 0 where nobody does."""
+    """Return the number of processes killed so far, from an arbitrary start; 0 where none are counted."""
     for place in _places():
         _, _, after = _text(place).partition(NAME)
         if after:
@@ -31,7 +31,7 @@ def _places() -> Iterator[str]:
         if kinds == "memory":
             yield f"{FIRST}{path}/memory.oom_control"
         elif not kinds:
-            yield f"{SECOND}{path}/memory.events.local"  # without the groups below ours
+            yield f"{SECOND}{path}/memory.events.local"  # without the groups below this one
     yield VMSTAT
 
 

@@ -1,12 +1,12 @@
-"""One bot in a conversation that we lead alone: the judge of every game, and an opponent without a process.
+"""Interviews: games of one bot against a scripted opponent without a process, to examine its behaviour.
 
-A game's record tells what a verdict needs.  Whoever wants to help a bot's author wants to know more: did a
-line come in pieces, did the bot speak before it was asked, what did it say after END, when did it end, what
-did it leave behind?  Here one bot is watched that closely.  Its opponent is a function, which also makes it
-possible to end a game at any moment.
+A game's record contains what a verdict needs.  Advice for a bot's author needs more: whether a line came in
+pieces, whether the bot sent anything out of turn or after END, when it ended, and what it left behind.  Here
+one bot is watched that closely.  Its opponent is a function, which also makes it possible to end a game at
+any moment.
 
-All time that passes is charged (``clock.WALL``): what is asked here is how a bot behaves.  How long it
-thinks, and who is to blame for it, is for games to say.
+Time is charged as in games: the time that a busy host kept the bot waiting is not charged, in its turns, at
+its start and after END.
 """
 
 import contextlib
@@ -15,13 +15,21 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib import metadata
 from typing import Any
 
-from referee.aftermath import LEFT_OPEN_S, POLL_S, Aftermath, read_errors
+from referee.aftermath import POLL_S, Aftermath, read_errors
 from referee.bot import Bot, now
-from referee.clock import WALL
-from referee.driver import CLOSE_POLL_S, KILL_LIMIT_S, LIMITS_POLL_S, START_POLL_S
+from referee.clock import MEASURE
+from referee.cpu_accounting import Reading, between
+from referee.driver import (
+    CLOSE_POLL_S,
+    END_OF_OUTPUT_GRACE_S,
+    KILL_LIMIT_S,
+    LIMITS_POLL_S,
+    START_POLL_S,
+    needs_counters_first,
+    time_passed,
+)
 from referee.errors import RefereeError
 from referee.events import (
     BotExited,
@@ -32,24 +40,26 @@ from referee.events import (
     Send,
     Sent,
     Taken,
-    TimePassed,
 )
+from referee.games.base import Side
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
 from referee.interview_script import Examiner, Interview, Pieces, Seen, Unasked
 from referee.launch import NotRunnableError
 from referee.limits import MIB
-from referee.match import Match
+from referee.match import Match, limits_of
 from referee.orphans import adopt_orphans, sweep_orphans
 from referee.play import Job, environment_of
-from referee.processes import Reading, between, has_counters
+from referee.processes import ProcessTree, has_counters
 from referee.results import GameRecord
+from referee.timing import Grace, Timekeeper
+from referee.version import VERSION
 
 PARTING = "the examiner ends the game here"
-"""The line with which an examiner loses on purpose: no message of the protocol."""
+"""The line by which an examiner loses on purpose: no message of the protocol."""
 QUIET_S = 0.2
-"""How long an examiner that waits for a bot's silence waits at most: a bot that reads its lines at once is
-back at reading within a millisecond; one that thinks on the opponent's time never is."""
+"""Most seconds that an examiner waits for a bot to stop sending: a bot that reads its lines at once is back
+at reading within a millisecond; one that thinks on the opponent's time never is."""
 
 
 def interview(
@@ -60,12 +70,13 @@ def interview(
     enough_s: float = float("inf"),
     leash: int | None = None,
 ) -> Interview:
-    """Lead a conversation with player ``index`` of a job; the other one is the examiner, who has no process.
+    """Play a game of player ``index`` of a job against the examiner, which has no process.
 
     After ``enough_s`` seconds the examiner loses on purpose, at its next reply.
 
-    For a process that does nothing else and has no other children, as ``play_alone`` is.  Raises RefereeError
-    for failures of ours, and when the ``leash`` became readable, which says that nobody wants it any more.
+    For a process that does nothing else and has no other children, like ``play_alone``.  Raises RefereeError
+    for failures of the referee, and if the ``leash`` became readable, which means that the interview was
+    cancelled.
     """
     with contextlib.suppress(ValueError):  # as in play_alone
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -77,11 +88,18 @@ def interview(
         sweep_orphans()
 
 
+class _NoProcess:
+    """Placeholder for the bot that the examiner replaces."""
+
+    tree: ProcessTree | None = None
+    unfinished = ""
+
+
 class _Talk:
-    """The shell around one judge and one bot.  One thread, which waits in ``_wait`` alone."""
+    """Driver of one judge and one bot.  It has one thread, which waits in ``_wait`` alone."""
 
     def __init__(self, job: Job, index: int, examiner: Examiner, enough_s: float, leash: int | None) -> None:
-        self.job = replace(job, control=replace(job.control, clock=WALL))
+        self.job = job
         self.index, self.other = index, 1 - index
         self.examiner = examiner
         self.enough_s = enough_s
@@ -95,9 +113,13 @@ class _Talk:
             parse_opening(self.game, job.opening),
             ("time" in first.capabilities, "time" in second.capabilities),
             job.limits.wire_bytes,
+            limits_of(job.limits, job.sandbox.tier.value),
         )
         self.seen = Seen()
         self.bot: Bot | None = None
+        self._bots: list[Bot | _NoProcess] = [_NoProcess(), _NoProcess()]
+        # The bot is never suspended: lines that it sends on the examiner's turn are to be observed.
+        self._time = Timekeeper(self._bots, replace(job.control, ponder=MEASURE))
         self._replies = 0
         self._has_swapped = False
         self._opponent_status: int | None = 0
@@ -111,7 +133,7 @@ class _Talk:
         self._aftermath = Aftermath(self.seen, self._poll)
 
     def lead(self) -> Interview:
-        """From the start of the process to its end."""
+        """Start the bot, play the game, watch the bot's end, and return the interview."""
         match = self.match
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         began = now()
@@ -127,11 +149,13 @@ class _Talk:
         except NotRunnableError as error:
             match.handle(NotStarted(self.index, now(), str(error)))
         else:
+            self._bots[self.index] = bot
             bot.settle()
             self._watch(bot)
             self._referee(bot, sends)
             self._look_at_use(bot)
-            self._aftermath.watch(bot, self.job.limits.end_grace_s, self._wait)
+            grace = Grace(self._time, self.index, self.job.limits.end_grace_s)
+            self._aftermath.watch(bot, grace, self._wait)
             bot.kill()
             self._wait_for_end(bot)
             bot.drain_errors()
@@ -139,7 +163,8 @@ class _Talk:
         return Interview(self._record(started_at, began), self.seen)
 
     def close(self) -> None:
-        """End the bot, however we got here."""
+        """End the bot, however the interview ended."""
+        self._time.close()
         if self.bot is not None:
             self.bot.kill()
             self.bot.close()
@@ -166,11 +191,13 @@ class _Talk:
                 self._hear(bot, self._patience_s())
 
     def _patience_s(self) -> float:
-        """How long nothing needs to be looked at."""
+        """Return the time until the next check, in seconds."""
         match = self.match
-        if match.deadline is None:  # it is over, or the judge waits for nobody
+        if match.deadline is None:  # the game is over, or the judge waits for no player
             return 0.0
         left_s = match.deadline - now()
+        if self._time.is_looking:
+            left_s = min(left_s, self._time.sample_due - now())
         if match.starting is not None:
             left_s = min(left_s, START_POLL_S)
         return max(0.0, min(left_s + 0.0005, LIMITS_POLL_S))
@@ -178,12 +205,17 @@ class _Talk:
     def _look_for_start(self, bot: Bot) -> None:
         if bot.has_taken_all():
             self._has_started(bot)
+            if self.index == Side.FIRST and not self.job.opening:
+                self._time.turn_begins(self.index)
             self._tell(bot, Taken(self.index, now()))
         elif bot.has_closed_input() and not self._exit_told:
-            self._tell(bot, bot.why_closed(InputClosed(self.index, now()), LEFT_OPEN_S))
+            self._tell(bot, bot.why_closed(InputClosed(self.index, now()), END_OF_OUTPUT_GRACE_S))
 
     def _unasked(self, line: str) -> None:
-        """It may answer START;South before it was seen to have taken it; nothing else."""
+        """Record a line that came out of turn.
+
+        An answer to START;South does not count as such: it may come before START was seen to be taken.
+        """
         answers_start = self.match.starting == self.index == 0 and self._told.startswith("START;")
         if self.job.opening or not answers_start:
             self.seen.unasked.append(Unasked(line, self._told))
@@ -196,7 +228,7 @@ class _Talk:
             self._at_start = bot.tree.read() if bot.tree is not None and has_counters() else None
 
     def _examiner_replies(self, bot: Bot) -> None:
-        """One decision of the opponent, after what the bot has to say before it."""
+        """Make the examiner's next move, after processing the lines that the bot sends before it."""
         if self.examiner.waits and not self._wait_for_silence(bot):
             return
         self._replies += 1
@@ -212,7 +244,7 @@ class _Talk:
         self._tell(bot, LineReceived(self.other, now(), line))
 
     def _wait_for_silence(self, bot: Bot) -> bool:
-        """Hear the bot until it is back at reading; False if that ended the game."""
+        """Process the bot's events until it is back at reading; return False if that ended the game."""
         until = now() + QUIET_S
         while now() < until:
             self._hear(bot, POLL_S)
@@ -224,30 +256,41 @@ class _Talk:
         return self.match.result is None
 
     def _carry_out(self, bot: Bot, sends: Sequence[Send]) -> None:
-        """As the driver does it (Driver._carry_out)."""
+        """Send lines to the bot, as ``Driver._carry_out`` does."""
         match = self.match
         while sends:
             following: Sequence[Send] = ()
             for send in sends:
                 event: Event = Sent(send.player, now(), send.line)
                 if send.player == self.index:
+                    if send is match.gives_turn and match.starting is None:
+                        self._time.turn_begins(self.index)
                     event = bot.write(send.line)
                     self._told = send.line
                     if isinstance(event, InputClosed):
-                        event = bot.why_closed(event, LEFT_OPEN_S)
+                        event = bot.why_closed(event, END_OF_OUTPUT_GRACE_S)
                         self._exit_told = True
                 following = match.handle(event)
                 if following and match.result is not None:
                     break
             sends = following
+        if match.on_turn is not None:
+            self._time.turn_has_begun(match.on_turn)
 
     def _tell(self, bot: Bot, event: Event) -> None:
         match = self.match
+        if needs_counters_first(match, event):
+            self._tell(bot, time_passed(match, self._bots, self._time, event.at))
+            if match.result is not None:
+                return
+        elif isinstance(event, LineReceived) and event.player == self.index == match.on_turn:
+            event = self._with_usage(event)
         on_turn, moves = match.on_turn, len(match.moves)
         spoke = isinstance(event, LineReceived) and event.player == self.index
-        if isinstance(event, LineReceived) and spoke and on_turn != self.index:
+        # The lines of a runtime that gives up are no replies, but no misunderstanding of the turn either.
+        if isinstance(event, LineReceived) and spoke and on_turn != self.index and not match.awaits_cause:
             self._unasked(event.line)
-        # Its own line that ended the game was its reply; whatever follows is none.
+        # If the bot's own line ended the game, that was its reply; later output is none.
         was_on_turn = on_turn == self.index and not spoke
         was_starting = match.starting == self.index
         self._carry_out(bot, match.handle(event))
@@ -261,15 +304,22 @@ class _Talk:
             self._opponent_status = 1
             self._tell(bot, BotExited(self.other, now(), 1, "", ""))
 
+    def _with_usage(self, reply: LineReceived) -> LineReceived:
+        """Return the reply that ends the current turn, with the counters of the turn."""
+        if not self._time.is_looking:
+            return reply
+        usage = self._time.turn_ends(self.index, reply.at - self.match.turn_began)
+        return reply._replace(usage=usage)
+
     def _must_leave(self) -> bool:
         turn = 1 + sum(move.player == self.index for move in self.match.moves)
         return self.examiner.leaves_in is not None and turn >= self.examiner.leaves_in
 
     def _hear(self, bot: Bot, timeout_s: float) -> None:
-        """Wait for something, take it in, and tell the judge."""
+        """Wait for the bot's next event and pass it to the judge."""
         match = self.match
         ready = self._wait(timeout_s)
-        if bot.errors in ready:  # first: what output leads to may read it, too
+        if bot.errors in ready:  # first, since the events of the output may read it, too
             read_errors(bot, self._poll)
         if bot.stdout in ready and bot.output_ended_at is None:
             self._read_output(bot)
@@ -286,13 +336,12 @@ class _Talk:
             self._end_told = True
             self._tell(bot, bot.output_closed_event())
         at = now()
+        if self._time.is_looking and at >= self._time.sample_due:
+            self._time.sample()
         if match.result is None and at >= self._limits_due:
             self._look_at_limits(bot)
         if match.result is None and match.deadline is not None and at > match.deadline:
-            unfinished = ["", ""]
-            unfinished[self.index] = bot.unfinished
-            doing = bot.tree.doing() if bot.tree is not None else ""
-            self._tell(bot, TimePassed(at, (unfinished[0], unfinished[1]), None, doing))
+            self._tell(bot, time_passed(match, self._bots, self._time, at))
 
     def _read_output(self, bot: Bot) -> None:
         before = bot.unfinished
@@ -313,7 +362,7 @@ class _Talk:
             self._piece_reads += 1
 
     def _look_at_use(self, bot: Bot) -> None:
-        """At the end of the game: what it used since START."""
+        """Record the counters since START; to be called at the end of the game."""
         self._look_at_memory(bot)
         if self._at_start is not None and bot.tree is not None and not bot.has_ended():
             self.seen.cpu_us, self.seen.wait_us = between(self._at_start, bot.tree.read())
@@ -331,22 +380,24 @@ class _Talk:
             self._tell(bot, event)
 
     def _wait(self, timeout_s: float) -> set[int]:
+        if self._time.is_looking:
+            self._time.mark()
         ready = {descriptor for descriptor, _ in self._poll.poll(timeout_s * 1000)}
         if self.leash in ready:
             raise RefereeError("nobody wants this game any more")
         return ready
 
     def _has_closed_output(self, bot: Bot) -> bool:
-        """Whether its output has ended, but not, a moment later, its process."""
+        """Return True if the output has ended and the process has not, even a moment later."""
         if bot.output_ended_at is None or self._end_told:
             return False
-        until = now() + LEFT_OPEN_S
+        until = now() + END_OF_OUTPUT_GRACE_S
         while not bot.has_ended() and now() < until:
             self._wait(POLL_S)
         return not bot.has_ended()
 
     def _wait_for_end(self, bot: Bot) -> None:
-        """After ``kill``.  Raises RefereeError if it does not die."""
+        """Wait for the end of the killed bot.  Raises RefereeError if it does not end."""
         until = now() + KILL_LIMIT_S
         while not bot.has_ended():
             if now() > until:
@@ -358,8 +409,10 @@ class _Talk:
         assert match.result is not None
         stderr, statuses = ["", ""], [self._opponent_status, self._opponent_status]
         statuses[self.index] = None
+        settings: list[dict[str, str]] = [{}, {}]
         if self.bot is not None:
             stderr[self.index], statuses[self.index] = self.bot.stderr.text(), self.bot.status
+            settings[self.index] = self.bot.runtime_settings
         return GameRecord(
             key=job.key,
             game=self.game.name,
@@ -376,8 +429,10 @@ class _Talk:
             opening=job.opening,
             duration_us=round((now() - began) * 1e6),
             host="",
-            versions={"kalarena": metadata.version("kalarena")},
+            versions={"kalarena": VERSION},
             limits=job.limits,
             sandbox=job.sandbox.tier.value,
-            clock=WALL,
+            clock=self._time.clock,
+            judge=match.judge,
+            runtime_settings=(settings[0], settings[1]),
         )

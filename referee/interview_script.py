@@ -1,4 +1,4 @@
-"""What an interview asks for, and what it has seen beside the record.  Pure."""
+"""The opponent's script of an interview, and the observations beside the record.  Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,24 +8,24 @@ from referee.games.catalog import AnyGame
 from referee.results import GameRecord
 
 Choose = Callable[[AnyGame, Any], Any]
-"""The examiner's play: (game, state) -> one of the state's legal moves."""
+"""The examiner's choice of a move: (game, state) -> a legal move."""
 
 
 @dataclass(frozen=True)
 class Examiner:
-    """What the opponent of an interview does."""
+    """The script of the opponent in an interview."""
 
     choose: Choose
     stops_at: int | None = None
-    """At its reply of this number, counted from 1, it loses on purpose, so that the bot hears END while it
-    waits; None plays on."""
+    """Number of the reply, counted from 1, at which the examiner loses on purpose, so that the bot receives
+    END while it waits; None to play on."""
     plays_on_after_swap: bool = False
-    """Whether it does not stop once the bot has swapped."""
+    """True if the examiner ignores ``stops_at`` once the bot has swapped."""
     leaves_in: int | None = None
-    """In the bot's turn of this number its process is said to have ended, so that the bot hears END while it
-    thinks (in the next turn, if it has replied before that could be said); None stays."""
+    """Number of the bot's turn in which the examiner's process is reported to have ended, so that the bot
+    receives END while it thinks (in the next turn, if it has replied before the report); None to stay."""
     waits: bool = False
-    """Whether it replies only when the bot has fallen silent (or QUIET_S has passed)."""
+    """True if the examiner replies only when the bot has stopped sending (or QUIET_S has passed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Pieces:
     line: str
     count: int
     span_us: int
-    """From the first read to the last."""
+    """Microseconds from the first read to the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,46 +44,48 @@ class Unasked:
 
     line: str
     after: str
-    """The line that the bot had been sent last."""
+    """The last line sent to the bot before that."""
 
 
 @dataclass
 class Seen:
-    """What was seen beside the record."""
+    """Observations of the bot that are not in the record."""
 
     start_us: int | None = None
-    """From the start of the process until it took START; None if it did not."""
+    """Microseconds from the start of the process until it took START; None if it did not."""
     stderr_before_start: int = 0
-    """Bytes on standard error until then."""
+    """Bytes on standard error before START was taken."""
     stderr_bytes: int = 0
     """Bytes on standard error in all."""
     pieces: list[Pieces] = field(default_factory=list)
     unasked: list[Unasked] = field(default_factory=list)
     after_end: str = ""
-    """What it said after the game had ended, cut after KEPT_BYTES."""
+    """The bot's output after the game had ended, cut after KEPT_BYTES."""
     after_end_bytes: int = 0
     after_end_lines: int = 0
     was_on_turn: bool = False
-    """Whether it may have said that as its reply: it was on turn when the game ended."""
+    """True if that output may be the bot's reply: the bot was on turn when the game ended."""
     ended_us: int | None = None
-    """From END until its process had ended; None if it had to be killed."""
+    """Charged time from END until the process had ended, in microseconds (referee/clock.py); None if it had
+    to be killed.  With the wall clock, and on systems without counters, all time is charged."""
     doing: str = ""
-    """What it was doing when it had to be killed, one of events.DOING."""
+    """The bot's activity when it had to be killed, one of events.DOING."""
     left: list[str] = field(default_factory=list)
-    """Names of the programs that lived on when its own process had ended."""
+    """Names of the bot's programs that were alive after its own process had ended."""
     holds_output: bool = False
-    """Whether one of these holds its standard output open."""
+    """True if one of these programs holds the bot's standard output open."""
     cpu_us: int | None = None
-    """CPU time from START to END; this and the next one are None where they were not read."""
+    """CPU time from START to END, in microseconds; this and the next value are None where they were not
+    read."""
     wait_us: int | None = None
-    """How long one of its threads, the one that waited longest, was ready meanwhile and had no CPU."""
+    """Stalled time from START to END, in microseconds (referee/cpu_accounting.py)."""
     memory_bytes: int = 0
-    """The most that it was seen to hold."""
+    """The highest memory seen, in bytes."""
 
 
 @dataclass(frozen=True)
 class Interview:
-    """One interview, whole."""
+    """A completed interview."""
 
     record: GameRecord
     seen: Seen

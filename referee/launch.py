@@ -1,4 +1,4 @@
-"""Starting a bot's command, confined, and telling why it cannot be run."""
+"""Start of a bot's command in its sandbox, and explanations if it cannot be run."""
 
 import errno
 import json
@@ -14,19 +14,20 @@ from referee.errors import RefereeError
 from referee.guard import mark
 from referee.needs import first_line, first_words, interpreter_of
 from referee.results import Player
-from referee.sandbox import Confinement
+from referee.sandbox import READY, Confinement
 
 SETUP_LIMIT_S = 10.0
-"""bubblewrap tells within 10 ms of the process that it has made; a host that needs longer than
-this is stuck."""
+"""Seconds to wait for a sandbox.  bubblewrap reports its first process within 10 ms; a host that needs longer
+than this is stuck."""
 CANNOT_EXECUTE = (126, 127)
-"""What prlimit ends with when it cannot execute the command (as a shell, POSIX 2.8.2)."""
+"""Exit statuses of prlimit when it cannot execute the command (as a shell, POSIX 2.8.2)."""
 PRLIMIT_COMPLAINT = "prlimit: failed to execute "
 ELF = b"\x7fELF"
 OTHER_FORMS = Path("/proc/sys/fs/binfmt_misc")
-"""Has a file for each form of program that somebody taught the kernel, beside two of its own."""
+"""Directory with a file for each program format registered in the kernel, and two of its own."""
 SIGNAL_STATUS = 128
-"""bubblewrap ends with this plus a signal's number when that killed the bot, as a shell does."""
+"""Base of bubblewrap's exit status when a signal killed the bot: this plus the signal's number, as in a
+shell."""
 
 # Failing to start a program is the bot's fault only where the program itself is to blame.
 _BOT_ERRNOS = {
@@ -41,11 +42,11 @@ _BOT_ERRNOS = {
 
 
 class NotRunnableError(Exception):
-    """The bot's command cannot be run; the text says why, for the student."""
+    """The bot's command cannot be run; the message gives the reason, for the student."""
 
 
 def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
-    """Start the command.  Raises NotRunnableError, or RefereeError if our host is to blame."""
+    """Start the command.  Raises NotRunnableError, or RefereeError if the host is to blame."""
     wrapped = confined.command != player.command
     words = confined.command if confined.status is None else (_mark(), *confined.command[1:])
     try:
@@ -72,7 +73,7 @@ def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
 
 
 def _mark() -> str:
-    """What a sandbox is called, for which a guard ends it if we cannot."""
+    """Return the mark of sandboxes, by which a guard ends them if this process cannot."""
     try:
         return mark()
     except OSError as error:
@@ -80,7 +81,11 @@ def _mark() -> str:
 
 
 def _check_runnable(player: Player) -> None:
-    """Raise OSError for what the system would not execute, where something else is executed first."""
+    """Raise OSError if the system would not execute the bot's program.
+
+    The program is executed by another one, such as prlimit, so that starting the process reports no such
+    error.
+    """
     program = Path(player.command[0])
     if not Path(player.cwd).is_dir():
         raise FileNotFoundError(errno.ENOENT, "no directory", player.cwd)
@@ -99,14 +104,14 @@ def _check_runnable(player: Player) -> None:
 
 
 def _has_a_known_form(program: Path) -> bool:
-    """Whether the kernel would execute a file: a script with an interpreter, or compiled for this machine.
+    """Return True if the kernel would execute a file: a script, or a program compiled for this machine.
 
-    What stands in front of a bot's program (execvp of the C library) runs everything else with a shell.
+    The programs that start a bot's program (execvp of the C library) run everything else with a shell.
     """
     head, own = _head(program), _head(Path("/proc/self/exe"))
     if not own.startswith(ELF) or len(list(OTHER_FORMS.glob("*"))) > len(("register", "status")):
-        return True  # no Linux, or one that has been taught other forms
-    # Of another class (32 bits) may be one that the kernel knows as well.
+        return True  # no Linux, or one with other program formats registered
+    # The kernel may also execute a file of another class (32 bits).
     compiled = head.startswith(ELF) and (head[:6] != own[:6] or head[18:20] == own[18:20])
     return compiled or head.startswith(b"#!")
 
@@ -120,13 +125,13 @@ def _head(program: Path) -> bytes:
 
 
 def _finds_interpreter(program: Path) -> bool:
-    """Whether ``env NAME`` of a first line could find something: only env itself can tell for sure."""
+    """Return True if ``env NAME`` in a first line could find a program.  Only env itself decides for sure."""
     words = first_words(program)
     return bool(words) and Path(words[0]).name == "env" and any(map(shutil.which, words[1:]))
 
 
 def failed_to_execute(player: Player, status: int, errors: str) -> str | None:
-    """Why the command inside its wrapping could not be executed; None if it was."""
+    """Return why the command could not be executed inside its sandbox; None if it was executed."""
     if status not in CANNOT_EXECUTE or not errors.startswith(PRLIMIT_COMPLAINT):
         return None
     said = errors.splitlines()[0].rpartition(": ")[2]
@@ -135,9 +140,9 @@ def failed_to_execute(player: Player, status: int, errors: str) -> str | None:
 
 
 def why_not_runnable(player: Player, number: int | None, said: str = "") -> str:
-    """What is wrong with the command, as far as the file and the system's error number tell."""
+    """Return why the command cannot be run, judged by its file and the system's error number."""
     program = Path(player.command[0])
-    name = program.name  # where it lies is nobody's business but its owner's
+    name = program.name  # its directory is private to its owner
     if not Path(player.cwd).is_dir():
         return "its directory is not there"
     if not program.exists():
@@ -163,9 +168,9 @@ def why_not_runnable(player: Player, number: int | None, said: str = "") -> str:
 
 
 def first_process(status: int, process: subprocess.Popen[bytes]) -> int:
-    """The number of the sandbox's first process, for which bubblewrap is waited.  Raises RefereeError.
+    """Wait for bubblewrap's report, and return the number of the sandbox's first process.
 
-    Killing bubblewrap before it has told would leave a sandbox behind.
+    Killing bubblewrap before that report would leave a sandbox behind.  Raises RefereeError.
     """
     poller = select.poll()
     poller.register(status, select.POLLIN)
@@ -182,8 +187,31 @@ def first_process(status: int, process: subprocess.Popen[bytes]) -> int:
     return pid
 
 
+def await_sandbox(process: subprocess.Popen[bytes], player: Player) -> bool:
+    """Wait until the sandbox is complete; return False if it has ended instead.
+
+    Raises RefereeError if it takes too long.
+    """
+    assert process.stdout is not None
+    descriptor = process.stdout.fileno()
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    said = b""
+    while len(said) < len(READY):
+        if not poller.poll(SETUP_LIMIT_S * 1000):
+            raise RefereeError(f"the sandbox of {player.name} was not ready within {SETUP_LIMIT_S:g} s")
+        data = os.read(descriptor, len(READY) - len(said))  # not more: the rest is the bot's output
+        if not data:
+            return False
+        said += data
+    return True
+
+
 def ran_to_its_end(status: int) -> bool:
-    """Whether bubblewrap, which has ended, tells of an end of the bot: else it never came to start it."""
+    """Return True if bubblewrap, which has ended, has reported the bot's end.
+
+    Otherwise it never started the bot.
+    """
     os.set_blocking(status, False)
     try:
         told = os.read(status, 4096)
@@ -193,14 +221,14 @@ def ran_to_its_end(status: int) -> bool:
 
 
 def bot_status(status: int) -> int:
-    """The bot's own exit status from that of bubblewrap; negative is a signal's number."""
+    """Return the bot's own exit status, given that of bubblewrap; negative is a signal's number."""
     if status > SIGNAL_STATUS and status - SIGNAL_STATUS in set(signal.Signals):
         return SIGNAL_STATUS - status
     return status
 
 
 def _complaint(process: subprocess.Popen[bytes]) -> str:
-    """What a process that should have started a bot says on standard error."""
+    """Return the error message of a process that should have started a bot."""
     assert process.stderr is not None
     os.set_blocking(process.stderr.fileno(), False)
     said = process.stderr.read(4096) or b""

@@ -1,6 +1,7 @@
-"""What of our file system a confined bot needs to see so that its program runs: the interpreter, where that
-lies outside /usr (a virtual environment, pyenv, a Java of one's own), and where a program of a script's first
-line is.
+"""Paths of the host's file system that a confined bot's program needs, such as its interpreter.
+
+The interpreter can be outside /usr, in a virtual environment, in pyenv or in a private Java.  A script's
+first line can name a program on PATH.
 """
 
 import os
@@ -13,17 +14,17 @@ from pathlib import Path
 SHOWN_ALWAYS = tuple(
     map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives"))
 )
-"""Every sandbox shows these."""
+"""Paths that every sandbox shows."""
 STORES = (Path("/nix/store"), Path("/gnu/store"))
-"""Where each program lies in a directory of its own, and needs many others (Nix, Guix)."""
+"""Stores of programs (Nix, Guix), in which each program has a directory of its own, and needs many others."""
 MAX_LINKS = 40
-"""Links followed from a program's name to its file; the kernel's own bound (MAXSYMLINKS)."""
+"""Most links followed from a program's name to its file; the kernel's own bound (MAXSYMLINKS)."""
 FIRST_LINE_BYTES = 256
-"""The kernel reads so much of a script to find its interpreter (BINPRM_BUF_SIZE)."""
+"""Bytes of a script that the kernel reads to find its interpreter (BINPRM_BUF_SIZE)."""
 
 
 def first_line(path: Path) -> bytes:
-    """The first line of a file without its line feed; empty if it cannot be read."""
+    """Return the first line of a file without its line feed; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.readline(FIRST_LINE_BYTES).rstrip(b"\n")
@@ -32,7 +33,7 @@ def first_line(path: Path) -> bytes:
 
 
 def first_words(program: Path) -> list[str]:
-    """What the first line of a script asks for, divided as the kernel does; empty if it is no script."""
+    """Return the words of a script's first line, split as the kernel does; empty if it is not a script."""
     line = first_line(program)
     if not line.startswith(b"#!"):
         return []
@@ -40,10 +41,10 @@ def first_words(program: Path) -> list[str]:
 
 
 def interpreter_of(program: Path) -> Path | None:
-    """The program that the first line of a script asks for; None if it is no script, or that is not there.
+    """Return the program named by a script's first line; None if there is no such line or program.
 
-    For ``env python3`` that is the interpreter that we run with: another one on PATH may be a slow shim.  An
-    ``env`` with other options than -S is not understood.
+    For ``env python3`` that is the interpreter that runs Kalarena: another one on PATH may be a slow shim.
+    An ``env`` with other options than -S is not supported.
     """
     words = first_words(program)
     if not words:
@@ -58,11 +59,12 @@ def interpreter_of(program: Path) -> Path | None:
 
 
 def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = False) -> list[Path]:
-    """What must be seen, read-only and under its own name, for this program to start.
+    """Return the paths that the sandbox must show, read-only and under their own names, to run a program.
 
-    ``own`` is what the bot is made of, and is seen anyway.  Which program that is, its first line and its
-    links are the bot's author's doing, who must not choose what of ours is seen: only what lies where our own
-    PATH leads is shown, and its installation, unless ``trusted`` says that we named the program ourselves.
+    ``own`` are the bot's files, which are shown anyway.  The program, its first line and its links are chosen
+    by the bot's author, who must not choose which files of the host are shown: only files in directories of
+    this process's PATH are shown, and their installations, unless ``trusted`` is True because the operator or
+    Kalarena itself named the program.
     """
     found: dict[Path, None] = {}
     for each in (program, interpreter_of(program)):
@@ -73,11 +75,11 @@ def needed_paths(program: Path, own: Sequence[Path] = (), *, trusted: bool = Fal
 
 
 def is_installed(program: Path, home: Path, *, follow: bool = True) -> bool:
-    """Whether a program is a host's and no bot's own: it lies where every sandbox shows it or our PATH leads,
-    in a store of programs, or in an installation.
+    """Return True if a program belongs to the host, not to a bot.
 
-    What lies in the bot's ``home`` beside a ``lib`` may be the bot's own all the same, unless it is known as
-    an interpreter's.  Links are followed, or not.
+    That is so if it is in a directory that every sandbox shows or that is on PATH, in a store of programs, or
+    in an installation.  A program in the bot's ``home`` beside a ``lib`` can be the bot's own all the same,
+    unless its directory is recognized as an interpreter's.  Links are followed if ``follow`` is True.
     """
     directories = _trusted_directories()
     for path in _links(program):
@@ -99,7 +101,10 @@ def _is_there(path: Path) -> bool:
 
 
 def program_directories(program: Path) -> list[str]:
-    """What must be on PATH for a script's ``#!/usr/bin/env NAME`` to find what ``interpreter_of`` found."""
+    """Return the directories that a script's PATH needs for ``env NAME`` to find its interpreter.
+
+    The interpreter is the result of ``interpreter_of``.
+    """
     interpreter = interpreter_of(program)
     if interpreter is None or Path(first_words(program)[0]).name != "env":
         return []
@@ -107,7 +112,7 @@ def program_directories(program: Path) -> list[str]:
 
 
 def _trusted_directories() -> set[Path]:
-    """Where programs lie that we would run ourselves."""
+    """Return the directories with programs that this process itself would run."""
     named = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
     return {Path(sys.executable).parent, Path(sys.base_prefix, "bin"), *named}
 
@@ -120,7 +125,7 @@ def _needs_of(program: Path, own: Sequence[Path], *, trusted: bool) -> Iterator[
     directories = _trusted_directories()
     for path in _links(program):
         if not trusted and _is_inside(path, own):
-            continue  # it is seen; where it leads to is looked at next
+            continue  # it is shown anyway; the target of the link comes next
         trusted = trusted or path.parent in directories or _is_inside(path, SHOWN_ALWAYS)
         if not trusted:
             return
@@ -138,8 +143,9 @@ def _needs_of(program: Path, own: Sequence[Path], *, trusted: bool) -> Iterator[
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """A path, and where its links lead one after the other, each without ``..``: what is said to be in /usr
-    is there.
+    """Yield a path and the targets of its links one after the other, each without ``..``.
+
+    A path that begins with /usr is therefore really there.
     """
     path = Path(os.path.normpath(path))
     for _ in range(MAX_LINKS):
@@ -158,13 +164,13 @@ INSTALLED = (
     *("lib/node_modules", "pkg/tool", "lib/ruby", "lib/rustlib", "lib/perl5", "lib/lua"),
     *("lib/julia", "lib/mono", "lib/erlang"),
 )
-"""By one of these, below it, a directory is known to be the installation of an interpreter."""
+"""Patterns of paths; a directory that contains one of them is the installation of an interpreter."""
 
 
 def _installation(program: Path) -> Path | None:
-    """The directory that an interpreter was installed into: that which holds its ``bin``.
+    """Return the directory that an interpreter was installed into, which contains its ``bin``.
 
-    None where that is none, or is too wide to be shown: somebody's home, the root.
+    None where there is none, or where it is too wide to be shown: a home directory, the root.
     """
     if program.parent.name != "bin" or _is_inside(program, SHOWN_ALWAYS):
         return None
@@ -180,7 +186,7 @@ def _installation(program: Path) -> Path | None:
 
 
 def _home_of_environment(prefix: Path) -> Path | None:
-    """Where the interpreter of a Python virtual environment lies, as its pyvenv.cfg says."""
+    """Return the directory of a Python virtual environment's base interpreter, as given in pyvenv.cfg."""
     try:
         lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -1,10 +1,10 @@
-"""Processes that a bot left behind outside its process group.
+"""Adoption and removal of processes that a bot left behind outside its process group.
 
-A bot's child that called setsid() is in no group of ours any more, and would be adopted by the system
-when its parent ends.  On Linux a process can ask to adopt such orphans itself (PR_SET_CHILD_SUBREAPER),
-and can then find and end them: a worker after a game, a runner when a worker was killed.  What this process
-started itself for other ends (workers, multiprocessing's resource tracker) is in its own session, and spared;
-a bot begins a session of its own, and no process can go back to another one.
+A bot's child that called setsid() is no longer in a process group of the referee, and would be adopted by the
+system when its parent ends.  On Linux a process can adopt such orphans itself (PR_SET_CHILD_SUBREAPER), and
+can then find and end them: a worker after a game, a runner when a worker was killed.  Processes that this one
+started for other purposes (workers, multiprocessing's resource tracker) are in its own session, and spared; a
+bot begins a session of its own, and no process can go back to another one.
 """
 
 import ctypes
@@ -19,11 +19,11 @@ from referee.guard import guard_pid
 PR_SET_CHILD_SUBREAPER = 36
 """linux/prctl.h"""
 SWEEP_LIMIT_S = 1.0
-"""A bot that forks faster than it is swept is given up after this long."""
+"""Seconds after which a bot that forks faster than it is swept is given up."""
 
 
 def adopt_orphans() -> None:
-    """Become the one that orphans below this process are given to; does nothing where that is not known."""
+    """Make this process adopt orphans among its descendants; does nothing where the system cannot do that."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -31,7 +31,8 @@ def adopt_orphans() -> None:
 def sweep_orphans() -> int:
     """Kill and reap all children of this process that are in other sessions, until there are none.
 
-    Its guard is spared, which is in one of its own.  Returns how many there were.
+    The guard of this process is spared, which is in a session of its own.  Returns the number of killed
+    processes.
     """
     swept = 0
     until = time.monotonic() + SWEEP_LIMIT_S
@@ -50,7 +51,7 @@ def sweep_orphans() -> int:
 
 
 def _session(pid: int) -> int | None:
-    """The session of a process; None if it is gone."""
+    """Return the session of a process; None if it is gone."""
     try:
         return os.getsid(pid)
     except ProcessLookupError:

@@ -1,7 +1,7 @@
-"""What a confined build sends back, taken apart.  Pure: bytes in, files out.
+"""The parser for the stream of a confined build's products.  Pure: bytes in, files out.
 
-The build could write into this stream itself.  So nothing here is believed: every number is bounded, and a
-name is only a text that somebody else compares with what was asked for.
+The build could write into this stream itself.  Nothing in it is therefore trusted: every number is bounded,
+and a name is only a text, which the caller compares with the products that it asked for.
 
 The stream is records, each a text that ends with a NUL: ``copied`` when the bot's directory has been copied,
 ``built`` when the build command has ended with 0, ``KIND SIZE NAME`` for each product, with so many bytes of
@@ -16,11 +16,11 @@ MAX_HEADER_BYTES = 4096 + 64
 
 
 class ParcelError(ValueError):
-    """What came is too much, or none of what could come; the message says what, to end ``its build ...``."""
+    """The stream is too long or invalid; the message gives the reason and ends ``its build ...``."""
 
 
 class Kind(StrEnum):
-    """What was found under a product's name."""
+    """The type of the file with a product's name."""
 
     FILE = "file"
     PROGRAM = "program"
@@ -32,16 +32,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """One thing that was found; only a file has a content."""
+    """One file that was sent; only a regular file has content."""
 
     name: str
-    """As it was sent: ``./`` and a path."""
+    """The name as it was sent: ``./`` and a path."""
     kind: Kind
     content: bytes
 
 
 class Unpacker:
-    """Takes the stream as it comes.  At most so many bytes of contents, and so many parcels, are kept."""
+    """Parses the stream incrementally, with bounds on the bytes of contents and the number of parcels."""
 
     def __init__(self, most_bytes: int, most_parcels: int) -> None:
         self.copied = False
@@ -53,16 +53,16 @@ class Unpacker:
         self._most_parcels = most_parcels
         self._waiting = bytearray()
         self._open: tuple[str, Kind, int] | None = None
-        """Name, kind and size of the parcel whose content has not come yet."""
+        """Name, kind and size of the parcel whose content is not complete yet."""
 
     def feed(self, data: bytes) -> None:
-        """Take some bytes.  Raises ParcelError."""
+        """Add received bytes.  Raises ParcelError."""
         self._waiting += data
         while self._take():
             pass
 
     def _take(self) -> bool:
-        """Take one record or one content, if it is there."""
+        """Parse one record or one content; return False if it is not complete."""
         if self._open is not None:
             name, kind, size = self._open
             if len(self._waiting) < size:

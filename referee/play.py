@@ -1,4 +1,4 @@
-"""One game from start to record: the unit that every engine runs."""
+"""One game from start to record: the unit of work of every engine."""
 
 import contextlib
 import os
@@ -7,7 +7,6 @@ import signal
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from importlib import metadata
 
 import trio
 
@@ -15,56 +14,73 @@ from protocol.announced import TIME_VARIABLE
 from referee.bot import Bot, now
 from referee.clock import WALL, TimeControl, announced
 from referee.driver import AnyMatch, Driver, Observer
-from referee.errors import RefereeError
+from referee.errors import GameStoppedError, RefereeError
 from referee.events import NotStarted
 from referee.feed import Feed
 from referee.games.catalog import GAME_VARIABLE, OPENING_VARIABLE, AnyGame, parse_game
 from referee.games.opening import parse_opening
+from referee.host_resources import usable_cores
 from referee.launch import NotRunnableError
 from referee.limits import Limits
-from referee.match import Match
+from referee.match import Match, limits_of
 from referee.orphans import adopt_orphans, sweep_orphans
-from referee.results import GameRecord, Player
+from referee.results import NO_RESULT, GameRecord, Player
 from referee.sandbox import Sandbox
+from referee.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A game to be played; can be pickled."""
+    """A game to be played; it can be pickled."""
 
     key: str
     """Identifies the game within its tournament."""
     game: str
     """Spec text of the rules."""
     players: tuple[Player, Player]
-    """Player 0 moves first."""
+    """The two players; player 0 moves first."""
     control: TimeControl
     limits: Limits = field(default_factory=Limits)
     opening: str = ""
     """The opening's text, see referee/games/opening.py; empty for the game's own start."""
     sandbox: Sandbox = field(default_factory=Sandbox)
-    """How the bots are confined."""
+    """The confinement of the bots."""
     pair: str = ""
-    """Games with the same text here are played on one host, so that both bots meet the same conditions; empty
-    for a game that may be played anywhere."""
+    """Label of a group of games that are played on one host, so that both bots meet the same conditions;
+    empty for a game that may be played anywhere."""
+    keep_files: bool = False
+    """True if the record keeps the files that bots write in their working directories."""
 
 
 async def play_game(
     job: Job, *, observe: Observer | None = None, leash: int | None = None, feed: str | None = None
 ) -> GameRecord:
-    """Play a game with real processes.  Raises RefereeError for failures of ours: then no result stands.
+    """Play a game with real processes.
 
-    ``observe`` is told each wire line as it happens; ``leash`` is a descriptor that becomes readable when
-    nobody wants the game any more; ``feed`` is the path of a socket for which see referee/feed.py.  However
-    the game ends, by cancellation too, no process of the two groups is left behind; only if this process
-    itself is killed they may be.
+    No process of the two groups is left behind, however the game ends, by cancellation too; only if this
+    process itself is killed some may be.
+
+    Args:
+        job: The game.
+        observe: Callback for each wire line as it happens.
+        leash: Descriptor that becomes readable when the game is cancelled.
+        feed: Path of a socket for snapshots of the game, see referee/feed.py.
+
+    Raises:
+        RefereeError: The referee or its host failed; the game has no result.
     """
     game = parse_game(job.game)
     first, second = job.players
     opening = parse_opening(game, job.opening)
     timed = ("time" in first.capabilities, "time" in second.capabilities)
     match: AnyMatch = Match(
-        game, job.control, (first.name, second.name), opening, timed, job.limits.wire_bytes
+        game,
+        job.control,
+        (first.name, second.name),
+        opening,
+        timed,
+        job.limits.wire_bytes,
+        limits_of(job.limits, job.sandbox.tier.value),
     )
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
@@ -76,14 +92,19 @@ async def play_game(
                 bots.append(Bot(index, player, environment_of(job), sandbox=job.sandbox, limits=job.limits))
             except NotRunnableError as error:
                 match.handle(NotStarted(index, now(), str(error)))
-                # Nobody was told anything yet, and the other bot need not learn of it.
+                # Nothing was sent to the other bot yet, and nothing needs to be.
                 return _record(job, game, match, bots, started_at, began)
         for bot in bots:
             bot.settle()
         told = None if feed is None else Feed(feed, match)
         driver = Driver(match, (bots[0], bots[1]), observe, leash, told)
         with contextlib.closing(driver):
-            await driver.referee(sends)
+            try:
+                await driver.referee(sends)
+            except GameStoppedError as error:
+                if match.result is None:
+                    error.unfinished = _record(job, game, match, bots, started_at, began, driver)
+                raise
             await driver.wind_down(job.limits.end_grace_s)
             with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
                 await driver.kill()
@@ -96,11 +117,11 @@ async def play_game(
 
 
 def environment_of(job: Job) -> dict[bytes, bytes]:
-    """What a bot is told of its game before the conversation begins, in our own environment."""
+    """Return this process's environment with the variables that announce the game to a bot."""
     game = parse_game(job.game)
     environment = {**os.environb, GAME_VARIABLE.encode(): game.name.encode()}
     environment[TIME_VARIABLE.encode()] = announced(job.control).encode()
-    environment.pop(b"PYTHONUNBUFFERED", None)  # whether a bot flushes must not depend on our shell
+    environment.pop(b"PYTHONUNBUFFERED", None)  # a bot's buffering must not depend on the operator's shell
     environment.pop(OPENING_VARIABLE.encode(), None)
     if opening := parse_opening(game, job.opening):
         environment[OPENING_VARIABLE.encode()] = str(len(opening)).encode()
@@ -116,11 +137,14 @@ def _record(
     began: float,
     driver: Driver | None = None,
 ) -> GameRecord:
-    """The record; without a driver if the game never began."""
-    assert match.result is not None
+    """Return the record; ``driver`` is None if the game never began."""
     counted = driver is not None and driver.cpu_us != (None, None)
     texts = {bot.index: bot.stderr.text() for bot in bots}
     statuses = {bot.index: bot.status for bot in bots}
+    settings = {bot.index: bot.runtime_settings for bot in bots}
+    # The files are read after the end of all processes; of a stopped game, the bots are still running.
+    has_ended = driver is not None and match.result is not None
+    kept = {bot.index: bot.written_files() for bot in bots} if job.keep_files and has_ended else {}
     return GameRecord(
         key=job.key,
         game=game.name,
@@ -130,7 +154,7 @@ def _record(
         wire=match.wire,
         facts=match.facts,
         final_state=game.board_text(match.state),
-        result=match.result,
+        result=match.result or NO_RESULT,
         stderr=(texts.get(0, ""), texts.get(1, "")),
         exit_status=(statuses.get(0), statuses.get(1)),
         started_at=started_at,
@@ -138,19 +162,22 @@ def _record(
         duration_us=round((now() - began) * 1e6),
         host=platform.node(),
         versions=_versions(),
-        cores=sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [],
+        cores=usable_cores(),
         limits=job.limits,
         sandbox=job.sandbox.tier.value,
+        judge=match.judge,
         clock=driver.time.clock if driver is not None else WALL,
         cpu_us=driver.cpu_us if driver is not None else (None, None),
+        kept_files=(kept.get(0, ()), kept.get(1, ())),
         off_turn_cpu_us=driver.time.off_turn if driver is not None and counted else (None, None),
+        runtime_settings=(settings.get(0, {}), settings.get(1, {})),
     )
 
 
 @lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
     return {
-        "kalarena": metadata.version("kalarena"),
+        "kalarena": VERSION,
         "python": platform.python_version(),
         "system": platform.platform(),
     }
@@ -161,12 +188,12 @@ def play_leashed(
 ) -> GameRecord:
     """Play a game in an event loop of its own.  For worker processes.
 
-    With ``core``, this process and the bots run on that core alone (where the system can do that).
-    ``leash`` is the path of a named pipe: when the last process that holds it open for writing closes it,
-    or dies, the game is given up (RefereeError).  For ``feed`` see ``play_game``.
+    With ``core``, this process and the bots run on that core alone (where the system can do that).  ``leash``
+    is the path of a named pipe: when the last process that holds it open for writing closes it, or dies, the
+    game is given up (RefereeError).  For ``feed`` see ``play_game``.
     """
     if os.getpgrp() != os.getpid():
-        os.setpgid(0, 0)  # a signal that ends the group of whoever asked must not end us before our bots
+        os.setpgid(0, 0)  # a signal to the caller's group must not end us before our bots
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     if leash is None:
@@ -184,7 +211,10 @@ def play_leashed(
 
 
 def _is_let_go(leash: int) -> bool:
-    """Whether nobody held the named pipe open for writing when we opened it: that is never reported later."""
+    """Return True if no process held the pipe open for writing when it was opened.
+
+    That is never reported later.
+    """
     try:
         return os.read(leash, 1) == b""
     except BlockingIOError:
@@ -194,11 +224,12 @@ def _is_let_go(leash: int) -> bool:
 def play_alone(
     job: Job, *, observe: Observer | None = None, leash: int | None = None, feed: str | None = None
 ) -> GameRecord:
-    """``play_game`` for a process that does nothing else and has no other children: it adopts what the bots
-    leave behind, and ends that, too.
+    """Run ``play_game`` in a process that does nothing else and has no other children.
+
+    The process adopts the processes that the bots leave behind, and ends them, too.
     """
     with contextlib.suppress(ValueError):  # not in the main thread, where it cannot have been changed
-        # Some daemons start their children so; then nobody's exit status could be had.
+        # Some daemons start their children with SIG_IGN; then no exit status could be read.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()
     try:

@@ -1,4 +1,4 @@
-"""Which sandbox this host gives, found out by running the real thing, and why it gives no better one."""
+"""Detection of the best sandbox on this host, by running it, and the reason why no better one works."""
 
 import os
 import re
@@ -14,34 +14,35 @@ from referee.cgroup import CgroupError, delegated_group
 from referee.errors import RefereeError
 from referee.limits import Limits
 from referee.results import Player
-from referee.sandbox import GO, Sandbox, Tier, Tools, limiting
+from referee.sandbox import GO, READY, Sandbox, Tier, Tools, limiting
 
 PROBE_LIMIT_S = 20.0
-"""A sandbox starts within 20 ms; a host that needs longer than this cannot be played on."""
+"""Seconds to wait for a sandbox.  One starts within 20 ms; a host that needs longer than this cannot be
+played on."""
 OLDEST_BWRAP = (0, 8)
-"""The first with --disable-userns."""
+"""The first version of bubblewrap with --disable-userns."""
 REQUIRED, AUTO, OFF = "required", "auto", "off"
 MODES = (REQUIRED, AUTO, OFF)
-"""What a user may ask for: a sandbox that holds a hostile bot or no game; the best that there is; none."""
+"""Sandbox modes: one that holds a hostile bot is required; the best available; none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What was found."""
+    """The best sandbox, with the reason why there is no better one."""
 
     sandbox: Sandbox
     why_not_better: str = ""
-    """Empty if there is no better tier."""
+    """The reason why there is no better tier; empty for the best one."""
     advice: str = ""
-    """The one command that would change it; empty if none is known."""
+    """The command that would make a better tier available; empty if none is known."""
 
 
 class SandboxError(ValueError):
-    """The sandbox that was asked for is not to be had; the message says why, and what to do."""
+    """The requested sandbox is not available; the message gives the reason and a remedy."""
 
 
 def find_sandbox(mode: str) -> Sandbox:
-    """The sandbox for a mode.  Raises SandboxError if it is required, and hostile bots could not be held."""
+    """Return the sandbox for a mode.  Raises SandboxError if one is required and bots cannot be confined."""
     if mode == OFF:
         return Sandbox()
     found = probe()
@@ -53,7 +54,7 @@ def find_sandbox(mode: str) -> Sandbox:
 
 @lru_cache(maxsize=1)
 def probe() -> Probe:
-    """Find out, once in a process."""
+    """Detect the best sandbox, once in a process."""
     tools = Tools(*(shutil.which(name) or "" for name in ("bwrap", "setpriv", "prlimit")))
     if sys.platform != "linux":
         return Probe(
@@ -78,14 +79,14 @@ def probe() -> Probe:
 
 
 def _delegate() -> str:
-    """What delegates a control group; empty where no systemd runs the system, as sd_booted(3) finds out."""
+    """Return the command that delegates a control group; empty where systemd does not run the system."""
     if not Path("/run/systemd/system").is_dir():
         return ""
     return f"systemd-run {'' if os.geteuid() == 0 else '--user '}--scope -p Delegate=yes kalarena ..."
 
 
 def _bubblewrap_problem(tools: Tools) -> tuple[str, str]:
-    """Why bubblewrap cannot be used, and the command that would change it; empty texts if it can."""
+    """Return why bubblewrap cannot be used, and a command that helps; empty texts if it can be used."""
     if not tools.bwrap:
         return "bubblewrap (bwrap) is not installed", _install("bubblewrap")
     if not tools.prlimit or not tools.setpriv:
@@ -105,7 +106,7 @@ def _bubblewrap_problem(tools: Tools) -> tuple[str, str]:
 
 
 def _weak(tools: Tools) -> Sandbox:
-    """The weak tier, with those of the tools that do what is asked of them here."""
+    """Return the weak tier with those of the tools that work on this host."""
     for name, command in (
         ("setpriv", ["--pdeathsig", "KILL", "--", "true"]),
         ("prlimit", [*limiting(tools, Limits(), confined=False), "true"][1:]),
@@ -134,7 +135,7 @@ def _install(package: str) -> str:
 
 
 def _upgrade() -> str:
-    """What installs a newer bubblewrap: Debian 11 has it among its backports."""
+    """Return the command that installs a newer bubblewrap: Debian 11 has it among its backports."""
     command = _install("bubblewrap")
     try:
         release = Path("/etc/os-release").read_text(encoding="utf-8")
@@ -146,20 +147,21 @@ def _upgrade() -> str:
 
 
 APPARMOR_PROFILE = "bwrap-userns-restrict"
-"""Of Ubuntu's package apparmor-profiles: allows bubblewrap, and no other program, what it needs."""
+"""Profile of Ubuntu's package apparmor-profiles: allows bubblewrap, and no other program, what it needs."""
 SETTINGS = (
     ("kernel/apparmor_restrict_unprivileged_userns", "0", "0"),  # Ubuntu from 24.04 on
     ("kernel/unprivileged_userns_clone", "1", "1"),  # Debian up to 10
     ("user/max_user_namespaces", "", "15000"),  # 0 on hardened systems
 )
-"""Below /proc/sys: a setting, the one value that allows user namespaces (empty: any but 0), what to set."""
+"""Paths below /proc/sys: a setting, the one value that allows user namespaces (empty: any but 0), the value
+to set."""
 
 
 def _unlock(said: str) -> str:
-    """What makes namespaces possible, where it is known what forbids them.
+    """Return the command that makes namespaces possible, if the obstacle is known.
 
-    A user's bubblewrap needs user namespaces.  Root's makes none; what it needs is CAP_SYS_ADMIN, and only in
-    a container can that be missing.
+    A user's bubblewrap needs user namespaces.  Root's makes none; it needs CAP_SYS_ADMIN, which can be
+    missing only in a container.
     """
     as_root = os.geteuid() == 0
     for setting, allows, wanted in () if as_root else SETTINGS:
@@ -183,11 +185,11 @@ def _unlock(said: str) -> str:
 
 
 REFUSALS = ("Operation not permitted", "Permission denied", "No permissions")
-"""What bubblewrap says when it is not allowed to do something."""
+"""Texts in bubblewrap's error messages when it lacks a permission."""
 
 
 def _is_container() -> bool:
-    """Whether we are in a container of Docker's or Podman's."""
+    """Return True if this process is in a container of Docker's or Podman's."""
     return Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
 
 
@@ -202,7 +204,7 @@ def _version(bwrap: str) -> tuple[int, ...]:
 
 
 def _try(sandbox: Sandbox) -> str | None:
-    """Run a program that does nothing as a bot would be run; what went wrong, or None."""
+    """Run a program that does nothing as a bot would be run; return the error, or None."""
     done = run_as_bot(sandbox, (shutil.which("true") or "/bin/true",))
     if done.status == 0:
         return None
@@ -212,18 +214,18 @@ def _try(sandbox: Sandbox) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a program did that was run as a bot would be."""
+    """The outcome of a program that was run as a bot would be."""
 
     status: int
     """Exit status; -1 if it could not be started, which ``errors`` explains."""
     output: str
     errors: str
     seconds: float
-    """From the start to the end, of the program and all that confines it."""
+    """Wall time of the program and all that confines it."""
 
 
 def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...] = ()) -> Run:
-    """Run a command to its end as a bot made of the files ``reads`` would be, and tell what it did."""
+    """Run a command to its end as a bot made of the files ``reads``, and return the outcome."""
     player = Player("probe", command, "/", reads=reads)
     try:
         confined = sandbox.confine(0, player, Limits(), os.environb)
@@ -251,4 +253,6 @@ def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...
         if confined.group is not None:
             confined.group.kill()
             confined.group.remove()
-    return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+    return Run(
+        done.returncode, done.stdout.removeprefix(READY.decode()), done.stderr, time.monotonic() - began
+    )

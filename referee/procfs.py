@@ -1,10 +1,11 @@
-"""One process as /proc shows it (Linux): its threads, its children, its times, its memory.
+"""A process as /proc shows it (Linux): its threads, its children, its times, its memory.
 
-A process is held by its directory in /proc, kept open: the number of a process that has ended may be
-given to another one, its directory is not.  Files that are read often are kept open, too, since opening
-one costs 1.1 us and reading it 0.25 to 1 us; how many may be kept is limited for a whole tree.
+A process is held by its directory in /proc, kept open: the number of a process that has ended may be given to
+another one, its directory is not.  Files that are read often are kept open, too, since opening one costs 1.1
+us and reading it 0.25 to 1 us; the number of open files is limited for a whole tree.
 
-Whatever is read here may end meanwhile.  OSError then says so; who asks for more than one process goes on.
+A process can end while it is read.  OSError is raised then; a caller that reads several processes goes on
+with the next one.
 """
 
 import ctypes
@@ -16,20 +17,23 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from referee.cpu_accounting import ThreadTimes
+
 CPU_CLOCK = 2
 """CPUCLOCK_SCHED of linux/posix-timers.h: (~pid << 3) | 2 is the clock of all threads of a process."""
 TICK_NS = 1_000_000_000 // (os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100)
-"""What the times in /proc/PID/stat are counted in: 10 ms as a rule."""
+"""Unit of the times in /proc/PID/stat, in ns: 10 ms as a rule."""
 PAGE_BYTES = 4096
-"""The kernel hands out a file of /proc in pieces of at most one page."""
-WAITS_FILE = "/schedstat" if Path("/proc/self/schedstat").exists() else "/stat"
-"""Its second field is a thread's wait for a CPU; that of stat, where there is no such file, is no number."""
+"""Largest piece in which the kernel returns a file of /proc."""
+TIMES_FILE = "/schedstat" if Path("/proc/self/schedstat").exists() else "/stat"
+"""The file with a thread's times.  The three fields of schedstat are its CPU time, its wait for a CPU, and
+how often it was given one.  Where there is no schedstat, stat is read, which has more than three fields."""
 THREAD_TRIES = 3
-"""Times that the threads of a process are listed again when one has ended or begun meanwhile."""
+"""Attempts to list the threads of a process when one has ended or begun meanwhile."""
 KCMP = {"x86_64": 312, "aarch64": 272}
 """The number of the system call kcmp(2)."""
 KCMP_VM = 1
-"""linux/kcmp.h: do two processes share their memory?"""
+"""linux/kcmp.h: compares the memory of two processes."""
 
 HALTED = frozenset("TtZXxD")
 """States of a thread that runs no code of its own until it is continued: stopped, traced, ended, and the
@@ -41,21 +45,21 @@ STDIN_READS = {
     "x86_64": frozenset({b"0", b"19", b"45", b"47"}),
     "aarch64": frozenset({b"63", b"65", b"207", b"212"}),
 }.get(platform.machine(), frozenset[bytes]())
-"""System calls that read, and whose first argument is the descriptor."""
+"""Numbers of system calls that read from the descriptor in their first argument."""
 
 _STATUS_KIB = re.compile(rb"^(RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+) kB$", re.MULTILINE)
 _ROLLUP_KIB = re.compile(rb"^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$", re.MULTILINE)
 
 
 class Room:
-    """How many more descriptors may be kept open."""
+    """The number of descriptors that may still be kept open."""
 
     def __init__(self, descriptors: int) -> None:
         self.left = descriptors
 
 
 class ProcFile:
-    """A small file in a directory of /proc, kept open as long as there is room."""
+    """A small file in a directory of /proc, kept open while the limit allows."""
 
     __slots__ = ("_descriptor", "_directory", "_path", "_room")
 
@@ -69,13 +73,13 @@ class ProcFile:
             room.left -= 1
 
     def read(self) -> bytes:
-        """Its text at this moment, of at most a page; OSError when what it tells of has ended."""
+        """Return the file's text at this moment, of at most a page; OSError if its process has ended."""
         if self._descriptor >= 0:
             return os.pread(self._descriptor, PAGE_BYTES, 0)
         return read_whole(self._path, self._directory, PAGE_BYTES)
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -83,7 +87,7 @@ class ProcFile:
 
 
 def read_whole(path: str, directory: int | None, at_most: int) -> bytes:
-    """A file's text, opened and closed again."""
+    """Open a file, return its text, and close it again."""
     descriptor = os.open(path, os.O_RDONLY, dir_fd=directory)
     try:
         text = piece = os.read(descriptor, at_most)
@@ -95,41 +99,41 @@ def read_whole(path: str, directory: int | None, at_most: int) -> bytes:
 
 
 class _Thread:
-    """The two files of a thread that are read every time."""
+    """The two files of a thread that are part of every reading."""
 
-    __slots__ = ("children", "path", "waits")
+    __slots__ = ("children", "path", "times")
 
     def __init__(self, path: str, directory: int | None, room: Room) -> None:
         self.path = path
         self.children = ProcFile(path + "/children", directory, room)
         try:
-            self.waits = ProcFile(path + WAITS_FILE, directory, room)
+            self.times = ProcFile(path + TIMES_FILE, directory, room)
         except OSError:
             self.children.close()
             raise
 
     def close(self) -> None:
         self.children.close()
-        self.waits.close()
+        self.times.close()
 
 
 class Process:
-    """A process, alive or not yet reaped.  OSError if there is none of that number.
+    """A process, alive or not yet reaped.  Raises OSError if there is none of that number.
 
-    What is no method is of the last ``look()``.
+    Attributes hold the values read by the last ``look()``.
     """
 
     def __init__(self, number: int, room: Room) -> None:
         self.number = number
         self.state = ""
-        """The letter of its first thread."""
+        """State of the first thread, as the letter in /proc/PID/stat."""
         self.parent = 0
         self.reaped_ns = 0
         """CPU time of the children that ended and that it has waited for, in steps of 10 ms."""
         self.thread_count = 0
-        """Threads; one for a process that has ended and was not reaped."""
-        self.waits_ns: dict[int, int] = {}
-        """By thread number: how long it has waited for a CPU."""
+        """Number of threads; one for a process that has ended and was not reaped."""
+        self.threads: dict[int, ThreadTimes] = {}
+        """CPU time and wait for a CPU, by thread number."""
         self._room = room
         self._threads: dict[int, _Thread] = {}
         self._directory: int | None = None
@@ -147,48 +151,49 @@ class Process:
 
     @property
     def held(self) -> bool:
-        """Whether its directory is kept open, so that it cannot be taken for another one later."""
+        """True if the directory is kept open, so that the process cannot be confused with a later one."""
         return self._directory is not None
 
     @property
     def ended(self) -> bool:
-        """Whether all of its threads have ended, and only its reaping is left."""
+        """True if all threads have ended, and only the reaping is left."""
         return self.state in "ZXx" and self.thread_count <= 1
 
     def look(self) -> list[int]:
-        """Take its state, and return the numbers of its children.
+        """Read the process, and return the numbers of its children.
 
-        The children are read before the times: one that was reaped before is in the times, one that is
-        reaped later will be missed by who looks at it then.
+        The children are read before the times: a child that was reaped before is in the times, and one that
+        is reaped later is found missing when it is read itself.
         """
         children: list[int] = []
         for again in range(THREAD_TRIES):
             if again or not self._threads:
                 self._list_threads()
             children = []
-            waits = self.waits_ns = {}
+            times = self.threads = {}
             try:
                 for number, thread in self._threads.items():
                     if text := thread.children.read():
                         children += self._numbers(text, thread)
-                    # Of a thread that has ended the children are empty, and only this fails.
-                    with suppress(ValueError, IndexError):
-                        waits[number] = int(thread.waits.read().split()[1])
-            except OSError:  # a thread has ended; or the process has, which listing the threads will tell
+                    # The children of an ended thread are empty, and only this read fails.
+                    with suppress(ValueError):
+                        cpu, wait, runs = thread.times.read().split()
+                        times[number] = ThreadTimes(int(cpu), int(wait), int(runs))
+            except OSError:  # a thread has ended, or the process has, which listing the threads shows
                 continue
             self._take_stat()
-            # All that we know live, and there are as many as we know: these are its threads.
+            # All known threads are alive, and their number is right: these are all threads.
             if self.thread_count == len(self._threads):
                 return children
-        self._take_stat()  # threads come and go faster than we look
+        self._take_stat()  # threads come and go faster than they can be listed
         return children
 
     def cpu_ns(self) -> int:
-        """CPU time of all its threads so far, ended ones included, in ns."""
+        """Return the CPU time of all threads so far, ended ones included, in ns."""
         return time.clock_gettime_ns((~self.number << 3) | CPU_CLOCK)
 
     def states(self) -> list[tuple[str, str]]:
-        """Where each thread is found, and its state; threads that end meanwhile are left out."""
+        """Return the path and the state of each thread; threads that end meanwhile are left out."""
         if len(self._threads) == 1:  # the state of the process is that of its only thread
             return [(thread.path, self.state) for thread in self._threads.values()]
         found = []
@@ -199,40 +204,44 @@ class Process:
         return found
 
     def halted(self) -> bool:
-        """Whether no thread runs code of its own."""
+        """Return True if no thread runs code of its own."""
         # The first thread may have ended before the others, or be stopped after them.
         return self.state in HALTED and all(state in HALTED for _, state in self.states())
 
     def reads_stdin(self, thread_path: str) -> bool:
-        """Whether a sleeping thread waits in a system call that reads descriptor 0.  OSError if that is
-        not for us to know.
+        """Return True if a sleeping thread waits in a system call that reads descriptor 0.
+
+        Raises OSError if this user may not read that.
         """
         fields = read_whole(thread_path + "/syscall", self._directory, PAGE_BYTES).split()
         return len(fields) > 1 and fields[0] in STDIN_READS and fields[1] == b"0x0"
 
     def stdin_identity(self) -> tuple[int, int]:
-        """What its descriptor 0 is: the same pair for the same pipe."""
+        """Return device and inode of descriptor 0: the same pair for the same pipe."""
         status = os.stat(self._prefix + "fd/0", dir_fd=self._directory)
         return status.st_dev, status.st_ino
 
     def memory_kib(self) -> tuple[int, int]:
-        """Memory that is its own or shared, swapped memory included; and of it the page tables.  In KiB.
+        """Return the process's own and shared memory, with swapped memory, and its page tables' part, in KiB.
 
-        Neither files that it has mapped nor its program count.  (0, 0) once it has ended.
+        Neither mapped files nor the program itself count.  (0, 0) once it has ended.
         """
         text = read_whole(self._prefix + "status", self._directory, 2 * PAGE_BYTES)
         found = {name: int(kib) for name, kib in _STATUS_KIB.findall(text, text.find(b"\nRssAnon:") + 1)}
         return sum(found.values()), found.get(b"VmPTE", 0)
 
     def own_share_kib(self) -> int:
-        """The same without page tables, each page divided by how many have it mapped.  30 us and more."""
+        """Return the memory without page tables, in KiB, each page divided by the number of its users.
+
+        This takes 30 us and more.
+        """
         text = read_whole(self._prefix + "smaps_rollup", self._directory, PAGE_BYTES)
         if not text:
             raise OSError("no memory left to tell of")
         return sum(map(int, _ROLLUP_KIB.findall(text)))
 
     def signal(self, which: signal.Signals) -> None:
-        """Send a signal; nothing happens if it has ended or is not ours to signal."""
+        """Send a signal; does nothing if the process has ended or belongs to another user."""
         with suppress(ProcessLookupError, PermissionError):
             if self._directory is not None:
                 try:
@@ -246,7 +255,7 @@ class Process:
             os.kill(self.number, which)
 
     def close(self) -> None:
-        """Give all descriptors back."""
+        """Close all descriptors."""
         for thread in self._threads.values():
             thread.close()
         self._threads.clear()
@@ -279,7 +288,10 @@ class Process:
                 self._threads[number] = _Thread(f"{self._prefix}task/{number}", self._directory, self._room)
 
     def _take_stat(self) -> None:
-        """man 5 proc_pid_stat: the name in parentheses may hold anything, parentheses and newlines too."""
+        """Read the file stat.
+
+        The name in parentheses may hold anything, parentheses and newlines too (man 5 proc_pid_stat).
+        """
         text = self._stat.read()
         fields = text[text.rindex(b")") + 2 :].split(None, 18)
         self.state = fields[0].decode("ascii")
@@ -289,7 +301,10 @@ class Process:
 
 
 def share_memory(one: int, other: int) -> bool:
-    """Whether two processes have the very same memory, as after vfork(); False where it cannot be told."""
+    """Return True if two processes have the very same memory, as after vfork().
+
+    False where the system cannot compare them.
+    """
     number = KCMP.get(platform.machine())
     if number is None:
         return False

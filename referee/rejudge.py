@@ -1,12 +1,12 @@
-"""Judging a game again from its record: does all that it says follow from what happened?  Pure.
+"""Replay of a game from its record, to verify that the record follows from the events.  Pure.
 
-Theory of operation.  The judge knows nothing but the events it was told, and all of these are in the record:
-lines as the wire log, everything else as facts, each with its place among the lines.  A new judge is told the
-same, in the same order and at the same microseconds, and what it wants to send must be what the wire log says
-was sent next.  Then the verdict, the moves, their times, the facts and the last position must be those of the
-record.
+Theory of operation.  The judge depends only on the events it received, and all of these are in the record:
+lines in the wire log, everything else as facts, each with its place among the lines.  A new judge receives
+the same events, in the same order and at the same microseconds, and each line that it sends must be the next
+one in the wire log.  Then the verdict, the moves, their times, the facts and the last position must be those
+of the record.
 
-Only what was said after the verdict may be missing: a line that could not be written then leaves no trace.
+Only lines after the verdict may be missing: a line that could not be written then leaves no trace.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,16 +33,16 @@ from referee.events import (
 from referee.facts import event_of
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
-from referee.match import Match
+from referee.match import Match, limits_of
 from referee.results import Fact, GameRecord, MatchResult, MoveRecord, WireLine
 from referee.sentences import quote, visible
 
 UNWRITTEN = {kind.__name__ for kind in (InputClosed, OutputBlocked, BotExited, LimitPassed, NotStarted)}
-"""Facts that can be the answer to a line that is to be sent."""
+"""Facts that can be the outcome of sending a line."""
 BACKDATED = {kind.__name__ for kind in (BotExited, OutputClosed, NotStarted)}
-"""Facts that may be told later than they happened: the end of the bot on turn is, on purpose."""
+"""Facts that may be reported later than they happened: the end of the bot on turn is, on purpose."""
 LATE_LINE = LineReceived.__name__
-"""The fact that goes with a line that came after the deadline: what the counters said of its turn."""
+"""The fact for a line that came after the deadline, with the counters of its turn."""
 CARRIED: dict[str, tuple[type, ...]] = {
     LineTooLong.__name__: (str,),
     OutputClosed.__name__: (str,),
@@ -50,39 +50,44 @@ CARRIED: dict[str, tuple[type, ...]] = {
     LimitPassed.__name__: (str, int, int),
     NotStarted.__name__: (str,),
 }
-"""What each fact about a player carries, nothing if it is not here."""
+"""Types of the data of each fact about a player; a fact that is not listed has no data."""
+CARRIED_AT_LIMITS = {BotExited.__name__: (int, str, str, int, str)}
+"""Types of the data for a bot that was near its memory limit, or had filled a directory, when it ended."""
+LIMIT_FIELDS = {"memory": "memory_mb", "process": "processes", "files": "directory_files"}
+"""Name of a limit in LimitPassed -> its field in Limits, if this version has it."""
 WORDING = ("detail", "note")
-"""What of a verdict is for people; another version may put it in other words."""
+"""Fields of a verdict that are texts for people; another version may use other words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """Something in a record that does not follow from the rest of it."""
+    """A value in a record that does not follow from the rest of it."""
 
     what: str
-    """Which field, for example ``winner`` or ``wall_us``."""
+    """Name of the field, for example ``winner`` or ``wall_us``."""
     where: str
-    """Which row it is in, for example ``move 12``; empty if there is only one of it."""
+    """Name of the row, for example ``move 12``; empty if there is only one."""
     recorded: str
     follows: str
     remark: bool = False
-    """Whether nothing is wrong with it: another version of this program chose these words."""
+    """True if the record is not wrong: another version of this program chose these words."""
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         return visible(f"{place}{self.what}: recorded {self.recorded}, but {self.follows} follows")
 
 
-class _Halt(Exception):  # noqa: N818 - no error: the record and the judge have parted, there is no going on
+class _Halt(Exception):  # noqa: N818 - not an error: the replay cannot go on, since record and judge differ
     def __init__(self, complaint: Complaint) -> None:
         super().__init__(str(complaint))
         self.complaint = complaint
 
 
 def rejudge(record: GameRecord, version: str | None = None) -> list[Complaint]:
-    """Everything in the record that does not follow; nothing if all is well.  Never raises an Exception.
+    """Return everything in the record that does not follow; empty if all is well.  Never raises an Exception.
 
-    ``version`` is that of this program: to a record of another version its wording is only a remark.
+    ``version`` is that of this program: differences of wording are only remarks in a record of another
+    version.
     """
     if not record.sandbox:
         what = "facts as text alone, as records of schema 1 have them"
@@ -96,7 +101,7 @@ def rejudge(record: GameRecord, version: str | None = None) -> list[Complaint]:
     except _Halt as halt:
         complaints = [halt.complaint]
     except Exception as error:
-        # An altered record can ask anything of the judge; that it cannot be judged is the answer.
+        # An altered record can make the judge fail in any way; then it cannot be judged.
         where = "" if replay is None else f"wire line {replay.line + 1}"
         why = f"the judge's {type(error).__name__} ({error})"
         complaints = [Complaint("game", where, "as one that was judged", why)]
@@ -110,7 +115,7 @@ def rejudge(record: GameRecord, version: str | None = None) -> list[Complaint]:
 
 
 def _check_rows(record: GameRecord) -> None:
-    """What the judge takes on trust, since the driver's own code makes it.  Raises _Halt."""
+    """Check the values that the judge does not check, since the driver creates them.  Raises _Halt."""
     usages: list[tuple[str, tuple[int | None, ...]]]
     usages = [(f"move {number}", move[4:]) for number, move in enumerate(record.moves, 1)]
     players = [(f"move {number}", move.player) for number, move in enumerate(record.moves, 1)]
@@ -119,7 +124,9 @@ def _check_rows(record: GameRecord) -> None:
         where = f"fact {number}"
         if fact.name in (TimePassed.__name__, LATE_LINE):
             usages.append((where, fact.data[1] or ()))
-        elif tuple(map(type, fact.data)) != CARRIED.get(fact.name, ()):
+        elif (carried := tuple(map(type, fact.data))) != CARRIED.get(fact.name, ()) and (
+            carried != CARRIED_AT_LIMITS.get(fact.name)
+        ):
             follows = ", ".join(one.__name__ for one in CARRIED.get(fact.name, ())) or "nothing"
             raise _Halt(Complaint("data", where, repr(fact.data), follows))
         if fact.name != TimePassed.__name__:
@@ -133,14 +140,14 @@ def _check_rows(record: GameRecord) -> None:
 
 
 class _Replay:
-    """Tells a new judge what a record says happened.  Raises _Halt where the two part."""
+    """Replays the events of a record with a new judge.  Raises _Halt where record and judge differ."""
 
     def __init__(self, record: GameRecord) -> None:
         self.record = record
         self.line = 0
-        """The wire line that is next."""
+        """Index of the next wire line."""
         self.fact = 0
-        """The fact that is next."""
+        """Index of the next fact."""
         self._order = _Order(record)
         game = parse_game(record.game)
         if game.name != record.game:
@@ -153,15 +160,17 @@ class _Replay:
             parse_opening(game, record.opening),
             ("time" in first.capabilities, "time" in second.capabilities),
             record.limits.wire_bytes,
+            limits_of(record.limits, record.sandbox),
+            record.judge,
         )
 
     def run(self) -> None:
-        """From the start to the verdict."""
+        """Replay the game from the start to the verdict."""
         match = self.match
         sends = match.start(0.0)
         fact = self._fact_due()
         if fact is not None and fact.name == NotStarted.__name__:
-            sends = match.handle(self._take_fact(fact))  # before anybody could be told anything
+            sends = match.handle(self._take_fact(fact))  # before any line could be sent
         self._carry_out(sends)
         while match.result is None:
             self._carry_out(match.handle(self._next_event()))
@@ -173,7 +182,7 @@ class _Replay:
             raise _Halt(Complaint("line", f"wire line {self.line + 1}", _said(line), "no further line"))
 
     def _carry_out(self, sends: Sequence[Send]) -> None:
-        """As the driver does it (Driver._carry_out); tests/test_rejudge.py holds the two together."""
+        """Send lines as ``Driver._carry_out`` does; tests/test_rejudge.py checks that both agree."""
         match = self.match
         while sends:
             following: Sequence[Send] = ()
@@ -183,11 +192,11 @@ class _Replay:
                     continue
                 following = match.handle(event)
                 if following and match.result is not None:
-                    break  # the game ended on the way: what else was to be said no longer holds
+                    break  # the game has ended, so the remaining lines are obsolete
             sends = following
 
     def _answer(self, send: Send) -> Event | None:
-        """What became of a line that is to be sent; None if the verdict had come and it was not written."""
+        """Return the recorded event for a line that is sent; None if it was not written after the verdict."""
         fact = self._fact_due()
         if fact is not None and fact.player == send.player and fact.name in UNWRITTEN:
             return self._take_fact(fact)
@@ -202,7 +211,7 @@ class _Replay:
         raise _Halt(Complaint("line", f"wire line {self.line + 1}", recorded, _wanted(send)))
 
     def _next_event(self) -> Event:
-        """What happened while the judge had nothing to say."""
+        """Return the next recorded event that is not the outcome of sending a line."""
         fact = self._fact_due()
         if fact is not None and fact.name != LATE_LINE:
             return self._take_fact(fact)
@@ -220,7 +229,7 @@ class _Replay:
         return LineReceived(line.player, line.at_us / 1e6, line.line, usage)
 
     def _usage(self, player: int) -> Usage | None:
-        """What the counters said of the turn that a line of this player ends: it is kept with the move."""
+        """Return the counters of the turn that a line of this player ends, which are kept with the move."""
         match, moves = self.match, self.record.moves
         if player != match.on_turn or len(match.moves) >= len(moves):
             return None
@@ -230,7 +239,7 @@ class _Replay:
         return Usage(move.cpu_us, move.wait_us, move.referee_wait_us)
 
     def _fact_due(self) -> Fact | None:
-        """The next fact, if it comes before the next wire line."""
+        """Return the next fact if it comes before the next wire line; otherwise None."""
         facts = self.record.facts
         if self.fact < len(facts) and facts[self.fact].after == self.line:
             return facts[self.fact]
@@ -250,21 +259,21 @@ class _Replay:
 
 
 class _Order:
-    """Holds the times to the order of what happened.
+    """Checks that the times of events agree with their order.
 
-    The referee looks at the clock whenever it has read something and after each line that it has written, so
-    that these times never go back.  But all lines that were read at once have one time, and the answers to
-    the first of them are written before the next one is taken up.
+    The referee reads the clock whenever it has read output and after each line that it has written, so that
+    these times never go back.  But all lines of one read have one time, and the answers to the first of them
+    are written before the next one is processed.
     """
 
     def __init__(self, record: GameRecord) -> None:
         self._record = record
         self._now_us = 0
-        """The latest time on a clock that never goes back."""
+        """The latest time so far, in microseconds, of a clock that never goes back."""
         self._read_us = -1
-        """When a bot's output was read last."""
+        """Time of the last read of a bot's output, in microseconds."""
         self._reader: int | None = None
-        """Whose it was."""
+        """The player of that read."""
         self._seen: set[tuple[int | None, str]] = set()
 
     def sent(self, index: int, line: WireLine) -> None:
@@ -288,7 +297,7 @@ class _Order:
             self._go_on(where, fact.at_us)
 
     def _is_of_next(self, index: int, fact: Fact) -> bool:
-        """Whether a look at the clock is one for what happened next, at that one's time."""
+        """Return True if this clock reading belongs to the next event, which has the same time stamp."""
         facts, wire = self._record.facts, self._record.wire
         if index + 1 < len(facts) and facts[index + 1].after == fact.after:
             return facts[index + 1].at_us == fact.at_us
@@ -309,7 +318,7 @@ class _Order:
 
 
 def _differences(record: GameRecord, match: Match[Any, Any]) -> Iterator[Complaint]:
-    """What the judge found otherwise."""
+    """Yield the differences between the record and the replayed match."""
     result = match.result
     assert result is not None
     for name in MatchResult.__slots__:
@@ -327,7 +336,7 @@ def _differences(record: GameRecord, match: Match[Any, Any]) -> Iterator[Complai
 def _row_differences(
     kind: str, columns: Sequence[str], recorded: Sequence[Any], follows: Sequence[Any]
 ) -> Iterator[Complaint]:
-    """Every cell of the first row that is otherwise, or the rows' number."""
+    """Yield the cells of the first row that differ, or the numbers of rows if these differ."""
     for number, (one, other) in enumerate(zip(recorded, follows, strict=False), 1):
         if one != other:
             for name, mine, theirs in zip(columns, one, other, strict=True):
@@ -339,7 +348,7 @@ def _row_differences(
 
 
 def _beside_the_verdict(record: GameRecord) -> Iterator[Complaint]:
-    """What the judge never sees, but what still must fit what happened."""
+    """Yield the errors in values that the judge does not use, but that must fit the events."""
     times = [line.at_us for line in record.wire] + [fact.at_us for fact in record.facts]
     if record.duration_us < max(times, default=0):
         yield Complaint("duration_us", "", str(record.duration_us), f"at least {max(times)}")
@@ -355,7 +364,7 @@ def _beside_the_verdict(record: GameRecord) -> Iterator[Complaint]:
 
 
 def _wrong_clock(record: GameRecord) -> Iterator[Complaint]:
-    """The clock that ran must be one that could, and the one whose counters were read."""
+    """Yield an error if the recorded clock was not possible, or does not fit the recorded counters."""
     counted = any(move.cpu_us is not None for move in record.moves) or any(
         fact.name in (TimePassed.__name__, LATE_LINE) and fact.data[1] is not None for fact in record.facts
     )
@@ -368,7 +377,7 @@ def _wrong_clock(record: GameRecord) -> Iterator[Complaint]:
 
 
 def _wrong_fact(record: GameRecord, where: str, fact: Fact) -> Iterator[Complaint]:
-    """What a fact says of the record beside it."""
+    """Yield the differences between a fact and the record's other values."""
     limits = record.limits
     if fact.name == BotExited.__name__ and fact.player is not None:
         status = record.exit_status[fact.player]
@@ -376,7 +385,7 @@ def _wrong_fact(record: GameRecord, where: str, fact: Fact) -> Iterator[Complain
             yield Complaint("exit_status", where, _shown(status), _shown(fact.data[0]))
     elif fact.name == LimitPassed.__name__:
         limit, used, allowed = fact.data
-        follows = limits.memory_mb if limit == "memory" else limits.processes
+        follows = getattr(limits, LIMIT_FIELDS.get(limit, ""), allowed)
         if allowed != follows:
             yield Complaint("allowed", where, _shown(allowed), _shown(follows))
         if used < allowed:

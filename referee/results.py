@@ -1,7 +1,7 @@
-"""The shared vocabulary of results: reasons, results, and the record of a game.
+"""Results of games: reasons, verdicts, and the record of a game.
 
-A record holds everything needed to judge the game again and to explain it.  Moves and wire lines are
-kept as columns, not as one mapping each: a third of the bytes and a tenth of the time.
+A record holds everything needed to judge the game again and to explain it.  Moves and wire lines are kept as
+columns, not as one mapping each: a third of the bytes and a tenth of the time.
 """
 
 from collections.abc import Iterator
@@ -19,13 +19,19 @@ RECORD_SCHEMA = 2
 """Version of the record's layout; a reader refuses a newer one."""
 
 
+JUDGE = 2
+"""Version of the judge's rules.  Version 1, of records without a version, has no reasons ``memory`` and
+``files``: it gives ``exit`` and ``protocol`` instead.  It compares a reply with its limit only if that came
+after the deadline, and its start limit is wall time."""
+
+
 class Reason(StrEnum):
-    """Why a game ended."""
+    """The reason of a game's end."""
 
     SCORE = "score"
-    """It was played to its end."""
+    """The game was played to its end."""
     TURN_CAP = "turn-cap"
-    """A house rule ended it after so many turns, by score."""
+    """A house rule ended the game after so many turns, by score."""
     ILLEGAL = "illegal-move"
     """A well-formed move that the position does not allow."""
     PROTOCOL = "protocol"
@@ -34,12 +40,20 @@ class Reason(StrEnum):
     """No complete reply within the time control."""
     EXIT = "exit"
     """The process ended, or closed its standard input or output."""
+    MEMORY = "memory"
+    """The bot exceeded its memory limit and was killed, or gave up by itself for lack of memory."""
+    FILES = "files"
+    """The bot ended because a file could not be written or opened, or was killed for its files."""
     FLOOD = "flood"
-    """A line, or output that nobody asked for, beyond all measure."""
+    """A line, or unasked-for output, beyond all measure."""
     BLOCKED = "blocked"
-    """The bot does not read what it is sent, so that we could not write to it."""
+    """The bot does not read its input, so that no more could be written to it."""
     START = "start"
     """The bot never started: the command could not be run, or START was not taken in time."""
+
+
+GONE = (Reason.EXIT, Reason.MEMORY, Reason.FILES)
+"""Reasons of a game whose loser's process has ended or is giving up: nothing more is sent to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +61,27 @@ class MatchResult:
     """The verdict on one game.  Players are 0 (moved first) and 1, also after a swap."""
 
     winner: int | None
-    """None is a draw."""
+    """Player that won; None for a draw."""
     reason: Reason
     detail: str
-    """A sentence for people; for a fault, what the loser did, with the offending line."""
+    """A sentence for people; for a fault, the loser's action, with the offending line."""
     score: tuple[int, int] | None
-    """Of player 0 and player 1; None if the game was not played to its end."""
+    """Scores of player 0 and player 1; None if the game was not played to its end."""
     fault: str | None = None
     """For a fault, a finer word than the reason, for example ``crlf``; docs/protocol.md lists them."""
     note: str = ""
-    """For the loser's eyes only: what else is known, such as its last words on standard error."""
+    """Further information for the loser only, such as its last words on standard error."""
 
+
+NO_RESULT = MatchResult(None, Reason.SCORE, "", None)
+"""Placeholder for the result of a game that was stopped; no file holds it, see
+``GameRecord.unfinished_json``."""
+UNFINISHED = "unfinished"
+"""A field that only records of stopped games have; its value is True."""
 
 CAPABILITIES = ("openings", "time")
-"""``openings``: CHANGE lines that announce an opening before the first turn; ``time``: TIME lines."""
+"""Optional parts of the protocol.  ``openings``: CHANGE lines that announce an opening before the first turn;
+``time``: TIME lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +92,27 @@ class Player:
     command: tuple[str, ...]
     """The argument vector; its first element is an absolute path."""
     cwd: str
-    """The directory the bot is started in."""
+    """The directory in which the bot is started."""
     digest: str = ""
-    """SHA-256 over the bot's files, so that a record says which version played."""
+    """SHA-256 over the bot's files, which identifies the version that played."""
     capabilities: tuple[str, ...] = ()
-    """What of the protocol's optional parts the bot can take, see CAPABILITIES."""
+    """The optional parts of the protocol that the bot supports, see CAPABILITIES."""
     how: str = ""
-    """How the command was found, for people; empty if it was given outright."""
+    """Explanation for people how the command was found; empty if it was given explicitly."""
     reads: tuple[str, ...] = ()
-    """Absolute paths of the files and directories that it is made of: all that it can read of our files when
-    it is confined, beside its interpreter."""
+    """Absolute paths of the files and directories of the bot: the only files of the host, beside its
+    interpreter, that it can read when it is confined."""
+
+
+class KeptFile(NamedTuple):
+    """A file that a bot wrote in its working directory.  It is private to the bot's author."""
+
+    path: bytes
+    """Path below the working directory.  The bot chose it: it may hold any bytes but NUL."""
+    content: bytes
+    """The whole file, or its end."""
+    size: int
+    """Bytes of the whole file."""
 
 
 class MoveRecord(NamedTuple):
@@ -91,14 +123,15 @@ class MoveRecord(NamedTuple):
     wall_us: int
     """Microseconds from the last byte sent to the bot until its line was complete."""
     charged_us: int
-    """Microseconds of that which are charged to the bot."""
+    """Microseconds of that time which are charged to the bot."""
     cpu_us: int | None = None
-    """CPU time of the bot in this turn; this and the next two are None where the counters were not read, as
-    in a turn of under a millisecond (of which all is charged)."""
+    """CPU time of the bot in this turn, in microseconds; this and the next two are None where the counters
+    were not read, as in a turn of under a millisecond (of which all is charged)."""
     wait_us: int | None = None
-    """How long the bot waited for a CPU, see referee/clock.py."""
+    """Stalled time in microseconds: the bot was ready to run and the host ran none of it, see
+    referee/cpu_accounting.py."""
     referee_wait_us: int | None = None
-    """How long the referee waited for a CPU before it could stamp the reply."""
+    """Microseconds that the referee waited for a CPU before it could stamp the reply."""
 
 
 class WireLine(NamedTuple):
@@ -108,13 +141,13 @@ class WireLine(NamedTuple):
     direction: str
     """``to`` the bot or ``from`` it."""
     line: str
-    """Without the line feed; read as UTF-8, or as Latin-1 if it is not that."""
+    """The text without the line feed; decoded as UTF-8, or as Latin-1 if it is not UTF-8."""
     at_us: int
-    """Microseconds since the start of the game; sent, or read, completely."""
+    """Microseconds from the start of the game until the line was completely sent, or read."""
 
 
 class Fact(NamedTuple):
-    """Something other than a line that the judge was told."""
+    """An event of the judge other than a line."""
 
     player: int | None
     name: str
@@ -122,65 +155,77 @@ class Fact(NamedTuple):
     at_us: int
     """Microseconds since the start of the game."""
     after: int
-    """How many wire lines came before it."""
+    """Number of wire lines before the event."""
     data: tuple[Any, ...] = ()
-    """What else the event carries, in the order of its fields."""
+    """The event's other fields, in their order."""
 
     @property
     def text(self) -> str:
-        """What the event carries, for people."""
+        """The event's other fields as a text for people."""
         return "; ".join(str(part) for part in _flat(self.data) if part not in ("", None))
 
 
 @dataclass(frozen=True)
 class GameRecord:
-    """One game, whole."""
+    """The complete record of a game."""
 
     key: str
     """Identifies the game within its tournament."""
     game: str
     """Canonical spec text of the rules."""
     players: tuple[Player, Player]
-    """Player 0 moved first."""
+    """The two players; player 0 moved first."""
     control: TimeControl
     moves: list[MoveRecord]
     wire: list[WireLine]
     facts: list[Fact]
     final_state: str
-    """The board as the bots were last told it, or would have been."""
+    """The board as it was last sent to the bots, or would have been."""
     result: MatchResult
     stderr: tuple[str, str]
-    """What is kept of each bot's standard error."""
+    """The kept part of each bot's standard error."""
     exit_status: tuple[int | None, int | None]
-    """As of the end of the game; negative is the number of a signal; None if it never started."""
+    """Exit status of each bot; negative is the number of a signal; None if it never started."""
     started_at: str
-    """UTC, ISO 8601."""
+    """Time of the start: UTC, ISO 8601."""
     opening: str
     """The opening's text (see referee/games/opening.py); empty for the game's own start."""
     duration_us: int
-    """From the start of the processes until both bots were gone."""
+    """Microseconds from the start of the processes until both bots were gone."""
     host: str
     versions: dict[str, str] = field(default_factory=dict)
-    """Of this program and what it ran on."""
+    """Versions of this program and of its environment."""
     cores: list[int] = field(default_factory=list)
     """The numbers of the cores that the referee and the bots could run on; empty if not known."""
     limits: Limits = field(default_factory=Limits)
-    """What each bot could use."""
+    """The limits of each bot."""
     sandbox: str = ""
-    """How the bots were confined: one of referee/sandbox.py's tiers; empty in records of schema 1."""
+    """The confinement of the bots: one of referee/sandbox.py's tiers; empty in records of schema 1."""
     clock: str = "wall"
-    """The clock that ran: ``wall`` too where a fair one was asked for on a system that has no counters."""
+    """The clock in use: ``wall`` too where a fair one was requested on a system that has no counters."""
     cpu_us: tuple[int | None, int | None] = (None, None)
-    """CPU time of each bot from its start until END; None where the counters were not read."""
+    """CPU time of each bot from its start until END, in microseconds; None where the counters were not
+    read."""
     off_turn_cpu_us: tuple[int | None, int | None] = (None, None)
-    """CPU time of each bot while its opponent was on turn, summed over turns of more than a millisecond."""
+    """CPU time of each bot while its opponent was on turn, in microseconds, summed over turns of more than a
+    millisecond."""
     host_speed: float | None = None
-    """How fast one core of the host is, in positions per second of tournaments/cluster/calibration.py; None
+    """Speed of one core of the host, in positions per second of tournaments/cluster/calibration.py; None
     where it was not measured, as in games that were played locally."""
+    judge: int = 1
+    """The version of the judge's rules, see JUDGE, that gave the verdict."""
+    runtime_settings: tuple[dict[str, str], dict[str, str]] = field(default_factory=lambda: ({}, {}))
+    """Environment variables that passed the limits to each bot's runtime (referee/runtime_settings.py); empty
+    without a sandbox and in records of older versions."""
+
+    kept_files: tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]] = ((), ())
+    """Files that each bot wrote, if they are kept; never in the JSON view, which is given to others."""
 
     def to_msgpack(self) -> bytes:
-        """The record in columns, with its schema version."""
+        """Return the record in columns, with its schema version."""
         data = {name.name: getattr(self, name.name) for name in fields(self)}
+        if not any(self.kept_files):
+            del data["kept_files"]
         data["schema"] = RECORD_SCHEMA
         data["players"] = [[getattr(p, name.name) for name in fields(Player)] for p in self.players]
         for name in ("control", "limits", "result"):
@@ -190,14 +235,28 @@ class GameRecord:
         packed: bytes = msgpack.packb(data, unicode_errors="surrogatepass")
         return packed
 
+    def unfinished_json(self) -> dict[str, Any]:
+        """Return the view of a game that was stopped: as ``to_json``, without a verdict."""
+        detail = f"stopped after {len(self.moves)} moves, before the game had a result"
+        return {**self.to_json(), "reason": None, "detail": detail, UNFINISHED: True}
+
+    def unfinished_msgpack(self) -> bytes:
+        """Return the same view as msgpack."""
+        packed: bytes = msgpack.packb(self.unfinished_json(), unicode_errors="surrogatepass")
+        return packed
+
     @classmethod
     def from_msgpack(cls, packed: bytes) -> "GameRecord":
-        """The record of some bytes.  Raises RefereeError if they are none, or of a newer version."""
+        """Return the record in some bytes.
+
+        Raises RefereeError if they hold no record, or one of a newer version.
+        """
         try:
             data: dict[str, Any] = msgpack.unpackb(packed, unicode_errors="surrogatepass")
             schema = data.pop("schema")
         except Exception as error:
             raise RefereeError(f"this is no game record: {error}") from error
+        _refuse_unfinished(data)
         if schema == 1:
             data = _from_schema_1(data)
         elif schema != RECORD_SCHEMA:
@@ -232,11 +291,13 @@ class GameRecord:
                 "result": MatchResult(**{**result, "reason": Reason(result["reason"]), "score": score}),
                 "stderr": tuple(data["stderr"]),
                 "exit_status": tuple(data["exit_status"]),
+                "runtime_settings": _pair(data.get("runtime_settings")),
+                "kept_files": _kept_files(data.get("kept_files", ((), ()))),
             }
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The view for scripts, `kalarena play --json`; only ever added to."""
+        """Return the view for scripts, `kalarena play --json`; later versions only add to it."""
         result = self.result
         return {
             "game": self.game,
@@ -301,18 +362,21 @@ class GameRecord:
             "cpu_ms": [_ms(time_us) for time_us in self.cpu_us],
             "off_turn_cpu_ms": [_ms(time_us) for time_us in self.off_turn_cpu_us],
             "host_speed": self.host_speed,
+            "judge": self.judge,
+            "runtime_settings": list(self.runtime_settings),
             "key": self.key,
             "schema": RECORD_SCHEMA,
         }
 
     @classmethod
     def from_json(cls, view: Any) -> "GameRecord":
-        """The record that ``to_json`` made this view of.
+        """Return the record from which ``to_json`` made a view.
 
-        Raises RefereeError if it is none, or one without what was private, or of another version.
+        Raises RefereeError for another value, a view without its private parts, or one of another version.
         """
         if not isinstance(view, dict) or "wire" not in view:
             raise RefereeError("this is no game record")
+        _refuse_unfinished(view)
         if view.get("schema") != RECORD_SCHEMA:
             raise RefereeError(
                 f"the record has schema {view.get('schema')}, this program reads JSON of schema "
@@ -387,27 +451,44 @@ class GameRecord:
             clock=view["clock"],
             cpu_us=(first_cpu, second_cpu),
             off_turn_cpu_us=(first_off, second_off),
-            host_speed=view.get("host_speed"),  # it is not in what older versions wrote
+            # Records of older versions do not have these.
+            host_speed=view.get("host_speed"),
+            judge=view.get("judge", 1),
+            runtime_settings=_pair(view.get("runtime_settings")),
         )
 
     def mean_move_ms(self, player: int) -> float | None:
-        """Average charged time of a player's moves in milliseconds; None if there are none."""
+        """Return the average charged time of a player's moves in milliseconds; None if there are none."""
         times = [move.charged_us for move in self.moves if move.player == player]
         return sum(times) / len(times) / 1000 if times else None
 
 
+def _refuse_unfinished(data: dict[str, Any]) -> None:
+    """Raise RefereeError for the record of a game that was stopped."""
+    if data.get(UNFINISHED) is True:
+        raise RefereeError(
+            f"this game was {data.get('detail')}: its record has the conversation so far, and no verdict "
+            "to verify"
+        )
+
+
 def _fields(one: Any) -> dict[str, Any]:
-    """What a dataclass of plain values holds; ``asdict`` takes longer, as it looks inside them."""
+    """Return the fields of a dataclass of plain values; ``asdict`` takes longer, as it recurses into them."""
     return {name.name: getattr(one, name.name) for name in fields(one)}
 
 
+def _kept_files(lists: Any) -> tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]]:
+    first, second = (tuple(KeptFile(*file) for file in files) for files in lists)
+    return first, second
+
+
 def _rows(columns: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Columns back to rows; no rows at all leave no columns."""
+    """Convert columns back to rows; without rows there are no columns."""
     return zip(*columns, strict=True) if columns else iter(())
 
 
 def _from_schema_1(data: dict[str, Any]) -> dict[str, Any]:
-    """A record of the first layout: all time was charged, and facts were text alone."""
+    """Convert a record of the first layout: all time was charged, and facts were text alone."""
     moves = data["moves"]
     facts = data["facts"]
     if moves:
@@ -428,17 +509,26 @@ def _from_schema_1(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _pair(settings: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the runtime settings of both bots; empty ones for a record of an older version."""
+    first, second = settings or ({}, {})
+    return dict(first), dict(second)
+
+
 def _ms(time_us: int | None) -> float | None:
     return None if time_us is None else time_us / 1000
 
 
 def _us(time_ms: float | None) -> int | None:
-    """Back from ``_ms``, exactly: a thousandth is far above what the division has lost."""
+    """Convert the result of ``_ms`` back.
+
+    The result is exact: the error of the division is far below a thousandth.
+    """
     return None if time_ms is None else round(time_ms * 1000)
 
 
 def _tuples(value: Any) -> Any:
-    """A value in which lists, as msgpack and JSON have them, are tuples again."""
+    """Return a value with its lists, as msgpack and JSON have them, turned back into tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
 
 

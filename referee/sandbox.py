@@ -1,19 +1,19 @@
-"""How a bot is confined: from a player and its limits to the command line that is really run.
+"""The sandbox of bots: the command line that runs a player within its limits.
 
-There are tiers, found out at the start by running the real thing (referee/probe.py), and noted in each
-record.  None is ever lowered silently: a bot that cannot be confined as asked is our host's fault.
+There are tiers, of which referee/probe.py finds the best one at the start by running it, and each record
+contains the tier.  A tier is never lowered silently: if a bot cannot be confined as requested, that is the
+host's fault.
 
 bubblewrap puts the bot into namespaces of its own: it sees /usr, its own files and its interpreter,
-read-only; no network, no processes but its own; /tmp and a scratch directory in memory, bounded.  All of it
-dies with the namespace's first process, whatever it forked.  System calls that a player of a board game has
-no use for are refused (referee/seccomp.py), and setrlimit bounds each process; what all of them hold together
-is bounded by a control group where one is delegated to us (referee/cgroup.py), else it is looked at every
-50 ms.
+read-only; no network, no processes but its own; /tmp and a scratch directory in memory, bounded.  All of its
+processes end with the namespace's first process.  System calls that a player of a board game does not need
+are refused (referee/seccomp.py), and setrlimit bounds each process; the memory of all processes together is
+bounded by a control group where one is delegated (referee/cgroup.py), else it is checked every 50 ms.
 
 As an ordinary user the sandbox is a user namespace of that user.  As root there is none: bubblewrap itself is
 run as root, so that it reaches files below directories that are closed to others, and the bot's program is
 run by setpriv as another user without any privilege, a different one for each bot at a time.  No program of a
-bot's ever runs as root, not even with its capabilities dropped: root owns too much of /proc.
+bot ever runs as root, not even with its capabilities dropped: root owns too much of /proc.
 """
 
 import os
@@ -21,34 +21,37 @@ import platform
 import resource
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
 from referee.cgroup import BotGroup, CgroupError, group_name
 from referee.errors import RefereeError
+from referee.host_resources import core_count
 from referee.limits import MIB, Limits
 from referee.needs import SHOWN_ALWAYS, needed_paths, program_directories
 from referee.results import Player
+from referee.runtime_settings import merged, runtime_settings
 from referee.seccomp import program as seccomp_program
+from referee.working_directory import Placement, WorkingDirectory, is_readable_for_all
 
 
 class Tier(StrEnum):
-    """How well bots are confined, from the best to none."""
+    """Tiers of confinement, from the best to none."""
 
     CGROUP = "bubblewrap+cgroup"
     """Namespaces, and a control group for each bot that bounds its memory exactly."""
     BUBBLEWRAP = "bubblewrap"
-    """Namespaces; memory of several processes together is looked at every 50 ms."""
+    """Namespaces; the memory of several processes together is checked every 50 ms."""
     WEAK = "weak"
     """Limits for each process only: for bots that are trusted."""
     OFF = "off"
-    """Nothing at all."""
+    """No confinement."""
 
     @property
     def confines(self) -> bool:
-        """Whether a hostile bot is held."""
+        """True if a hostile bot is held."""
         return self in (Tier.CGROUP, Tier.BUBBLEWRAP)
 
 
@@ -58,49 +61,57 @@ TMP_BYTES = 16 * MIB
 SHM_BYTES = 1 * MIB
 """Bounds of /tmp and /dev/shm: enough for an interpreter's own files, which is all they are for."""
 STACK_BYTES = 8 * MIB
-"""Linux's usual stack, and what each thread reserves; more here would be more for each thread."""
+"""Linux's usual stack, and the reservation of each thread; a larger value would be reserved by each
+thread."""
 MAX_STACK_BYTES = 64 * MIB
-"""To this a bot may raise it for itself, for a deep recursion."""
-SPARE_DATA_BYTES = 2 << 30
-"""What a process may reserve beyond its memory: a Java virtual machine commits 1/64 of the host's memory, and
-more for each core, without touching it.  What is touched is counted."""
+"""Stack size to which a bot may raise its own limit, for a deep recursion."""
+DATA_PER_MEMORY, SPARE_DATA_BYTES = 4, 2 << 30
+"""Limit of a process's address space for data: its memory so many times, and this much more.  Virtual
+machines commit memory that they never touch, the more the larger the heap, and 60 threads commit 8 MB of
+stack each.  Memory that is touched is counted, by the control group or every 50 ms; a process can touch some
+250 MB in that time, so that this limit matters only where a check comes late."""
 OPEN_FILES = 256
 LOCKED_BYTES = 64 * 1024
 """Linux's usual bound (include/uapi/linux/resource.h, MLOCK_LIMIT was 64 KiB)."""
 
 FIRST_USER = 1_900_000_000
-"""Users for bots, when we are root, are numbered from here: a range that nothing uses (systemd's list of user
-numbers leaves 1879048192 to 2147483647 free)."""
+"""First number of the users for bots, as root: a range that nothing uses (systemd's list of user numbers
+leaves 1879048192 to 2147483647 free)."""
 FEW_USERS_FIRST, FEW_USERS = 20_000, 40_000
-"""The same where only 65536 users exist (in a container): then with a small chance of two alike."""
-MAX_COPIED_FILES = 200
-"""Files of a bot that are copied into its sandbox because only root could read them; each is a descriptor."""
+"""First number and range where only 65536 users exist (in a container): then with a small chance of two
+alike."""
 
 SHELL = "/bin/sh"
 FROM_US = (
     '[ "$PPID" = "$0" ] || exit 1; [ -z "$1" ] || echo 0 > "$1" || exit 1; shift; exec {redirections}"$@"'
 )
-"""Goes on only if its parent is still the one that is named, and in the control group if one is named.  The
-process has just asked to be killed when its parent dies, and the parent may have died before that."""
+"""Shell script that goes on only if its parent is still the named one, and in the control group if one is
+named.  The process has just set its parent-death signal, and the parent may have died before that."""
 PUT_AWAY = "{input}<&0 {output}>&1 </dev/null >/dev/null "
-"""bubblewrap's own processes keep their standard input and output for as long as they live, and would keep
-the bot's open when it has closed them itself: they are given none, and the bot's are carried past them."""
-WHEN_TOLD = 'exec <&{input} >&{output} {input}<&- {output}>&- && read -r go && exec "$@"'
-"""Puts standard input and output back, waits for the word GO, and starts nothing if the input ends before it.
-(A shell reads no more than the line from a pipe.)"""
+"""Redirections for bubblewrap.  Its own processes keep their standard input and output for as long as they
+live, and would keep the bot's open after the bot has closed them: they are given /dev/null, and the bot's
+streams are carried past them."""
+WHEN_TOLD = 'exec <&{input} >&{output} {input}<&- {output}>&- && echo ready && read -r go && exec "$@"'
+"""Shell script that restores standard input and output, sends READY, waits for the word GO, and starts
+nothing if the input ends before it.  (A shell reads no more than the line from a pipe.)"""
+READY = b"ready\n"
+"""First bytes of a confined bot's standard output, sent when bubblewrap has mounted everything."""
 GO = b"go\n"
-"""What a confined bot's standard input begins with; the shell before the bot takes it.  It is sent when we
-hold the sandbox's first process: should we be killed before that, no program of a bot's is started."""
+"""First bytes of a confined bot's standard input, read by the shell that starts the bot.  They are sent when
+the referee holds the sandbox's first process and its directories: if the referee is killed before that, no
+program of the bot is started."""
 
 PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING", b"KALARENA_TIME")
-"""What of the environment a bot is told (docs/protocol.md)."""
+"""Environment variables that are passed to a bot (docs/protocol.md)."""
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
+SYSTEM_DIRECTORIES = tuple(map(Path, ("/dev", "/proc", "/sys", "/etc", SCRATCH)))
+REPLACED_DIRECTORIES = {*SYSTEM_DIRECTORIES, *SHOWN_ALWAYS, Path("/"), Path("/tmp")}
 ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Where the programs are that confine; an empty path is one that is missing."""
+    """Paths of the programs that confine bots; the path of a missing program is empty."""
 
     bwrap: str = ""
     setpriv: str = ""
@@ -109,25 +120,31 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How bots are confined in a game; can be pickled, and is made by probing (referee/probe.py)."""
+    """The confinement of the bots of a game; it can be pickled, and is made by probing (referee/probe.py)."""
 
     tier: Tier = Tier.OFF
     tools: Tools = Tools()
     cgroup: str = ""
-    """The control group that each bot's own is made in; empty below tier CGROUP."""
+    """The control group in which each bot's own is made; empty below tier CGROUP."""
 
     def confine(
         self, index: int, player: Player, limits: Limits, environment: Mapping[bytes, bytes]
     ) -> "Confinement":
-        """How to run this player.  Raises RefereeError if that cannot be done."""
+        """Return the confined command of a player.  Raises RefereeError if it cannot be confined."""
         if self.tier is Tier.OFF:
             return Confinement(player.command, player.cwd, environment)
         command = (*limiting(self.tools, limits, confined=self.tier.confines), *player.command)
         if not self.tier.confines:
-            return Confinement((*self._bound_to_us(), *command), player.cwd, environment)
+            inherited = {os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()}
+            settings = runtime_settings(player.command, limits, core_count(), inherited)
+            return Confinement(
+                (*self._bound_to_us(), *command), player.cwd, merged(settings, environment), settings=settings
+            )
+        settings = runtime_settings(player.command, limits, core_count())
         confined = _bubblewrapped(
             self.tools, command, index, player, limits, environment, counted=self.tier is Tier.CGROUP
         )
+        confined = replace(confined, environment=merged(settings, confined.environment), settings=settings)
         redirections = PUT_AWAY.format(**_carriers(confined.descriptors))
         if self.tier is not Tier.CGROUP:
             return replace(confined, command=(*self._bound_to_us("", redirections), *confined.command))
@@ -142,9 +159,9 @@ class Sandbox:
         return replace(confined, command=command, group=group)
 
     def _bound_to_us(self, group: str = "", redirections: str = "") -> tuple[str, ...]:
-        """What is put before a command so that it is killed when this process dies, however and whenever.
+        """Return the words before a command that let it be killed whenever this process dies.
 
-        bubblewrap's own --die-with-parent comes some milliseconds too late for that.
+        bubblewrap's own --die-with-parent takes effect some milliseconds too late for that.
         """
         if not self.tools.setpriv:
             return ()
@@ -155,26 +172,31 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """A command as it is really run.  ``close`` it when it has been started."""
+    """A command as it is really run.  The caller must ``close`` it when it has been started."""
 
     command: tuple[str, ...]
     cwd: str
     environment: Mapping[bytes, bytes]
     descriptors: tuple[int, ...] = ()
-    """Passed on to the command, and ours to close."""
+    """Descriptors passed on to the command; ``close`` closes them."""
     status: int | None = None
-    """Our end of the pipe on which bubblewrap tells of itself; whoever starts the command closes it."""
+    """The referee's end of the pipe for bubblewrap's reports; the program that starts the command closes
+    it."""
 
     group: BotGroup | None = None
-    """The control group that the command joins; whoever starts it removes it."""
+    """The control group that the command joins; the program that starts the command removes the group."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The variables of ``environment`` that pass the limits to the runtime (referee/runtime_settings.py)."""
+    working_directory: WorkingDirectory | None = None
+    """The bot's working directory, where it can be written."""
 
     def close(self) -> None:
-        """Close what was passed on."""
+        """Close the descriptors that were passed on."""
         for descriptor in self.descriptors:
             os.close(descriptor)
 
     def close_status(self) -> None:
-        """Close our end of the pipe, if there is one."""
+        """Close the referee's end of the status pipe, if there is one."""
         if self.status is not None:
             os.close(self.status)
 
@@ -189,7 +211,10 @@ def _bubblewrapped(
     *,
     counted: bool,
 ) -> Confinement:
-    """``counted``: whether a control group counts all memory, also such as no process shows."""
+    """Return the command of a bot in bubblewrap.
+
+    ``counted``: whether a control group counts all memory, also memory that no process shows.
+    """
     as_root = can_give_users()
     descriptors: list[int] = []
     status, told = os.pipe()
@@ -197,6 +222,7 @@ def _bubblewrapped(
         descriptors.append(told)
         filter_descriptor = _memory_file(_seccomp(counted))
         descriptors.append(filter_descriptor)
+        own_files, directory = _own_files(player, limits, descriptors, bot_user(index) if as_root else None)
         words = [
             tools.bwrap,
             *("--json-status-fd", str(told), "--seccomp", str(filter_descriptor)),
@@ -204,9 +230,9 @@ def _bubblewrapped(
             *_system(),
             *_file_systems(limits),
             *_names(bot_user(index) if as_root else os.getuid(), descriptors),
-            *_own_files(player, descriptors, as_root=as_root),
+            *own_files,
             *("--chdir", player.cwd, "--remount-ro", "/dev"),
-            # Of its own processes a bot could change there how they are scheduled (autogroup).
+            # There a bot could change the scheduling of its own processes (autogroup).
             *("--remount-ro", "/proc", "--remount-ro", "/"),
             "--",
         ]
@@ -230,7 +256,9 @@ def _bubblewrapped(
             b"USER": b"bot",
             b"LANG": b"C.UTF-8",
         }
-        return Confinement((*words, *command), "/", shown, tuple(descriptors), status)
+        return Confinement(
+            (*words, *command), "/", shown, tuple(descriptors), status, working_directory=directory
+        )
     except BaseException:
         os.close(status)
         for descriptor in descriptors:
@@ -241,19 +269,19 @@ def _bubblewrapped(
 def _namespaces(*, as_root: bool) -> Iterable[str]:
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
     yield from ("--die-with-parent", "--new-session", "--hostname", "bot", "--cap-drop", "ALL")
-    if as_root:  # what setpriv needs to give them up itself
+    if as_root:  # setpriv needs these to give them up itself
         yield from ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
     else:
         yield from ("--unshare-user", "--disable-userns")
 
 
 def _system() -> Iterable[str]:
-    """The system's programs and libraries, read-only."""
+    """Yield the words that show the system's programs and libraries, read-only."""
     yield from ("--ro-bind", "/usr", "/usr")
     for name in ROOT_LINKS:
         path = Path("/", name)
         if path.is_symlink():
-            yield from ("--symlink", os.readlink(path), str(path))  # noqa: PTH115 - its text as it is
+            yield from ("--symlink", os.readlink(path), str(path))  # noqa: PTH115 - the unchanged text
         elif path.is_dir():  # a system whose /usr is not merged
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
@@ -263,41 +291,80 @@ def _system() -> Iterable[str]:
 
 @lru_cache(maxsize=1)
 def _java_settings() -> tuple[str, ...]:
-    """Debian keeps a Java's settings outside it, and it does not start without them."""
+    """Return the directories in which Debian keeps Java's settings, without which it does not start."""
     return tuple(map(str, sorted(Path("/etc").glob("java*"))))
 
 
 def _file_systems(limits: Limits) -> Iterable[str]:
     yield from ("--proc", "/proc", "--dev", "/dev")
-    # Mapped and shared, it would be memory that no process shows when it has let go of it.
+    # A shared mapping of it would be memory that no process shows after releasing it.
     yield from ("--ro-bind", "/dev/null", "/dev/zero")
     for path, size in (("/dev/shm", SHM_BYTES), ("/tmp", TMP_BYTES), (SCRATCH, limits.scratch_mb * MIB)):
         yield from ("--size", str(size), "--perms", "1777", "--tmpfs", path)
 
 
-def _own_files(player: Player, descriptors: list[int], *, as_root: bool) -> Iterable[str]:
-    """What the bot is made of and its interpreter, each under its own name, and where it is started.
+def _own_files(
+    player: Player, limits: Limits, descriptors: list[int], user: int | None
+) -> tuple[list[str], WorkingDirectory | None]:
+    """Return the words that show the bot's files and its interpreter, and its writable working directory.
 
-    That directory is there for names to be relative to; it is empty if it is no part of the bot.
+    Each file is shown under its own name.  ``user`` is the user that the bot runs as where that is not the
+    current one.  A working directory that is not part of the bot is empty but for the bot's files.  The
+    directory is None if it is read-only.
     """
     own = [Path(path) for path in player.reads]
-    shown = _outermost([*own, *needed_paths(Path(player.command[0]), own)])
+    needed = needed_paths(Path(player.command[0]), own)
+    shown = _outermost([*own, *needed])
+    writable = _writable_directory(player, own, needed) if limits.directory_mb else None
+    first = [] if writable is None else [writable]
+    outside = [path for path in shown if writable is None or not path.is_relative_to(writable)]
+    words: list[str] = []
     made = {Path("/"), Path("/tmp"), Path("/etc"), Path(SCRATCH)}
-    for path in dict.fromkeys([*shown, Path(player.cwd)]):
-        for folder in [*reversed(path.parents), *([path] if path not in shown else [])]:
-            if folder not in made and not _is_inside(folder, shown):
+    for path in dict.fromkeys([*outside, *first, Path(player.cwd)]):
+        for folder in [*reversed(path.parents), *([path] if path not in (*shown, *first) else [])]:
+            if folder not in made and not _is_inside(folder, (*shown, *first)):
                 made.add(folder)
-                yield from ("--perms", "0755", "--dir", str(folder))
-        if path not in shown:
-            continue
-        if as_root and path in own and not _is_readable_for_all(path):
-            yield from _copied(path, descriptors)
-        else:
-            yield from ("--ro-bind", str(path), str(path))
+                words += ("--perms", "0755", "--dir", str(folder))
+        if path in outside:
+            if user is not None and path in own and not is_readable_for_all(path):
+                copies = Placement(user is not None)
+                copies.add(path)
+                words += copies.read_only_words(descriptors)
+            else:
+                words += ("--ro-bind", str(path), str(path))
+    if writable is None:
+        return words, None
+    copies = Placement(user is not None)
+    for path in shown:
+        if path.is_relative_to(writable) and path in own:
+            copies.add(path)
+    if writable in copies.whole:
+        return words + copies.read_only_words(descriptors), None
+    words += copies.writable_words(writable, limits.directory_mb * MIB)
+    if Path(player.cwd) != writable:
+        words += ("--perms", "0777", "--dir", player.cwd)  # bubblewrap starts the bot there
+    for path in shown:
+        if path.is_relative_to(writable) and path not in own:
+            words += ("--ro-bind", str(path), str(path))
+    return words, copies.make_writable(writable, user)
+
+
+def _writable_directory(player: Player, own: list[Path], needed: list[Path]) -> Path | None:
+    """Return the bot's own directory that holds its start directory, else the start directory itself.
+
+    None where that is a directory of the system, which the sandbox shows or replaces.
+    """
+    cwd = Path(player.cwd)
+    holders = [path for path in own if cwd.is_relative_to(path) and path.is_dir()]
+    found = min(holders, key=lambda path: len(path.parts), default=cwd)
+    is_system = any(found.is_relative_to(path) for path in SYSTEM_DIRECTORIES) or _is_inside(found, needed)
+    if ".." in found.parts or found in REPLACED_DIRECTORIES or (is_system and not holders):
+        return None
+    return found
 
 
 def _names(user: int, descriptors: list[int]) -> Iterable[str]:
-    """Who and where a bot is: some runtimes ask, and fail where there is no answer."""
+    """Yield the words for /etc/passwd and /etc/hosts: some runtimes look up their user and host."""
     for path, text in (
         ("/etc/passwd", f"bot:x:{user}:{user}:bot:{SCRATCH}:/bin/sh\n"),
         ("/etc/hosts", "127.0.0.1 localhost bot\n::1 localhost\n"),
@@ -311,7 +378,7 @@ def _is_inside(path: Path, others: Iterable[Path]) -> bool:
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Those that are in none of the others, without what the sandbox shows or replaces anyway."""
+    """Return the outermost of the paths, without those that the sandbox shows or replaces anyway."""
     found: list[Path] = []
     for path in sorted(set(paths), key=lambda path: (len(path.parts), path)):
         if not _is_inside(path, found):
@@ -319,53 +386,13 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def _is_readable_for_all(path: Path) -> bool:
-    """Whether any user could read a file, or a directory and all that is in it, once he is there."""
-    try:
-        if not path.is_dir():
-            return bool(path.stat().st_mode & 0o004)
-        for folder, _, names in os.walk(path):
-            if Path(folder).stat().st_mode & 0o005 != 0o005:
-                return False
-            for name in names:  # a link counts as itself: what it leads to is in here, too, or is not shown
-                if not os.lstat(os.path.join(folder, name)).st_mode & 0o004:  # noqa: PTH118
-                    return False
-    except OSError:
-        return False
-    return True
-
-
-def _copied(path: Path, descriptors: list[int]) -> Iterable[str]:
-    """Copies in memory of files that only root can read.  Raises RefereeError if they are too many."""
-    if path.is_dir():
-        yield from ("--perms", "0755", "--dir", str(path))
-    count = 0
-    for folder, folders, names in os.walk(path) if path.is_dir() else [(str(path.parent), [], [path.name])]:
-        for name in [*folders, *names]:
-            inner = Path(folder, name)
-            if inner.is_symlink():
-                yield from ("--symlink", os.readlink(inner), str(inner))  # noqa: PTH115 - its text as it is
-            elif inner.is_dir():
-                yield from ("--perms", "0755", "--dir", str(inner))
-            elif inner.is_file():
-                count += 1
-                if count > MAX_COPIED_FILES:
-                    raise RefereeError(
-                        f"{path}: as root, bots run as another user, who cannot read these files, and they "
-                        f"are more than the {MAX_COPIED_FILES} that are copied for him: chmod -R o+rX {path}"
-                    )
-                descriptors.append(os.open(inner, os.O_RDONLY | os.O_CLOEXEC))
-                mode = "0755" if inner.stat().st_mode & 0o111 else "0644"
-                yield from ("--perms", mode, "--file", str(descriptors[-1]), str(inner))
-
-
 def limiting(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
-    """What is put before a command to limit each process; nothing where there is no tool for it."""
+    """Yield the words before a command that limit each process; none where prlimit is missing."""
     if not tools.prlimit:
         return
     yield tools.prlimit
     for name, wanted in (
-        ("data", limits.memory_mb * MIB + SPARE_DATA_BYTES),
+        ("data", DATA_PER_MEMORY * limits.memory_mb * MIB + SPARE_DATA_BYTES),
         ("fsize", limits.file_mb * MIB),
         # A core of 1 byte is none, and unlike 0 it also keeps the core from a program that the host may give
         # it to (Linux, fs/coredump.c).
@@ -382,7 +409,7 @@ def limiting(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
 
 
 def _allowed(name: str, wanted: int) -> int:
-    """A limit, or less where we have less ourselves and could not raise it."""
+    """Return a limit, reduced to this process's own hard limit, which it could not raise."""
     number = getattr(resource, f"RLIMIT_{name.upper()}", None)
     if number is None:
         return wanted
@@ -391,9 +418,9 @@ def _allowed(name: str, wanted: int) -> int:
 
 
 def bot_user(index: int) -> int:
-    """The number of the user that a bot of this process runs as, when we are root.
+    """Return the number of the user that a bot of this process runs as, when the referee is root.
 
-    A process referees one game at a time, so that no two bots of a host have the same one.
+    A process referees one game at a time, so that no two bots of a host have the same user.
     """
     number = 2 * os.getpid() + index
     if _has_all_users():
@@ -402,9 +429,9 @@ def bot_user(index: int) -> int:
 
 
 def can_give_users() -> bool:
-    """Whether we are root of enough users to give each bot one of its own.
+    """Return True if this process is root of enough users to give each bot one of its own.
 
-    Root of a user namespace with fewer is an ordinary user outside, and confines as one.
+    Root of a user namespace with fewer users is an ordinary user outside, and confines bots as one.
     """
     return os.geteuid() == 0 and _users() >= FEW_USERS_FIRST + FEW_USERS
 
@@ -415,7 +442,7 @@ def _has_all_users() -> bool:
 
 @lru_cache(maxsize=1)
 def _users() -> int:
-    """How many users, from 0 upwards, there are in our user namespace."""
+    """Return the number of users, from 0 upwards, in this process's user namespace."""
     try:
         first = [int(word) for word in Path("/proc/self/uid_map").read_text().split()[:3]]
     except (OSError, ValueError):
@@ -424,7 +451,7 @@ def _users() -> int:
 
 
 def _carriers(descriptors: Iterable[int]) -> dict[str, int]:
-    """Two numbers for descriptors that a shell can name, which are one digit, and that are not in use."""
+    """Return two unused descriptor numbers of one digit, which are the only ones that a shell can name."""
     free = [number for number in range(9, 2, -1) if number not in descriptors]
     return {"input": free[0], "output": free[1]}
 
@@ -435,7 +462,7 @@ def _seccomp(counted: bool) -> bytes:
 
 
 def _memory_file(content: bytes) -> int:
-    """A descriptor from which this can be read."""
+    """Return a descriptor of a memory file with this content."""
     assert sys.platform == "linux"
     try:
         descriptor = os.memfd_create("kalarena", os.MFD_CLOEXEC)

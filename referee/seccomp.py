@@ -1,10 +1,10 @@
-"""Which system calls a confined bot may make, as a program for the kernel.  Pure: a table in, bytes out.
+"""The system call filter of confined bots, as a program for the kernel.  Pure: a table in, bytes out.
 
-A bot is denied what a player of games has no use for, and what has been a way out of sandboxes before:
-new namespaces, mounts, kernel interfaces, other processes' memory, memory that no limit counts, odd
-sockets, and its own priority.  All else is allowed, for interpreters and virtual machines differ widely in
-what they need.  Nobody is killed for asking: a denied call fails with an errno, so that a library can fall
-back to something else.
+A bot is denied calls that a player of games does not need, and that have been a way out of sandboxes before:
+new namespaces, mounts, kernel interfaces, other processes' memory, memory that no limit counts, odd sockets,
+and its own priority.  All else is allowed, since interpreters and virtual machines differ widely in their
+needs.  A denied call does not kill the process: it fails with an errno, so that a library can fall back to
+something else.
 
 The kernel (5.11 and later) tries the program on every number once and remembers which are allowed whatever
 their arguments; such a call costs nothing.  The others go through a search tree of some twenty instructions.
@@ -21,7 +21,7 @@ class UnsupportedMachineError(ValueError):
 
 
 class Errno(IntEnum):
-    """What a denied call fails with: asm-generic/errno-base.h, asm-generic/errno.h."""
+    """Error numbers of denied calls: asm-generic/errno-base.h, asm-generic/errno.h."""
 
     EPERM = 1
     ENOSYS = 38
@@ -30,10 +30,10 @@ class Errno(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the kernel calls a machine, and its own system calls."""
+    """The kernel's constants for a type of machine."""
 
     column: int
-    """Where its numbers are in the tables below."""
+    """Index of the machine's system call numbers in the tables below."""
     audit_arch: int
     has_x32: bool = False
 
@@ -43,7 +43,7 @@ _X86_64 = Machine(column=0, audit_arch=0xC000003E, has_x32=True)
 _AARCH64 = Machine(column=1, audit_arch=0xC00000B7)
 """AUDIT_ARCH_AARCH64 in linux/audit.h: EM_AARCH64 (183, linux/elf-em.h), 64 bits, little endian."""
 MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64}
-"""The machines there is a program for, by what platform.machine() says."""
+"""Supported machines, by the value of platform.machine()."""
 
 X32_BIT = 0x40000000
 """__X32_SYSCALL_BIT in asm/unistd.h: 64-bit programs with 32-bit pointers, under numbers of their own."""
@@ -88,8 +88,8 @@ REFUSED: dict[Errno, dict[str, tuple[int | None, int | None]]] = {
         "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171),
         "clock_adjtime": (305, 266),
         # Priority: a bot must not be able to look starved.  Which processors it runs on is its own affair.
-        "setpriority": (141, 140), "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
-        "sched_setparam": (142, 118), "ioprio_set": (251, 30),
+        "setpriority": (141, 140), "sched_setattr": (314, 274), "sched_setparam": (142, 118),
+        "ioprio_set": (251, 30),
         # Placing memory on nodes, which can crowd out others.
         "mbind": (237, 235), "set_mempolicy": (238, 237), "migrate_pages": (256, 238),
         "move_pages": (279, 239),
@@ -100,7 +100,7 @@ REFUSED: dict[Errno, dict[str, tuple[int | None, int | None]]] = {
 
 
 class Condition(Enum):
-    """What is asked about an argument; ``values`` are those of an Examined."""
+    """The test of an argument; ``values`` are those of an Examined."""
 
     HAS_A_BIT = "denied if one of these bits is set"
     HAS_ALL_BITS = "denied if all of these bits are set"
@@ -112,7 +112,7 @@ class Condition(Enum):
 class Examined:
     """A call that is denied for some values of one argument.
 
-    Only the lower 32 bits are looked at: the kernel takes no more of any of these arguments, so that a
+    Only the lower 32 bits are compared: the kernel takes no more of any of these arguments, so that a
     comparison of all 64 could be escaped by setting bits that it drops.
     """
 
@@ -129,12 +129,16 @@ CLONE_NEW = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000
 SOCKET_DOMAINS = (1, 2, 10)
 """AF_UNIX, AF_INET, AF_INET6 (linux/socket.h of the kernel, bits/socket.h of the C library)."""
 BUFFER_OPTIONS = (7, 8, 32, 33)
-"""asm-generic/socket.h: SO_SNDBUF, SO_RCVBUF and their FORCE variants.  What waits in a socket is memory that
-no process shows; of the usual size, a bound for all can be counted (referee/hidden_memory.py)."""
+"""asm-generic/socket.h: SO_SNDBUF, SO_RCVBUF and their FORCE variants.  Data waiting in a socket is memory
+that no process shows; with buffers of the usual size, a bound for all of it can be counted
+(referee/hidden_memory.py)."""
 TERMINAL_REQUESTS = (0x5412, 0x541C, 0x5423)
 """asm-generic/ioctls.h: TIOCSTI and TIOCLINUX can type into a terminal, TIOCSETD loads a line discipline."""
+USUAL_POLICY = (0,)
+"""linux/sched.h: SCHED_OTHER, which every thread has already.  Mono sets it for each thread, and ends if that
+fails."""
 PERSONALITIES = (0, 0xFFFFFFFF)
-"""PER_LINUX, the usual one (linux/personality.h), and the value that only asks (personality(2))."""
+"""PER_LINUX, the usual one (linux/personality.h), and the value that only queries (personality(2))."""
 
 EXAMINED = {
     "clone": Examined((56, 220), 0, Condition.HAS_A_BIT, CLONE_NEW, Errno.EPERM),
@@ -142,6 +146,7 @@ EXAMINED = {
     "socketpair": Examined((53, 199), 0, Condition.IS_NONE_OF, SOCKET_DOMAINS, Errno.EAFNOSUPPORT),
     "setsockopt": Examined((54, 208), 2, Condition.IS_ONE_OF, BUFFER_OPTIONS, Errno.EPERM),
     "ioctl": Examined((16, 29), 1, Condition.IS_ONE_OF, TERMINAL_REQUESTS, Errno.EPERM),
+    "sched_setscheduler": Examined((144, 119), 1, Condition.IS_NONE_OF, USUAL_POLICY, Errno.EPERM),
     "personality": Examined((135, 92), 0, Condition.IS_NONE_OF, PERSONALITIES, Errno.EPERM),
 }
 """Calls that fail for some arguments only."""
@@ -153,8 +158,8 @@ MAP_PRIVATE (2) not."""
 UNCOUNTED = {
     "mmap": Examined((9, 222), 3, Condition.HAS_ALL_BITS, (MAP_SHARED, MAP_ANONYMOUS), Errno.EPERM),
 }
-"""Calls for memory that no process shows after it has let go of it (MADV_DONTNEED), though it is still held:
-denied where memory is counted by looking at processes."""
+"""Calls for memory that no process shows after it has released it (MADV_DONTNEED), though it is still held:
+denied where memory is counted by reading the processes."""
 
 DENIED = {
     **{name: errno.name for errno, calls in REFUSED.items() for name in calls},
@@ -204,10 +209,10 @@ _ALLOW = Instruction(RETURN, RET_ALLOW)
 
 
 def program(machine: str, *, shared_memory: bool = True) -> bytes:
-    """The filter for a bot on this machine (as platform.machine() names it), as ``bwrap --seccomp`` reads it.
+    """Return the filter for a bot on this machine (a value of platform.machine()), for ``bwrap --seccomp``.
 
     ``shared_memory``: whether memory without a file may be shared with child processes, see UNCOUNTED.
-    Raises UnsupportedMachineError if there is none.
+    Raises UnsupportedMachineError if there is no filter for the machine.
     """
     if machine not in MACHINES:
         raise UnsupportedMachineError(
@@ -238,7 +243,7 @@ def _other_interfaces(target: Machine) -> list[Instruction]:
 
 
 def _checks(target: Machine, *, shared_memory: bool) -> list[tuple[int, list[Instruction]]]:
-    """What is to be done about each number that is not simply allowed, in the order of the numbers."""
+    """Return the check of each number that is not simply allowed, in the order of the numbers."""
     checks = [
         (number, [_deny(errno)])
         for errno, calls in REFUSED.items()
@@ -267,7 +272,7 @@ def _examine(call: Examined) -> list[Instruction]:
 
 
 def _search(checks: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """Find the loaded number by halving and do its check; every path ends in a verdict."""
+    """Return a binary search for the loaded number's check; every path ends in a verdict."""
     if len(checks) == 1:
         ((number, check),) = checks
         return [Instruction(JUMP_IF_EQUAL, number, jump_true=1), _ALLOW, *check]

@@ -1,13 +1,19 @@
-"""What a verdict says to people.  Each is the end of ``NAME (SEAT) lost: ...``, for the student whose
-bot lost: what happened, with the offending text, and what to look for.
+"""Sentences of verdicts, for people.
+
+Each one ends ``NAME (SEAT) lost: ...``, for the student whose bot lost: the event, with the offending text,
+and a hint.  The functions below return them.
 """
 
-from referee import diagnosis
+from collections.abc import Sequence
+
+from referee import crash_hints, diagnosis
+from referee.crash_hints import Hint
+from referee.limits import Limits
 
 LONGEST_QUOTE = 80
-"""A quoted line is cut after this many characters; the whole line is in the wire log."""
+"""Characters after which a quoted line is cut; the whole line is in the wire log."""
 LONGEST_WORDS = 160
-"""Last words are cut after this many: a whole error message is more use than a short note."""
+"""Characters after which last words are cut: a whole error message is more use than a short note."""
 
 NOT_READING = (
     "it does not read its standard input, so that the pipe to it is full; read one line for each line sent"
@@ -33,7 +39,7 @@ WAS_DOING = {
     ),
     "ended": ". Nothing came in this turn, and its process is ending",
 }
-"""What a bot that is late was found doing (events.DOING) -> what to tell its author."""
+"""Activity of a late bot (events.DOING) -> advice for its author."""
 CLOSED_INPUT = (
     "it closed its standard input, or its process ended, so that it could not be told the last move; "
     "a bot must read until it gets END"
@@ -41,13 +47,13 @@ CLOSED_INPUT = (
 
 
 def quote(text: str, longest: int = LONGEST_QUOTE) -> str:
-    """A text in quotes with control characters made visible, cut if it is long."""
+    """Return a text in quotes with control characters made visible, cut if it is long."""
     return repr(text if len(text) <= longest else text[:longest] + "...")
 
 
 def visible(text: str) -> str:
-    """A text on one line: what does not print (control characters, line ends) as an escape."""
-    if text.isprintable():  # nearly always, and a report asks a million times
+    """Return a text on one line, with characters that do not print (such as line ends) as escapes."""
+    if text.isprintable():  # nearly always, and a report calls this a million times
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
@@ -61,23 +67,23 @@ def _unfinished(text: str) -> str:
 
 
 def refused(line: str, why: str) -> str:
-    """A line that was no legal move."""
+    """Return the sentence for a line that was no legal move."""
     meaning = diagnosis.explain_line(line)
     return f"it sent {quote(line)}: {why}{f'; {meaning}' if meaning else ''}"
 
 
 def late(why: str, unfinished: str, doing: str = "") -> str:
-    """No complete reply in time."""
+    """Return the sentence for a bot without a complete reply in time."""
     return f"out of time: {why}{_unfinished(unfinished) or WAS_DOING.get(doing, NOTHING_CAME)}"
 
 
 def late_reply(why: str, line: str) -> str:
-    """A complete reply, after the time was over."""
+    """Return the sentence for a complete reply after the deadline."""
     return f"out of time: {why} before its reply {quote(line)} was complete"
 
 
 def start_limit(limit_s: float, doing: str = "") -> str:
-    """START was not taken."""
+    """Return the sentence for a bot that did not take START."""
     state = {"running": "; it is still computing", "stopped": "; it is stopped by a signal"}.get(doing, "")
     return (
         f"it did not start: its process ran, but in {limit_s:g} s it neither read its START line from "
@@ -86,11 +92,15 @@ def start_limit(limit_s: float, doing: str = "") -> str:
 
 
 def limit_passed(limit: str, used: int, allowed: int) -> str:
-    """Killed for what it used."""
+    """Return the sentence for a bot that exceeded a limit and was killed."""
     if limit == "memory":
         return (
             f"it was killed by the memory limit: its processes held {used} MB together, "
             f"{allowed} MB are allowed"
+        )
+    if limit == "files":
+        return (
+            f"it made more than {allowed} files in its working directory: it had {used} new files and folders"
         )
     return (
         f"it was killed by the limit of processes: it had {used} processes and threads at the same time, "
@@ -99,17 +109,17 @@ def limit_passed(limit: str, used: int, allowed: int) -> str:
 
 
 def wire_limit(allowed: int) -> str:
-    """More lines than are kept."""
+    """Return the sentence for a bot that sent more bytes than are kept."""
     return f"it sent more than {allowed} bytes in this game; print debug text to standard error"
 
 
 def not_started(why: str) -> str:
-    """The command could not be run."""
+    """Return the sentence for a command that could not be run."""
     return f"it could not be started: {why}"
 
 
 def long_line(head: str) -> str:
-    """A line beyond the maximum."""
+    """Return the sentence for a line that is too long."""
     return (
         f"it sent a line of more than {len(head)} characters, beginning {quote(head)}; "
         "print debug text to standard error"
@@ -117,7 +127,7 @@ def long_line(head: str) -> str:
 
 
 def unasked(count: int, line: str) -> str:
-    """Far too many lines in advance."""
+    """Return the sentence for far too many lines in advance."""
     return (
         f"it sent {count} lines that nobody had asked for, the last one {quote(line)}; "
         "send one move for each line that ends in YOU"
@@ -125,12 +135,12 @@ def unasked(count: int, line: str) -> str:
 
 
 def closed_output(unfinished: str) -> str:
-    """End of output on its turn."""
+    """Return the sentence for a bot that closed its output on its turn."""
     return f"it closed its standard output while its move was awaited{_unfinished(unfinished)}"
 
 
 def exited(status: int, when: str, unfinished: str) -> str:
-    """The process ended."""
+    """Return the sentence for a process that ended."""
     if status < 0:
         text = f"its process was killed by {diagnosis.signal_name(-status)} {when}"
     else:
@@ -142,16 +152,41 @@ def exited(status: int, when: str, unfinished: str) -> str:
     return text + _unfinished(unfinished)
 
 
+def gave_up(hint: Hint, when: str, limits: Limits | None) -> str:
+    """Return the sentence for a process that ended by itself, for lack of memory or because of a file."""
+    memory_mb = None if limits is None else limits.memory_mb
+    allowed = ""
+    if limits is not None:
+        allowed = {
+            crash_hints.MEMORY: f" ({limits.memory_mb} MB are allowed)",
+            crash_hints.TOO_LARGE: f" ({limits.file_mb} MB are allowed)",
+            crash_hints.DISK_FULL: f" ({limits.scratch_mb} MB are allowed)",
+        }.get(hint.fault, "")
+    what = "ran out of memory" if hint.fault == crash_hints.MEMORY else "ended because of a file"
+    return f"it {what} {when}{allowed}: {crash_hints.advise(hint, memory_mb)}"
+
+
+def complained(lines: Sequence[str]) -> str:
+    """Return the note on an error message on standard output."""
+    told = next((line for line in lines if crash_hints.find_fault([line])), lines[0])
+    return f"it complained on standard output: {quote(told, LONGEST_WORDS)}"
+
+
 def last_words(text: str) -> str:
-    """A note on what the bot said last on standard error, and on what that means where it is known."""
+    """Return the note on the end of standard error, with an explanation where one is known."""
     if not text:
         return ""
     meaning = diagnosis.explain(text)
     return f"its last words on standard error: {_quote_end(text)}{f'. That is: {meaning}' if meaning else ''}"
 
 
+def full_directories(names: str) -> str:
+    """Return the note on directories that had no space left when the bot ended."""
+    return f"no space was left in {names}" if names else ""
+
+
 def _quote_end(text: str) -> str:
-    """In quotes as ``quote`` has it, but a place in the program that the text ends with is never cut."""
+    """Quote a text as ``quote`` does, but never cut a place in the program at its end."""
     words, begins, place = text.rpartition(" (at ")
     if not begins or not place.endswith(")") or not place.isprintable():
         return quote(text, LONGEST_WORDS)
@@ -161,7 +196,7 @@ def _quote_end(text: str) -> str:
 def score(
     names: tuple[str, str], seats: tuple[str, str], winner: int | None, points: tuple[int, int], how: str
 ) -> str:
-    """A game that was played to its end; ``how`` is what ended it, if the points do not say it all."""
+    """Return the sentence for a finished game; ``how`` is the cause of the end beside the points, if any."""
     end = f"{how}; " if how else ""
     if winner is None:
         return f"draw: {end}{points[0]} to {points[1]}"

@@ -1,15 +1,16 @@
-"""What is kept of a bot's standard error: its beginning and its end."""
+"""The kept part of a bot's standard error (its beginning and its end), and the extraction of last words."""
 
 import re
+from functools import cached_property
 
 DEFAULT_KEPT_BYTES = 64 * 1024
-"""Kept of each bot's standard error per game: a long traceback is about 10 KiB."""
+"""Bytes kept of each bot's standard error per game: a long traceback is about 10 KiB."""
 
 
 class StderrKeeper:
     """Takes any amount of bytes and keeps at most ``limit``: the first quarter and the latest rest.
 
-    The end matters more, since a crash is told there; the beginning tells how the bot was set up.
+    The end matters more, since it describes a crash; the beginning describes how the bot was set up.
     """
 
     def __init__(self, limit: int = DEFAULT_KEPT_BYTES) -> None:
@@ -18,10 +19,10 @@ class StderrKeeper:
         self._head = b""
         self._tail = b""
         self.total = 0
-        """Bytes that came, kept or not."""
+        """Number of bytes received, kept or not."""
 
     def feed(self, data: bytes) -> None:
-        """Take some bytes."""
+        """Add received bytes."""
         self.total += len(data)
         room = self._head_limit - len(self._head)
         if room > 0:
@@ -30,74 +31,133 @@ class StderrKeeper:
         self._tail = (self._tail + data)[-self._tail_limit :]
 
     def text(self) -> str:
-        """What is kept, with a line that says how much is missing, if any is."""
+        """Return the kept text, with a line that gives the number of missing bytes, if there are any."""
         missing = self.total - len(self._head) - len(self._tail)
         if missing <= 0:
-            return (self._head + self._tail).decode("utf-8", "backslashreplace")
-        return (
+            return _with_notices_marked((self._head + self._tail).decode("utf-8", "backslashreplace"))
+        return _with_notices_marked(
             self._head.decode("utf-8", "backslashreplace")
             + f"\n[... {missing} bytes not kept ...]\n"
             + self._tail.decode("utf-8", "backslashreplace")
         )
 
     def last_line(self) -> str:
-        """The last line that is not blank; empty if there is none."""
+        """Return the last line that is not blank; empty if there is none."""
         lines = (self._head[-1024:] + self._tail[-1024:]).decode("utf-8", "backslashreplace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return next((line.strip() for line in reversed(lines) if line.strip() and not is_notice(line)), "")
 
     def last_words(self) -> str:
-        """What it ends with, for a verdict: the line that tells what went wrong, and where."""
+        """Return the last words, for a verdict: the line that describes the error, and its place."""
         return last_words(self.text())
 
 
-_PLACE = re.compile(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
-_PYTHON_OWN = re.compile(r"/lib/python3[.0-9]*/(?!.*(site|dist)-packages/)|^<frozen ")
-_SYNTAX = re.compile(r"^(SyntaxError|IndentationError|TabError): ")
-MAX_MESSAGE_LINES = 4
-"""What follows a Python traceback is the rest of its message if it is no longer, else other text."""
+class _Pattern:
+    """A regular expression that is compiled when it is first used: few games end with an error message."""
 
-_JAVA_FRAME = re.compile(
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._text)
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """Match the beginning of a line."""
+        return self._compiled.match(line)
+
+    def search(self, line: str) -> re.Match[str] | None:
+        """Match anywhere in a line."""
+        return self._compiled.search(line)
+
+    def sub(self, replacement: str, line: str) -> str:
+        """Replace all matches in a line."""
+        return self._compiled.sub(replacement, line)
+
+
+_NOTICE = _Pattern(
+    r"^(NOTE: Picked up JDK_JAVA_OPTIONS: -Xlog:disable |Picked up JAVA_TOOL_OPTIONS: "
+    r"-XX:\+IgnoreUnrecognizedVMOptions -XX:\+DisplayVMOutputToStderr )"
+)
+"""Java's notice about the variables that Kalarena sets (referee/runtime_settings.py)."""
+NOTICE_MARK = "  [set by Kalarena: the limits of the bot]"
+"""Remark added to such a line in the kept text."""
+
+
+def is_notice(line: str) -> bool:
+    """Return True if a line is Java's notice of Kalarena's settings, which are no fault of the bot's."""
+    return _NOTICE.match(line) is not None
+
+
+def _with_notices_marked(text: str) -> str:
+    if "Picked up J" not in text:
+        return text
+    return "\n".join(
+        line + NOTICE_MARK if is_notice(line) and not line.endswith(NOTICE_MARK) else line
+        for line in text.split("\n")
+    )
+
+
+_PLACE = _Pattern(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_PYTHON_OWN = _Pattern(r"/lib/python3[.0-9]*/(?!.*(site|dist)-packages/)|^<frozen ")
+_SYNTAX = _Pattern(r"^(SyntaxError|IndentationError|TabError): ")
+MAX_MESSAGE_LINES = 4
+"""Most lines of a Python error message; more lines after a traceback are other text."""
+
+_JAVA_FRAME = _Pattern(
     r"^\s+at (?P<function>\S+?)\((?P<file>[^():]+)(?::(?P<line>\d+))?\)$|^\s+at |^\s+\.\.\. \d+ (more|common)"
 )
-_JAVA_HEAD = re.compile(r"^(Exception in thread |Caused by: |[\w.$]+(Exception|Error)\b)")
-_JAVA_PREFIX = re.compile(r'^(Exception in thread "main" |Caused by: )')
-_JAVA_OWN = re.compile(r"^(java|javax|jdk|sun)\b")
+_JAVA_HEAD = _Pattern(r"^(Exception in thread |Caused by: |[\w.$]+(Exception|Error)\b)")
+_JAVA_PREFIX = _Pattern(r'^(Exception in thread "main" |Caused by: )')
+_JAVA_OWN = _Pattern(r"^(java|javax|jdk|sun)\b")
 
-_NODE_ERROR = re.compile(r"^(\w*Error)\b(?: \[\w+\])?(: .*)?$")
-_NODE_FRAME = re.compile(
-    r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js):(?P<line>\d+):\d+\)?"
-)
-_NODE_NATIVE = re.compile(r"^ *\d+: 0x[0-9a-f]+ ")
+_NODE_ERROR = _Pattern(r"^(\w*Error)\b(?: \[\w+\])?(: .*)?$")
+_NODE_FRAME = _Pattern(r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js):(?P<line>\d+):\d+\)?")
+_NODE_NATIVE = _Pattern(r"^ *\d+: 0x[0-9a-f]+ ")
 
-_GO_HEAD = re.compile(r"^(panic: |fatal error: |runtime: goroutine stack exceeds )")
-_GO_FRAME = re.compile(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$")
+_GO_HEAD = _Pattern(r"^(panic: |fatal error: |runtime: goroutine stack exceeds )")
+_GO_FRAME = _Pattern(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$")
 
-_RUST_PANIC = re.compile(r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$")
-_TERMINATE = re.compile(r"^terminate called after throwing an instance of '(?P<type>.+)'$")
-_NOT_TELLING = re.compile(
+_RUST_PANIC = _Pattern(r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$")
+_TERMINATE = _Pattern(r"^terminate called after throwing an instance of '(?P<type>.+)'$")
+_NOT_TELLING = _Pattern(
     r"^(note: |/\S*env: use -\[v\]S|Error: Could not create the Java Virtual Machine|"
-    r"Error: A fatal exception has occurred|exit status \d+$)"
+    r"Error: A fatal exception has occurred|exit status \d+$|Aborted( \(core dumped\))?$)"
 )
-"""Lines that come after the one that tells."""
-_GAP = re.compile(r"^\[\.\.\. \d+ bytes not kept \.\.\.\]$")
+"""Pattern of lines that come after the informative one."""
+_GAP = _Pattern(r"^\[\.\.\. \d+ bytes not kept \.\.\.\]$")
 
 
 def last_words(text: str) -> str:
-    """The line that tells most, with the place in the bot's own program if the text names one.
+    """Return the most informative line, with the place in the bot's own program if the text names one.
 
     That is the error of a Python traceback, the last exception of a Java one, the error of Node, the panic of
-    Go or Rust, what C++ says of an exception; else the last line that is not blank.
+    Go or Rust, the message of a C++ exception; else the last line that is not blank.
     """
-    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    lines = [line.rstrip() for line in text.split("\n") if line.strip() and not is_notice(line)]
     while len(lines) > 1 and _NOT_TELLING.match(lines[-1]):
         lines.pop()
     if not lines:
         return ""
-    for find in (_java, _node, _go, _rust, _cplusplus, _python):
+    for find in (_giving_up, _java, _node, _go, _rust, _cplusplus, _python):
         found = find(lines)
         if found:
             return found
     return lines[-1].strip()
+
+
+_GIVING_UP = re.compile(
+    r"^(?:\[ERROR\] FATAL UNHANDLED EXCEPTION: )?(?P<words>memory allocation of \d+ bytes failed$"
+    r"|# There is insufficient memory for the Java|(?<=EXCEPTION: )\S.*)"
+)
+"""Pattern of lines after which a runtime always ends, though it may print more: Rust, Java, Mono."""
+
+
+def _giving_up(lines: list[str]) -> str:
+    for line in lines:
+        found = _GIVING_UP.match(line)
+        if found is not None:
+            return line[found.start("words") :].removeprefix("# ")
+    return ""
 
 
 def _at(words: str, place: re.Match[str] | None, function: str = "") -> str:
@@ -111,7 +171,7 @@ def _python(lines: list[str]) -> str:
     starts = [
         number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")
     ]
-    if _SYNTAX.match(lines[-1]):  # has no such line if the program could not even begin
+    if _SYNTAX.match(lines[-1]):  # a program that could not even begin has no traceback line
         starts += [number for number, line in enumerate(lines) if _PLACE.match(line)][-1:]
     if not starts:
         return ""
@@ -120,7 +180,7 @@ def _python(lines: list[str]) -> str:
         found = _PLACE.match(lines[number])
         if found is not None:
             if place is None or not _PYTHON_OWN.search(found["file"]):
-                place = found  # where the bot's own program was, not the library that it called
+                place = found  # the place in the bot's own program, not in the library that it called
         elif place is not None and not lines[number].startswith(" "):
             error = number
             break
@@ -168,7 +228,11 @@ def _node(lines: list[str]) -> str:
 
 
 def _go(lines: list[str]) -> str:
-    stacks = [number for number, line in enumerate(lines) if line.startswith("goroutine ")]
+    stacks = [
+        number
+        for number, line in enumerate(lines)
+        if line.startswith("goroutine ") or line == "runtime stack:"
+    ]
     if not stacks:
         return ""
     for number in range(stacks[0] - 1, -1, -1):

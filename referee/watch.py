@@ -1,8 +1,8 @@
-"""Waiting for many descriptors at once, from Trio, at the price of one.
+"""Readiness of many descriptors at once, waited for from Trio at the price of one.
 
-All descriptors of a game sit in one selector (epoll, kqueue), which has a descriptor of its own, and
-Trio waits for that one.  Before a task is parked, the selector is asked directly for a moment: bots
-that answer at once then cost no trip through the event loop.
+All descriptors of a game are in one selector (epoll, kqueue), which has a descriptor of its own, and Trio
+waits for that one.  Before a task is parked, the selector is polled directly for a moment: bots that answer
+at once then cost no trip through the event loop.
 """
 
 import os
@@ -16,21 +16,21 @@ import trio
 from referee.errors import RefereeError
 
 BRIEF_WAIT_S = 0.001
-"""How long a wait may hold up the event loop before it is parked: the selector's own resolution.  Each
-game runs in a worker process whose loop has nothing else to do."""
+"""Seconds that a wait may block the event loop before the task is parked: the selector's own resolution.
+Each game runs in a worker process whose loop has nothing else to do."""
 YIELDS = 4
-"""Times that a glance only gives way to the bots before it sleeps: where they share a core with us, a bot
-that answers at once has then answered.  Measured: a tenth of the time and CPU of a move less; more yields
-gain nothing."""
+"""Number of polls with a mere yield of the CPU before a glance sleeps: where the bots share a core with the
+referee, a bot that answers at once has then answered.  Measured: a tenth of the time and CPU of a move less;
+more yields gain nothing."""
 GLANCES_IN_A_ROW = 64
-"""After this many glances other tasks get their turn, and cancellation is noticed."""
+"""Number of glances after which other tasks run, and cancellation is noticed."""
 
 
 _READ = getattr(select, "EPOLLIN", 0)
 
 
 class _Poller(Protocol):
-    """What ``select.epoll`` is on Linux: the selectors module would cost 2 us more for each line."""
+    """Interface of ``select.epoll`` on Linux: the selectors module would cost 2 us more for each line."""
 
     def register(self, fd: int, eventmask: int = ...) -> None: ...
     def unregister(self, fd: int) -> None: ...
@@ -40,7 +40,7 @@ class _Poller(Protocol):
 
 
 class _OtherPoller:
-    """The same where there is no epoll."""
+    """Implementation where there is no epoll."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -62,7 +62,7 @@ class _OtherPoller:
 
 
 class Watch:
-    """A set of descriptors to wait for; each has a tag that tells what it is."""
+    """A set of descriptors to wait for, each with a tag that identifies it."""
 
     def __init__(self) -> None:
         try:
@@ -73,17 +73,17 @@ class Watch:
         self._glances = 0
 
     def add(self, descriptor: int, tag: tuple[int, str]) -> None:
-        """Wait for this descriptor to become readable, too."""
+        """Add a descriptor, to wait until it is readable."""
         self._poller.register(descriptor, _READ)
         self._tags[descriptor] = tag
 
     def remove(self, descriptor: int) -> None:
-        """Stop waiting for it; it need not be there."""
+        """Remove a descriptor; it need not be in the set."""
         if self._tags.pop(descriptor, None) is not None:
             self._poller.unregister(descriptor)
 
     def glance(self) -> list[tuple[int, str]]:
-        """The tags of readable descriptors, looked at for a moment without parking the task."""
+        """Poll for a moment without parking the task, and return the tags of readable descriptors."""
         poll = self._poller.poll
         for _ in range(YIELDS):
             found = poll(0.0)
@@ -98,21 +98,21 @@ class Watch:
 
     @property
     def has_glanced_enough(self) -> bool:
-        """Whether it is time for ``rest``."""
+        """True if ``rest`` is due."""
         return self._glances >= GLANCES_IN_A_ROW
 
     async def rest(self) -> None:
-        """Let other tasks have their turn, and be cancelled if that is wanted."""
+        """Let other tasks run, and take part in cancellation."""
         self._glances = 0
         await trio.lowlevel.checkpoint()
 
     async def ready(self, timeout_s: float) -> list[tuple[int, str]]:
-        """The tags of readable descriptors; none if the time passed first.  Always a checkpoint."""
+        """Wait, and return the tags of readable descriptors; empty after a timeout.  Always a checkpoint."""
         self._glances = 0
         with trio.move_on_after(max(timeout_s, 0.0)):
             await trio.lowlevel.wait_readable(self._poller)
         return [self._tags[descriptor] for descriptor, _ in self._poller.poll(0.0)]
 
     def close(self) -> None:
-        """Give the selector back."""
+        """Close the selector."""
         self._poller.close()

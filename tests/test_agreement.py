@@ -141,7 +141,7 @@ def check(folder: Path, results: dict[str, tuple[int | None, bool, str]], void: 
             versus[name, bots[1 - index]] += gained  # type: ignore[assignment]
             played[name] += 1
             forfeits[name] += winner == 1 - index and fault
-            kinds[name].add((bots, winner, fault and winner is not None, move))
+            kinds[name].add((bots, move))  # near-copies, whatever came of them
 
     table = json.loads(invoke("tournament", "table", folder, "--format", "json").stdout)
     lines = {line["name"]: line for line in table["standings"]}

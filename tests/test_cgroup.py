@@ -262,3 +262,16 @@ def _writing_what_is_there(group: BotGroup, name: str, value: str) -> None:
     """Without controllers there are no files for limits, which are not to be tested here."""
     if (group.path / name).exists():
         (group.path / name).write_text(value)
+
+
+def test_cpu_time_and_stalled_time_are_the_kernels(tmp_path: Path) -> None:
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    assert group.cpu_times_ns() is None  # a kernel without pressure files
+    (group.path / "cpu.stat").write_text("usage_usec 1500\nuser_usec 1000\nsystem_usec 500\n")
+    (group.path / "cpu.pressure").write_text(
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\n"
+        "full avg10=1.00 avg60=0.00 avg300=0.00 total=2500\n"
+    )
+    assert group.cpu_times_ns() == (1_500_000, 2_500_000)
+    (group.path / "cpu.pressure").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\n")
+    assert group.cpu_times_ns() is None

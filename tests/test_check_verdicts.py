@@ -145,6 +145,13 @@ def test_a_reply_that_crossed_with_end_is_no_talk_after_end() -> None:
     assert ending.ending_fault(thinking, 0.5) is None
 
 
+def test_a_bot_may_take_the_grace_to_end_and_no_more() -> None:
+    assert ending.ending_fault(Played(TALK, make_record(), Seen(ended_us=500_000)), 0.5) is None
+    verdict = ending.ending_fault(Played(TALK, make_record(), Seen(ended_us=812_345)), 0.5)
+    assert verdict is not None
+    assert "it took 0.812 s to end after END; 0.5 s are allowed" in verdict.sentence
+
+
 @pytest.mark.parametrize(
     ("spec", "swap", "extra"),
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+from referee.host_resources import default_memory_here
 from referee.limits import Limits
 from referee.results import GameRecord
 from referee.sandbox import Tier
@@ -227,7 +228,7 @@ def test_play_json_contract() -> None:
     assert {frozenset(fact) for fact in game["facts"]} <= {frozenset(facts)}
     assert game["sandbox"] in list(Tier)
     assert game["clock"] in ("wall", "fair")
-    assert game["limits"] == asdict(Limits())
+    assert game["limits"] == asdict(Limits(memory_mb=default_memory_here()))
     assert len(game["cpu_ms"]) == len(game["off_turn_cpu_ms"]) == 2
     assert {frozenset(line) for line in game["wire"]} == {frozenset({"player", "dir", "line", "t_ms"})}
     assert game["moves"][0]["player"] == 0

@@ -1,10 +1,13 @@
 """Subcommands that are loaded when they are used."""
 
 import sys
+from importlib import metadata
+from pathlib import Path
 
 import click
 import pytest
 
+from referee.version import VERSION
 from tests.builders import KALARENA, invoke, run_command
 from tournaments.cli.lazy import LazyGroup
 from tournaments.cli.main import main
@@ -62,6 +65,45 @@ def test_who_looks_at_results_loads_nothing_that_plays_or_reads_tournament_files
     )
     done = run_command([sys.executable, "-c", code], KALARENA.parent)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+NOT_FOR_ONE_GAME = (
+    "alembic",
+    "asyncio",
+    "importlib.metadata",
+    "jinja2",
+    "networkx",
+    "numpy",
+    "pydantic",
+    "rich",
+    "scipy",
+    "sqlalchemy",
+    "starlette",
+    "tournaments.building",
+    "tournaments.tables",
+)
+"""None of these is needed for one game between bots that are built; each takes milliseconds."""
+
+
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+def test_a_game_loads_nothing_heavy(tmp_path: Path, sandbox: str) -> None:
+    bot = tmp_path / "bot"
+    bot.mkdir()
+    (bot / "bot.toml").write_text('command = ["python3", "bot.py"]\n')
+    (bot / "bot.py").write_bytes((Path(__file__).parents[1] / "sample_bots" / "first_legal.py").read_bytes())
+    code = (
+        "import sys; from click.testing import CliRunner; from tournaments.cli.main import main; "
+        f"done = CliRunner().invoke(main, ['play', 'bot', 'first_legal', '--sandbox', {sandbox!r}, "
+        "'--game', 'kalah(2,2)', '--record', 'game.msgpack'], catch_exceptions=False); "
+        "assert done.exit_code == 0, done.output; "
+        f"sys.exit(' '.join({set(NOT_FOR_ONE_GAME)!r} & set(sys.modules)) or 0)"
+    )
+    done = run_command([sys.executable, "-c", code], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert metadata.version("kalarena") == VERSION
 
 
 def test_groups_are_lazy() -> None:

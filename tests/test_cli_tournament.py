@@ -254,3 +254,26 @@ def test_stopped_by_a_signal(tmp_path: Path, number: signal.Signals) -> None:
         kept = len(store.played())
     assert json.loads((tmp_path / "out" / "results.json").read_text())["games"] == kept
     assert len(list((tmp_path / "out" / "games").iterdir())) == kept
+
+
+def test_a_gauntlet_of_an_earlier_version_keeps_its_ranking(tmp_path: Path) -> None:
+    """Earlier versions ranked it by points where the file said nothing."""
+    write_tournament(
+        tmp_path,
+        'game = "kalah(1,1)"\nformat = {kind = "gauntlet", challengers = ["random"]}\n'
+        'bots = ["first_legal", "greedy", "random"]\n[sandbox]\nmode = "off"\n',
+    )
+    command = ("tournament", "run", "cup.toml", "--out", "out", "--json")
+    begun = kalarena(tmp_path, *command)
+    assert begun.returncode == 0, begun.stderr
+    assert one_object(begun.stdout)["criteria"] == ["score", "wins"]
+    with Store(tmp_path / "out" / "results.db") as store:
+        identity, config = store.identity(), store.config()
+        assert identity is not None
+        store.claim(config.pop("name"), {**config, "ranking": "points"}, identity)
+    gone_on = kalarena(tmp_path, *command)
+    assert gone_on.returncode == 0, gone_on.stderr
+    assert one_object(gone_on.stdout)["criteria"] == ["points", "wins"]
+    path = tmp_path / "cup.toml"
+    path.write_text('ranking = "score"\n' + path.read_text())
+    assert one_object(kalarena(tmp_path, *command).stdout)["criteria"] == ["score", "wins"]

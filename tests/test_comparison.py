@@ -32,7 +32,7 @@ def games_of(
 def replace_pair(game: GameSummary, pair: str) -> GameSummary:
     return GameSummary(
         **{name: getattr(game, name) for name in GameSummary.__slots__}
-        | {"pair": pair, "fingerprint": game.key}
+        | {"pair": pair, "fingerprint": game.key, "line": game.key}
     )
 
 
@@ -43,7 +43,10 @@ def test_by_hand() -> None:
     assert found.match == of_pairs((0, 0, 1, 1, 1))
     assert found.difference is not None
     assert found.difference.low < found.difference.value < found.difference.high
+    assert found.superiority is not None
     assert 0.5 < found.superiority < 1
+    # There are no other games than these, so that the whole tournament says the same.
+    assert found.difference == (found.match.elo, found.match.elo_low, found.match.elo_high)
 
 
 @given(PAIRS)
@@ -57,6 +60,8 @@ def test_the_other_way_round_is_the_mirror(pairs: list[tuple[int | None, int | N
         other.unique,
     )
     assert one.pairs == other.pairs[::-1]
+    assert one.superiority is not None
+    assert other.superiority is not None
     assert one.superiority == pytest.approx(1 - other.superiority, abs=1e-9)
     if one.difference is not None and other.difference is not None:
         assert one.difference.value == pytest.approx(-other.difference.value, abs=1e-6)
@@ -69,6 +74,7 @@ def test_other_opponents_count() -> None:
     names = ["ann", "bob", "cid"]
     found = compare(names, games, "ann", "bob")
     assert (found.wins, found.draws, found.losses, found.unique) == (0, 0, 0, 0)
+    assert found.superiority is not None
     assert found.superiority > 0.95
     assert found.difference is not None
     rated = rate(evidence_of(names, games), anchor=1)

@@ -6,6 +6,7 @@ import pytest
 
 import tournaments
 from referee.clock import TimeControl
+from referee.host_resources import default_memory_here
 from referee.limits import LEAST, Limits
 from tests.builders import write_tournament
 from tournaments.config import ConfigError, Tournament, load_tournament
@@ -65,7 +66,8 @@ def test_defaults(tmp_path: Path) -> None:
     assert tournament.names == ["first_legal", "greedy"]
     assert (tournament.control.clock, tournament.control.ponder) == ("fair", "measure")
     assert (tournament.untrusted, tournament.sandbox_mode) == (False, "auto")
-    assert tournament.limits == Limits()
+    assert tournament.limits == Limits(memory_mb=default_memory_here())
+    assert tournament.has_default_memory
 
 
 def test_every_key(tmp_path: Path) -> None:
@@ -141,7 +143,8 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         (
             TWO_BOTS + "zzz = 2",
             "zzz: unknown key; there are name, game, rounds, openings, format, seed, ranking, rating, "
-            "concurrency, own_core, untrusted, clock, ponder, time, sandbox, limits, cluster, bots",
+            "concurrency, own_core, untrusted, keep_files, clock, ponder, time, sandbox, limits, "
+            "cluster, bots",
         ),
         (TWO_BOTS + '[sandbox]\nmodus = "off"', "sandbox.modus: unknown key; did you mean 'mode'?"),
         (TWO_BOTS + "[limits]\nmemory = 1", "limits.memory: unknown key; did you mean 'memory_mb'?"),
@@ -159,8 +162,8 @@ def test_paths_are_taken_from_the_files_folder(tmp_path: Path) -> None:
         (TWO_BOTS + "concurrency = 257", "concurrency: must be less than or equal to 256, not 257"),
         (
             TWO_BOTS + 'ranking = "elo"',
-            "ranking: must be one of points, wins-then-speed, swiss, rating, or a list of criteria, "
-            "not 'elo'",
+            "ranking: must be one of points, wins-then-speed, swiss, rating, score, swiss-match, or a list "
+            "of criteria, not 'elo'",
         ),
         # time controls that make no sense
         (TWO_BOTS + "[time]\nmove_s = 0", "time.move_s: must be greater than 0, not 0"),
@@ -360,9 +363,9 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
 
 
 def test_identity_notices_what_changes_results_and_nothing_else(tmp_path: Path) -> None:
-    one = load(tmp_path, TWO_BOTS).identity()
+    one = load(tmp_path, TWO_BOTS + "[limits]\nmemory_mb = 512").identity()
     for harmless in ("rounds = 7", "concurrency = 3", 'ranking = "wins-then-speed"', 'name = "other"'):
-        assert load(tmp_path, harmless + "\n" + TWO_BOTS).identity() == one, harmless
+        assert load(tmp_path, harmless + "\n" + TWO_BOTS).with_memory_of(one).identity() == one, harmless
     for other in (
         TWO_BOTS + 'game = "bga"',
         TWO_BOTS + "[time]\nmove_s = 3",
@@ -370,7 +373,16 @@ def test_identity_notices_what_changes_results_and_nothing_else(tmp_path: Path) 
         'bots = ["first_legal", "minimax"]',
         'bots = ["first_legal", "greedy", "random"]',
     ):
-        assert load(tmp_path, other).identity() != one, other
+        assert load(tmp_path, other).with_memory_of(one).identity() != one, other
+
+
+def test_a_memory_limit_that_is_named_is_not_that_of_earlier_results(tmp_path: Path) -> None:
+    named = load(tmp_path, TWO_BOTS + "[limits]\nmemory_mb = 700")
+    assert not named.has_default_memory
+    assert named.with_memory_of({"limits": {"memory_mb": 512}}).limits.memory_mb == 700
+    default = load(tmp_path, TWO_BOTS)
+    assert default.with_memory_of(None) == default.with_memory_of({}) == default
+    assert default.with_memory_of({"limits": {"memory_mb": 96}}).limits == Limits(memory_mb=96)
 
 
 @pytest.mark.parametrize("mode", ["off", "auto"])

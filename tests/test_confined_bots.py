@@ -14,7 +14,8 @@ from referee.errors import RefereeError
 from referee.limits import Limits
 from referee.play import Job, play_game
 from referee.results import GameRecord, Player, Reason
-from referee.sandbox import MAX_COPIED_FILES
+from referee.runtime_settings import runtime_settings
+from referee.working_directory import MAX_COPIED_FILES
 from sample_bots.catalog import SAMPLE_BOTS
 from sample_bots.strong import kernels
 from tests.builders import quick_sample_bot
@@ -282,7 +283,7 @@ sys.stderr.write(" " + " ".join(sorted(os.environ)) + " " + os.environ["KALARENA
 """
     said = await plays_and_says(report_bot(tmp_path / "bot", code))
     writable, *names, game = said.split()
-    assert writable == "11100000"
+    assert writable == "11110000"
     allowed = {
         "HOME",
         "KALARENA_GAME",
@@ -296,6 +297,7 @@ sys.stderr.write(" " + " ".join(sorted(os.environ)) + " " + os.environ["KALARENA
         "TMPDIR",
         "USER",
         "_",
+        *runtime_settings((sys.executable,), Limits(), 1),
     }
     assert {"HOME", "KALARENA_GAME", "LANG", "PATH", "TMPDIR", "USER"} <= set(names) <= allowed
     assert game == SMALL
@@ -352,7 +354,9 @@ async def test_faults_are_the_same_as_without_a_sandbox(what: str, tier: str) ->
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user")
-@pytest.mark.parametrize("name", ["test_confined_bots", "test_launch", "test_limits", "test_sandbox"])
+@pytest.mark.parametrize(
+    "name", ["test_confined_bots", "test_launch", "test_limits", "test_sandbox", "test_working_directory"]
+)
 def test_all_of_this_as_an_ordinary_user(name: str, tmp_path: Path) -> None:
     home = _made(tmp_path / "home")
     if kernels.can_compile():  # once is enough

@@ -10,6 +10,7 @@ from sqlalchemy import URL
 from tests.builders import make_record
 from tests.postgresql import PostgreSQLServer
 from tournaments.database import postgresql as module
+from tournaments.database.append_only import allow_changes
 from tournaments.database.connections import Connections
 from tournaments.database.errors import StoreError
 from tournaments.database.postgresql import PostgreSQLSchema
@@ -62,6 +63,7 @@ def test_a_server_that_is_started_again_within_a_transaction(
 
             def delete() -> None:
                 with connections.writing() as connection:
+                    allow_changes(connection, "game")
                     connection.exec_driver_sql("DELETE FROM game")
                     postgresql.stop()
                     postgresql.start()

@@ -22,7 +22,7 @@ Error: A fatal exception has occurred. Program will exit.
 # the explanation's word, the last words, the text.  Those of Go are written in its format.
 ENDS = {
     "python memory": (
-        "memory",
+        "python-memory",
         "MemoryError (at memory.py, line 2, in think)",
         r"""
 Traceback (most recent call last):
@@ -436,7 +436,7 @@ fatal runtime error: stack overflow, aborting
 """,
     ),
     "rust oom": (
-        "memory",
+        "rust-memory",
         "memory allocation of 16777216 bytes failed",
         r"""
 memory allocation of 16777216 bytes failed
@@ -466,7 +466,7 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
 """,  # noqa: E501
     ),
     "node heap": (
-        "memory",
+        "cplusplus-memory",
         "std::bad_alloc",
         r"""
 terminate called after throwing an instance of 'std::bad_alloc'
@@ -571,7 +571,7 @@ Node.js v20.20.2
 """,
     ),
     "C alloc": (
-        "memory",
+        "cplusplus-memory",
         "std::bad_alloc",
         r"""
 terminate called after throwing an instance of 'std::bad_alloc'
@@ -782,7 +782,7 @@ BrokenPipeError: [Errno 32] Broken pipe
 """,
     ),
     "node heap small": (
-        "memory",
+        "node-memory",
         "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
         r"""
 
@@ -847,7 +847,7 @@ main.main()
 """,
     ),
     "go memory": (
-        "memory",
+        "go-memory",
         "fatal error: runtime: out of memory (at main.go, line 7)",
         """
 fatal error: runtime: out of memory
@@ -858,6 +858,138 @@ runtime.throw({0x49a2b5, 0x16})
 main.main()
 \t/bot/main.go:7 +0x2a
 """,
+    ),
+    "node limit": (
+        "node-memory",
+        "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+        r"""
+
+<--- Last few GCs --->
+
+[19454:0x10dabca0]      909 ms: Mark-Compact 47.8 (81.2) -> 47.8 (81.2) MB, 10.52 / 0.00 ms
+
+<--- JS stacktrace --->
+
+FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory
+----- Native stack trace -----
+
+ 1: 0xb78db3 node::OOMErrorHandler(char const*, v8::OOMDetails const&) [node]
+ 2: 0xee8300 v8::Utils::ReportOOMFailure(v8::internal::Isolate*, char const*) [node]
+16: 0x195e476  [node]
+""",
+    ),
+    "node buffer": (
+        "node-memory",
+        "RangeError: Array buffer allocation failed (at hogbuf.js, line 1)",
+        r"""
+node:internal/buffer:1063
+  return new FastBuffer(createUnsafeArrayBuffer(size));
+
+RangeError: Array buffer allocation failed
+    at createUnsafeBuffer (node:internal/buffer:1063:25)
+    at Function.alloc (node:buffer:394:17)
+    at Socket.<anonymous> (/bot/hogbuf.js:1:71)
+
+Node.js v20.20.2
+""",
+    ),
+    "java insufficient": (
+        "java-memory",
+        "There is insufficient memory for the Java Runtime Environment to continue.",
+        r"""
+OpenJDK 64-Bit Server VM warning: INFO: os::commit_memory(0x1, 6193152, 0) failed; error='Not enough space' (errno=12)
+#
+# There is insufficient memory for the Java Runtime Environment to continue.
+# Native memory allocation (mmap) failed to map 6193152 bytes. Error detail: committing reserved memory.
+# An error report file with more information is saved as:
+# /tmp/hs_err_pid19275.log
+""",  # noqa: E501
+    ),
+    "go memory at once": (
+        "go-memory",
+        "fatal error: runtime: out of memory",
+        r"""
+fatal error: runtime: out of memory
+
+runtime stack:
+runtime.throw({0x47a212?, 0x2030?})
+	/usr/lib/go-1.19/src/runtime/panic.go:1047 +0x5d fp=0xc000047e00 sp=0xc000047dd0 pc=0x42f9dd
+runtime.sysMapOS(0xc004400000, 0x1000000?)
+	/usr/lib/go-1.19/src/runtime/mem_linux.go:187 +0x11b fp=0xc000047e48 sp=0xc000047e00 pc=0x41335b
+""",
+    ),
+    "go metadata": (
+        "go-memory",
+        "fatal error: out of memory allocating heap arena metadata",
+        r"""
+fatal error: out of memory allocating heap arena metadata
+
+runtime stack:
+runtime.throw({0x47d9b7?, 0x0?})
+	/usr/lib/go-1.19/src/runtime/panic.go:1047 +0x5d fp=0xc000047de0 sp=0xc000047db0 pc=0x4301fd
+
+goroutine 1 [running]:
+runtime.systemstack_switch()
+	/usr/lib/go-1.19/src/runtime/asm_amd64.s:459 fp=0xc000044598 sp=0xc000044590 pc=0x457b20
+created by runtime.gcBgMarkStartWorkers
+	/usr/lib/go-1.19/src/runtime/mgc.go:1159 +0x25
+""",
+    ),
+    "go address space": (
+        "go-memory",
+        "fatal error: failed to reserve page summary memory",
+        r"""
+fatal error: failed to reserve page summary memory
+
+runtime stack:
+runtime.throw({0x47cabe?, 0x7ffc2ca8cb70?})
+	/usr/lib/go-1.19/src/runtime/panic.go:1047 +0x5d fp=0x7ffc2ca8cb20 sp=0x7ffc2ca8caf0 pc=0x42f9dd
+""",
+    ),
+    "rust memory with its trace": (
+        "rust-memory",
+        "memory allocation of 16777216 bytes failed",
+        r"""
+memory allocation of 16777216 bytes failed
+stack backtrace:
+memory allocation of 65536 bytes failed
+skipping backtrace printing to avoid potential recursion
+""",
+    ),
+    "C alloc in a shell": (
+        "cplusplus-memory",
+        "std::bad_alloc",
+        r"""
+terminate called after throwing an instance of 'std::bad_alloc'
+  what():  std::bad_alloc
+Aborted
+""",
+    ),
+    "lua memory": ("lua-memory", "lua5.4: not enough memory", "\nlua5.4: not enough memory\n"),
+    "mono memory": (
+        "dotnet-memory",
+        "System.OutOfMemoryException: Insufficient memory to continue the execution of the program.",
+        r"""
+Unhandled Exception:
+System.OutOfMemoryException: Insufficient memory to continue the execution of the program.
+  at (wrapper alloc) System.Object.AllocVector(intptr,intptr)
+  at H.Main () [0x0000c] in <5cb76f181f124a30a0a282a6048d310c>:0
+[ERROR] FATAL UNHANDLED EXCEPTION: System.OutOfMemoryException: Insufficient memory to continue the execution of the program.
+  at (wrapper alloc) System.Object.AllocVector(intptr,intptr)
+  at H.Main () [0x0000c] in <5cb76f181f124a30a0a282a6048d310c>:0
+""",  # noqa: E501
+    ),
+    "mono collector": (
+        "dotnet-memory",
+        "Error: Garbage collector could not allocate 16384 bytes of memory for major heap section.",
+        r"""
+Error: Garbage collector could not allocate 16384 bytes of memory for major heap section.
+""",
+    ),
+    "system memory": (
+        "memory",
+        "sort: cannot open file: Cannot allocate memory",
+        "sort: cannot open file: Cannot allocate memory\n",
     ),
     "java not started": ("", "Invalid maximum heap size: -Xmxx", NOT_STARTED),
 }
@@ -946,7 +1078,7 @@ def test_other_statuses() -> None:
 
 
 def test_words_come_before_the_status() -> None:
-    assert explain("std::bad_alloc", -6) == EXPLANATIONS["memory"][1]
+    assert explain("std::bad_alloc", -6) == EXPLANATIONS["cplusplus-memory"][1]
 
 
 def test_lines_of_a_java_that_could_not_start() -> None:
@@ -955,6 +1087,9 @@ def test_lines_of_a_java_that_could_not_start() -> None:
     assert explain_line("# comment") == explain_line("") == ""
     judged = Judged()
     judged.line(0, "Error occurred during initialization of VM")
+    assert judged.match.result is None  # the cause may follow
+    judged.line(0, "Initial heap size set to a larger value than the maximum heap size")
+    judged.tell(BotExited(0, judged.at, 1, "", ""))
     assert judged.result.reason is Reason.PROTOCOL
     assert "too large" in judged.result.detail
 
@@ -982,3 +1117,19 @@ def test_a_signal_is_explained_to_everybody() -> None:
     judged.tell(BotExited(0, 0.1, -11, "", ""))
     assert "killed by SIGSEGV on its turn (a bad pointer, or a recursion too deep" in judged.result.detail
     assert judged.result.note == ""
+
+
+NOTICES = (
+    "NOTE: Picked up JDK_JAVA_OPTIONS: -Xlog:disable -Xlog:all=warning:stderr\n"
+    "Picked up JAVA_TOOL_OPTIONS: -XX:+IgnoreUnrecognizedVMOptions -XX:+DisplayVMOutputToStderr -Xmx352m\n"
+)
+
+
+def test_the_notice_of_our_own_settings_is_marked_and_is_nobodys_last_words() -> None:
+    keeper = StderrKeeper()
+    keeper.feed(NOTICES.encode())
+    assert (keeper.last_words(), keeper.last_line()) == ("", "")
+    assert keeper.text().count("[set by Kalarena: the limits of the bot]\n") == 2
+    assert last_words("no book\n" + NOTICES) == "no book"
+    other = "Picked up JAVA_TOOL_OPTIONS: -Dx=y"
+    assert last_words(other) == other

@@ -147,7 +147,7 @@ PROGRAMS = {
     ),
     "memory": (
         "input()\nbytearray(10**13)\n",
-        (Reason.EXIT, "exit status 1", "it ran out of memory"),
+        (Reason.MEMORY, "it ran out of memory on its turn", "Python found no more memory"),
     ),
     "segmentation fault": (
         "import os\ninput()\nos.kill(os.getpid(), 11)\nos.read(0, 1)\n",
@@ -181,10 +181,10 @@ async def test_an_exit_before_start(tmp_path: Path, where: str) -> None:
 
 
 CONFINED_ONLY = {
-    "own directory": (
-        "input()\nopen('log.txt', 'w')\n",
-        "[Errno 30] Read-only file system: 'log.txt'\" (at bot.py, line 2, in <module>). "
-        "That is: in the sandbox a bot cannot write into its own directory",
+    "read-only": (
+        "input()\nopen('/usr/log.txt', 'w')\n",
+        "[Errno 30] Read-only file system: '/usr/log.txt'\" (at bot.py, line 2, in <module>). "
+        "That is: the file or folder is read-only in the sandbox",
     ),
     "network": (
         "import socket\ninput()\nsocket.create_connection(('192.0.2.1', 9), 1)\n",
@@ -214,10 +214,17 @@ CONFINED_ONLY = {
         "it has too many files open",
     ),
     "memory": (
-        "input()\nheld = bytearray(3 << 30)\n",  # more than may be reserved beyond a bot's memory
-        "it ran out of memory",
+        "input()\nheld = bytearray(8 << 30)\n",  # more than may be reserved beyond a bot's memory
+        "Python found no more memory",
     ),
 }
+
+
+REASONS = {
+    "memory": Reason.MEMORY,
+    **dict.fromkeys(("read-only", "space", "file", "files"), Reason.FILES),
+}
+"""Name -> reason; ``exit`` for all others."""
 
 
 @pytest.mark.parametrize("name", CONFINED_ONLY)
@@ -225,7 +232,7 @@ async def test_what_the_sandbox_refuses(tmp_path: Path, name: str) -> None:
     text, note = CONFINED_ONLY[name]
     limits = Limits(file_mb=2, scratch_mb=4, end_grace_s=0.3)
     record = await play(tmp_path, python(tmp_path, text), "confined", limits)
-    assert record.result.reason is Reason.EXIT, record.result
+    assert record.result.reason is REASONS.get(name, Reason.EXIT), record.result
     assert note in record.result.note
 
 

@@ -1,5 +1,6 @@
 """docs/api.md says what the API and `kalarena submit` do."""
 
+import json
 import re
 import shlex
 from urllib.parse import urlsplit
@@ -30,9 +31,9 @@ def test_each_operation_is_in_the_table() -> None:
 
 
 def test_each_example_is_an_operation() -> None:
-    (block,) = blocks(TEXT, "sh")
-    commands = [shlex.split(line) for line in block.splitlines() if line.startswith("curl ")]
-    assert len(commands) == 5
+    lines = [line for block in blocks(TEXT, "sh") for line in block.splitlines()]
+    commands = [shlex.split(line) for line in lines if line.startswith("curl ")]
+    assert len(commands) == 6
     for command in commands:
         method = "POST" if "--data-binary" in command else "GET"
         address = urlsplit(command[-1].removeprefix("$KALARENA_SERVER"))
@@ -46,6 +47,14 @@ def test_each_example_is_an_operation() -> None:
         ]
         asked = {pair.partition("=")[0] for pair in address.query.split("&") if pair}
         assert asked <= {parameter.name for parameter in operation.parameters}
+
+
+def test_the_pairings_of_the_example_have_the_right_shape() -> None:
+    (body,) = re.findall(r"^BODY='(.*)'$", TEXT, re.MULTILINE)
+    (operation,) = [one for one in OPERATIONS if one.body_shape is not None]
+    assert operation.body_shape is not None
+    assert set(operation.body_shape.model_fields) - set(json.loads(body)) == {"undo"}
+    operation.body_shape.model_validate_json(body)
 
 
 def test_each_status_is_told() -> None:

@@ -29,7 +29,7 @@ def duel(points: str, *, test: Sprt | None = None, finished: bool = True, alike:
                     game, pair=f"r{number:03d}-1+2", opening="" if alike else str(number), fingerprint=mark
                 )
             )
-            results[key] = Result(winner, fingerprint=mark)
+            results[key] = Result(winner, line=mark)
     return duel_of(NAMES, games, test, History(results), finished=finished)
 
 

@@ -14,6 +14,7 @@ import trio.testing
 
 from referee.clock import TimeControl
 from referee.errors import RefereeError
+from referee.host_resources import usable_cores
 from referee.play import Job, play_leashed
 from referee.results import Player, Reason
 from tests.builders import write_tournament
@@ -22,7 +23,7 @@ from tests.test_faults import honest, living_processes_with
 from tests.test_resume import descendants
 from tournaments.config import load_tournament
 from tournaments.engines.base import Begun, Engine, EngineError, Follower
-from tournaments.engines.local import open_local_engine, usable_cores
+from tournaments.engines.local import open_local_engine
 from tournaments.game_summary import GameSummary
 from tournaments.packed_game import PackedGame
 from tournaments.runner import MAX_ATTEMPTS, Run, play_all

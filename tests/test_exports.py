@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from referee.games.catalog import parse_game
 from referee.results import GameRecord, MatchResult, MoveRecord, Reason, WireLine
 from tests.builders import kalarena, lost_by, make_record, write_tournament
+from tests.tampering import tampering
 from tournaments import tables
 from tournaments.cli.tournament.export import command
 from tournaments.cli.tournament.marks import command as marks_command
@@ -465,8 +466,21 @@ def test_the_file_is_the_same_as_what_is_printed(real: Path, tmp_path: Path) -> 
     [
         ([], 2, "say either --what games|moves or --game KEY"),
         (["--what", "games", "--game", "x"], 2, "say either --what games|moves or --game KEY"),
-        (["--what", "games", "--format", "sgf"], 2, "--what is exported as csv or json or jsonl, not as sgf"),
-        (["--game", "r001-1v2", "--format", "csv"], 2, "--game is exported as sgf or json, not as csv"),
+        (
+            ["--what", "games", "--format", "sgf"],
+            2,
+            "--what games is exported as csv or json or jsonl or pgn, not as sgf",
+        ),
+        (
+            ["--what", "moves", "--format", "pgn"],
+            2,
+            "--what moves is exported as csv or json or jsonl, not as pgn",
+        ),
+        (
+            ["--game", "r001-1v2", "--format", "csv"],
+            2,
+            "--game is exported as sgf or json or pgn, not as csv",
+        ),
         (["--game", "r001-1v9"], 2, "there is no game 'r001-1v9' here; did you mean 'r001-1v3'?"),
         (
             ["--what", "games", "--out", "/no/such/x"],
@@ -493,8 +507,8 @@ def test_a_damaged_record_leaves_no_half_file(tmp_path: Path) -> None:
         store.claim("Cup", summary.config(), {})
         for record in RECORDS.values():
             store.add(replace(record, game="kalah(1,1)"), 1)
-        with store._connections.writing() as connection:
-            connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
+    with tampering(tmp_path / "results.db") as connection:
+        connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
     failed = export(tmp_path, "--what", "moves", "--out", tmp_path / "moves.csv")
     assert failed.exit_code == 1
     assert "game r001-2v1" in failed.stderr

@@ -84,8 +84,8 @@ def test_a_confirmed_deadline_loses_and_says_what_the_host_caused() -> None:
     passed(judged, 1.75, 300_000, 625_000, 0)
     assert (judged.result.winner, judged.result.reason) == (1, Reason.TIMEOUT)
     assert (
-        "the limit is 1 s a move, and 1.750 s passed, of which the host caused 0.625 s and 1.125 s are "
-        "charged" in judged.result.detail
+        "the limit is 1 s a move, and 1.750 s passed: the bot used 0.300 s of CPU time, and waited 0.625 s "
+        "while other programs had the CPU, which is not charged; 1.125 s are charged" in judged.result.detail
     )
     assert "still computing" in judged.result.detail
 
@@ -93,7 +93,35 @@ def test_a_confirmed_deadline_loses_and_says_what_the_host_caused() -> None:
 def test_a_loss_without_any_wait_says_so() -> None:
     judged = Judged(FAIR)
     passed(judged, 1.25, 1_250_000, 0, 0)
-    assert "1.250 s passed, none of it caused by the host" in judged.result.detail
+    assert (
+        "1.250 s passed: the bot used 1.250 s of CPU time, and waited 0.000 s while other programs had the "
+        "CPU, which is not charged; 1.250 s are charged" in judged.result.detail
+    )
+
+
+def test_a_reply_before_a_deadline_that_was_put_off_is_late_by_what_is_charged() -> None:
+    judged = Judged(FAIR)
+    passed(judged, 1.25, 100_000, 0, 0, doing="queued")
+    passed(judged, 1.5, 100_000, 750_000, 0)  # 0.75 s are charged: put off to 1.75 s
+    assert judged.match.deadline == 1.75
+    reply(judged, 1.75, 1_250_000, 0, 0)
+    assert (judged.result.winner, judged.result.reason) == (1, Reason.TIMEOUT)
+    assert "1.750 s are charged before its reply" in judged.result.detail
+
+
+def test_a_bot_that_the_host_keeps_from_starting_is_given_time() -> None:
+    judged = Judged(TimeControl(move_s=1.0, start_s=2.0), asleep=(1,))
+    passed(judged, 2.5, 200_000, 1_500_000, 0)  # 1 s of 2 s is charged
+    assert judged.match.result is None
+    assert judged.match.deadline == 3.5
+    passed(judged, 5.0, 2_100_000, 2_000_000, 0)
+    assert judged.result.reason is Reason.START
+
+
+def test_a_bot_that_sleeps_at_its_start_is_not() -> None:
+    judged = Judged(TimeControl(move_s=1.0, start_s=2.0), asleep=(1,))
+    passed(judged, 2.5, 200_000, 0, 0, doing="waiting")
+    assert judged.result.reason is Reason.START
 
 
 def test_threads_that_wait_for_each_other_gain_nothing() -> None:
@@ -113,7 +141,7 @@ def test_a_late_reply_beyond_its_budget_loses() -> None:
     judged = Judged(FAIR)
     reply(judged, 2.0, 500_000, 250_000, 250_000)
     assert judged.result.reason is Reason.TIMEOUT
-    assert "of which the host caused 0.500 s and 1.500 s are charged" in judged.result.detail
+    assert "1.500 s are charged" in judged.result.detail
     assert "before its reply 'MOVE;2' was complete" in judged.result.detail
 
 

@@ -52,7 +52,7 @@ def test_without_any_of_it(tmp_path: Path) -> None:
             THREE + 'format = {kind = "gauntlet", challengers = ["greedy"]}',
             {"challengers": ["greedy"]},
             1,
-            "points",
+            "score",
         ),
         (
             THREE + 'format = "knockout"',
@@ -211,9 +211,10 @@ def test_what_the_other_keys_cannot_be(tmp_path: Path, text: str, wrong: str) ->
 
 
 def test_rankings_and_anchors(tmp_path: Path) -> None:
+    matches = THREE + 'format = {kind = "swiss", scoring = "match"}\n'
     for preset in PRESETS:
-        assert load(tmp_path, f'{THREE}ranking = "{preset}"').ranking == preset
-    listed = load(tmp_path, f"{THREE}ranking = {sorted(CRITERIA)}").ranking
+        assert load(tmp_path, f'{matches}ranking = "{preset}"').ranking == preset
+    listed = load(tmp_path, f"{matches}ranking = {sorted(CRITERIA)}").ranking
     assert listed == tuple(sorted(CRITERIA))
     cup = load(
         tmp_path, f'{THREE}format = "swiss"\nranking = "points"\n[rating]\nanchor = "greedy"\nvalue = 1500'

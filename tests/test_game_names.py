@@ -23,6 +23,7 @@ ABOUT_ONE_GAME = {
     "tournaments/checking/advice.py": "says what to do about each fault, in the words of the game",
     "tournaments/checking/hints.py": "says so where the seats were exchanged",
     "tournaments/checking/scenarios.py": "makes positions with long chains of extra turns",
+    "tournaments/pgn.py": "writes the tags White and Black of Portable Game Notation",
     "tournaments/web/faults.py": "says what each fault means, in the words of the game",
     "tournaments/checking/manners.py": "knows the first move that gives no extra turn",
 }

@@ -21,6 +21,7 @@ ENTRIES = [
     Entry(Action.WITHDRAW, "two", "it gave up", 2, AT, {"annul": True}),
     Entry(Action.WITHDRAW, "two", "it gave up", 2, AT, {"annul": False}),
     Entry(Action.ADD, "ten", "late", 3, AT, {"bot": "x", "base": "/", "digest": "d", "replaces": "two"}),
+    Entry(Action.PAIR, "ten", "the sponsor asks", 3, AT, {"opponent": "one", "for_round": 4}),
 ]
 
 
@@ -39,7 +40,7 @@ def test_entries_come_back_whole_in_order_and_numbered(where: Place) -> None:
             store.note(entry)
         store.note(*ENTRIES[2:])
         found = store.journal()
-    assert [entry.number for entry in found] == [1, 2, 3, 4, 5]
+    assert [entry.number for entry in found] == [1, 2, 3, 4, 5, 6]
     for kept, written in zip(found, ENTRIES, strict=True):
         assert (kept.action, kept.subject, kept.why, kept.round, kept.at, kept.data) == (
             *(written.action, written.subject, written.why, written.round, written.at, written.data),
@@ -83,7 +84,7 @@ def test_nothing_that_was_ruled_can_be_changed(where: Place, statement: str) -> 
             "REPLACE INTO journal (number, at, action, subject, why, round, data) "
             "VALUES (1, '', 'void', 'x', 'y', 1, '{}')",
         ),
-        ("postgresql", "TRUNCATE game, journal"),
+        ("postgresql", "TRUNCATE journal, game"),
     ],
     indirect=["place"],
 )
@@ -127,6 +128,7 @@ def test_an_entry_that_is_none_is_a_damaged_file(where: Place, column: str, valu
                 "withdraw two (its games count for nobody): it gave up",
                 "withdraw two (its games still count): it gave up",
                 "add ten (in the place of two): late",
+                "pair ten (meets one in round 4): the sponsor asks",
             ],
             strict=True,
         )

@@ -122,7 +122,11 @@ def test_all_lost() -> None:
 def test_two_games_say_hardly_anything() -> None:
     scores = {5: (0, 1, 0)}
     place = place_on("bot", names(scores), games_of(scores), ALL)
-    assert place.sentences()[0] == "bot stands at level 5 (95 % interval: anywhere; too few different games)."
+    assert place.sentences()[0] == (
+        "bot stands at level 5 (by its scores as strong as the levels that it met; too few different games "
+        "for an interval)."
+    )
+    assert "More games give an interval: --games." in place.sentences()
     assert not place.known
 
 
@@ -208,3 +212,13 @@ def test_intervals_hold_the_truth(step: float, pairs: int) -> None:
             place = place_on("bot", names(ALL), simulated(dice, at, step, pairs), ALL)
             held += place.low <= at <= place.high
     assert held >= 142.5 - 3 * 2.7
+
+
+def test_a_bot_without_an_interval_is_told_what_its_scores_show() -> None:
+    found = place_on("bot", names({3: 0, 6: 0}), games_of({3: (1, 0, 0), 6: (0, 0, 1)}), ALL)
+    repeated = tuple(replace(result, unique=0) for result in found.results)
+    place = replace(found, results=repeated, low=-inf, high=inf)
+    first, *_, last = place.sentences()
+    assert "by its scores at least level 3, at most level 6; too few different games for an interval" in first
+    assert "Games against levels 3, 6 were repetitions" in last
+    assert 'capabilities = ["openings"]' in last

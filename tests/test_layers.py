@@ -35,17 +35,20 @@ class Rule:
 
 # fmt: off
 RULE_BOOK = ("protocol", "referee.games")
-JUDGE = (*RULE_BOOK, "referee.clock", "referee.diagnosis", "referee.errors", "referee.events",
-         "referee.facts", "referee.limits", "referee.match", "referee.rejudge", "referee.results",
-         "referee.sentences", "referee.stderr")
-CONFINING = ("referee.cgroup", "referee.errors", "referee.hidden_memory", "referee.limits",
-             "referee.needs", "referee.results", "referee.sandbox", "referee.seccomp")
-COUNTING = ("referee.processes", "referee.procfs")
+JUDGE = (*RULE_BOOK, "referee.clock", "referee.crash_hints", "referee.diagnosis", "referee.errors",
+         "referee.events", "referee.facts", "referee.limits", "referee.match", "referee.rejudge",
+         "referee.results", "referee.sentences", "referee.stderr")
+CONFINING = ("referee.cgroup", "referee.errors", "referee.hidden_memory", "referee.host_resources",
+             "referee.limits", "referee.needs", "referee.results", "referee.runtime_settings",
+             "referee.sandbox", "referee.seccomp", "referee.working_directory")
+COUNTING = ("referee.cpu_accounting", "referee.processes", "referee.procfs")
 PROCESSES = (*JUDGE, *CONFINING, *COUNTING, "trio", "referee.bot", "referee.driver", "referee.feed",
-             "referee.guard", "referee.host_memory", "referee.launch", "referee.orphans", "referee.play",
-             "referee.timing", "referee.watch")
-PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.limits", "referee.play",
-           "referee.probe", "referee.rejudge", "referee.results", "referee.sandbox", "referee.sentences")
+             "referee.guard", "referee.held_directories", "referee.host_memory", "referee.kept_files",
+             "referee.launch", "referee.orphans", "referee.play", "referee.timing", "referee.version",
+             "referee.watch")
+PLAYING = ("referee.clock", "referee.errors", "referee.games", "referee.host_resources",
+           "referee.limits", "referee.play", "referee.probe", "referee.rejudge", "referee.results",
+           "referee.sandbox", "referee.sentences", "referee.version")
 
 RULES = (
     # The protocol and the rules of games know nothing of each other, nor of anything else.
@@ -55,7 +58,8 @@ RULES = (
 
     # The judge: events in, effects out.
     Rule("referee.clock",           JUDGE, pure=True),
-    Rule("referee.diagnosis",       (), pure=True),
+    Rule("referee.crash_hints",     (), pure=True),
+    Rule("referee.diagnosis",       ("referee.crash_hints",), pure=True),
     Rule("referee.errors",          JUDGE, pure=True),
     Rule("referee.events",          JUDGE, pure=True),
     Rule("referee.facts",           JUDGE, pure=True),
@@ -66,11 +70,14 @@ RULES = (
     Rule("referee.sentences",       JUDGE, pure=True),
     Rule("referee.stderr",          JUDGE, pure=True),
 
+    Rule("referee.cpu_accounting",  (), pure=True),
+
     # The world outside: processes, pipes, the clock on the wall.
     Rule("referee.bot",             PROCESSES),
     Rule("referee.driver",          PROCESSES),
     Rule("referee.play",            PROCESSES),
     Rule("referee.guard",           ()),
+    Rule("referee.version",         (), pure=True),
     Rule("referee.host_memory",     ()),
     Rule("referee.orphans",         ("referee.guard",)),
     Rule("referee.watch",           PROCESSES),
@@ -78,15 +85,21 @@ RULES = (
     Rule("referee.launch",          PROCESSES),
 
     # What the system counts of processes.
-    Rule("referee.procfs",          ()),
-    Rule("referee.processes",       ("referee.procfs",)),
-    Rule("referee.timing",          ("referee.clock", "referee.events", *COUNTING)),
+    Rule("referee.procfs",          COUNTING),
+    Rule("referee.processes",       COUNTING),
+    Rule("referee.timing",          ("referee.clock", "referee.events", "referee.host_resources",
+                                     *COUNTING)),
 
     # How a command is confined: from facts about the host to a command line.
     Rule("referee.seccomp",         (), pure=True),
     Rule("referee.needs",           ()),
+    Rule("referee.host_resources",  ("referee.limits",)),
+    Rule("referee.runtime_settings", ("referee.limits",), pure=True),
     Rule("referee.cgroup",          ("referee.limits",)),
+    Rule("referee.working_directory", ("referee.errors", "referee.limits")),
     Rule("referee.sandbox",         CONFINING),
+    Rule("referee.kept_files",      ("referee.held_directories", "referee.results")),
+    Rule("referee.held_directories", ("referee.errors", "referee.sandbox", "referee.working_directory")),
     Rule("referee.hidden_memory",   ("referee.sandbox",)),
     Rule("referee.probe",           (*CONFINING, "referee.probe")),
 
@@ -109,7 +122,7 @@ RULES = (
 
     # Schedules and tables: pure functions of results.
     Rule("tournaments",             (), stdlib=False),
-    Rule("tournaments.game_summary", ("referee.results",), pure=True),
+    Rule("tournaments.game_summary", ("referee.games", "referee.results"), pure=True),
     Rule("tournaments.schedule",    (), pure=True),
     Rule("tournaments.formats",     ("networkx", "random", "tournaments.formats", "tournaments.ratings.sprt",
                                      "tournaments.schedule"), pure=True),
@@ -137,25 +150,33 @@ RULES = (
     Rule("tournaments.marks",       ("pydantic", "referee.games.spec", "tournaments.complaints",
                                      "tournaments.marks", "tournaments.standing"), pure=True),
     Rule("tournaments.spreadsheet", (), pure=True),
+    Rule("tournaments.marks.adjustments", ("pydantic", "referee.games.spec", "tournaments.marks"), pure=True),
     Rule("tournaments.marks.people", ("referee.sentences", "tournaments.spreadsheet")),
     Rule("tournaments.marks.sheet", ("tournaments.marks", "tournaments.tables"), pure=True),
-    Rule("tournaments.mark_sheets", ("tournaments.marks", "tournaments.summary")),
+    Rule("tournaments.workbook",    ("referee.sentences", "rich.cells", "tournaments.tables", "xlsxwriter"),
+         pure=True),
+    Rule("tournaments.mark_sheets", ("tournaments.marks", "tournaments.summary", "tournaments.tables",
+                                     "tournaments.workbook")),
     Rule("tournaments.marks.file",  ("pydantic", "referee.games.spec", "tournaments.complaints",
                                      "tournaments.marks")),
 
     # Games for other programs, and the report.
     Rule("tournaments.sgf",         ("referee.games", "referee.results", "referee.sentences"), pure=True),
+    Rule("tournaments.pgn",         ("referee.clock", "referee.results", "referee.sentences"), pure=True),
     Rule("tournaments.exports",     ("referee.games", "referee.results", "tournaments.game_summary",
-                                     "tournaments.rulings", "tournaments.tables")),
-    Rule("tournaments.report",      ("jinja2", "markupsafe", "referee.events", "referee.results",
-                                     "referee.sentences", "tournaments.config", "tournaments.database",
+                                     "tournaments.pgn", "tournaments.rulings", "tournaments.tables")),
+    Rule("tournaments.report",      ("jinja2", "markupsafe", "referee.events", "referee.host_resources",
+                                     "referee.results", "referee.sentences",
+                                     "tournaments.config", "tournaments.database",
                                      "tournaments.game_summary", "tournaments.journal", "tournaments.plan",
+                                     "tournaments.process_pool",
                                      "tournaments.ratings", "tournaments.report",
                                      "tournaments.standing", "tournaments.standings", "tournaments.store",
                                      "tournaments.summary", "tournaments.tables")),
     Rule("tournaments.report.svg",  (), pure=True),
     Rule("tournaments.report.race_chart", ("tournaments.report.svg",), pure=True),
-    Rule("tournaments.report.rating_chart", ("tournaments.report.svg", "tournaments.standing"), pure=True),
+    Rule("tournaments.report.rating_chart", ("tournaments.ratings.ratings", "tournaments.report.svg",
+                                     "tournaments.standing"), pure=True),
     Rule("tournaments.report.time_chart", ("tournaments.report.svg", "tournaments.report.times"), pure=True),
     Rule("tournaments.report.times", ("referee.events", "referee.results"), pure=True),
     Rule("tournaments.report.replay", ("referee.results", "referee.sentences",
@@ -167,33 +188,45 @@ RULES = (
 
     # The store, and what is made from it alone.
     Rule("tournaments.schema",      ("sqlalchemy",)),
-    Rule("tournaments.migrations",  ("alembic", "msgpack", "sqlalchemy", "tournaments.schema")),
+    Rule("tournaments.chain",       (), pure=True),
+    Rule("tournaments.migrations",  ("alembic", "msgpack", "sqlalchemy", "referee.errors",
+                                     "tournaments.chain", "tournaments.database.append_only",
+                                     "tournaments.game_summary", "tournaments.packed_game",
+                                     "tournaments.schema")),
     Rule("tournaments.database",    ("sqlalchemy", "tournaments.database")),
     Rule("tournaments.database.errors", ()),
     Rule("tournaments.database.read_only", ()),
     Rule("tournaments.database.migrations", ("alembic", "sqlalchemy", "tournaments.database")),
     Rule("tournaments.packed_game", ("referee.errors", "referee.results", "tournaments.game_summary")),
     Rule("tournaments.store",       ("sqlalchemy", "referee.errors", "referee.results",
-                                     "tournaments.database", "tournaments.packed_game",
+                                     "tournaments.chain", "tournaments.database", "tournaments.packed_game",
                                      "tournaments.game_summary", "tournaments.journal",
                                      "tournaments.schema")),
-    Rule("tournaments.summary",     ("threadpoolctl", "tournaments.cluster.fairness",
+    Rule("tournaments.summary",     ("threadpoolctl", "tournaments.chain",
+                                     "tournaments.cluster.fairness",
                                      "tournaments.config", "tournaments.evidence",
                                      "tournaments.format_tables", "tournaments.game_summary",
                                      "tournaments.journal", "tournaments.plan", "tournaments.rankings",
                                      "tournaments.ratings", "tournaments.rulings", "tournaments.schedule",
                                      "tournaments.standing", "tournaments.standings", "tournaments.store",
                                      "tournaments.tables")),
-    Rule("tournaments.appeals",     ("tournaments.format_tables", "tournaments.journal",
+    Rule("tournaments.appeals",     ("tournaments.format_tables", "tournaments.formats.swiss_pairing",
+                                     "tournaments.journal",
                                      "tournaments.rulings",
                                      "tournaments.schedule", "tournaments.summary")),
     Rule("tournaments.gamefiles",   ("referee.results", "referee.sentences", "tournaments.config")),
     Rule("tournaments.directory",   ("tournaments.summary", "tournaments.tables")),
+    Rule("tournaments.process_pool", ()),
+    Rule("tournaments.chain_check", ("tournaments.chain", "tournaments.store"), pure=True),
     Rule("tournaments.verification", ("referee.errors", "referee.rejudge", "referee.results",
-                                     "tournaments.cluster.fairness",
+                                     "referee.sentences", "referee.version",
+                                     "tournaments.chain", "tournaments.chain_check",
+                                     "tournaments.cluster.fairness", "tournaments.database.place",
                                      "tournaments.directory", "tournaments.game_summary",
-                                     "tournaments.gamefiles", "tournaments.rulings", "tournaments.schedule",
-                                     "tournaments.store", "tournaments.summary", "tournaments.tables")),
+                                     "tournaments.gamefiles", "tournaments.journal",
+                                     "tournaments.process_pool", "tournaments.rulings",
+                                     "tournaments.schedule", "tournaments.store", "tournaments.summary",
+                                     "tournaments.tables")),
 
     Rule("tournaments.ladder_place", ("tournaments.evidence", "tournaments.game_summary",
                                      "tournaments.ratings", "tournaments.standing"), pure=True),
@@ -202,7 +235,7 @@ RULES = (
 
     # What a tournament file says.
     Rule("tournaments.complaints",  ("referee.games",)),
-    Rule("tournaments.manifest",    ("pydantic", "referee.games", "referee.results",
+    Rule("tournaments.manifest",    ("referee.games", "referee.results",
                                      "tournaments.complaints")),
     Rule("tournaments.shims",       ()),
     Rule("tournaments.toolchains",  ("referee.confined_build", "referee.needs", "tournaments.shims")),
@@ -222,13 +255,15 @@ RULES = (
                                      "tournaments.cluster.settings", "tournaments.format_tables",
                                      "tournaments.manifest", "tournaments.openings",
                                      "tournaments.rankings")),
-    Rule("tournaments.config",      ("pydantic", "referee.clock", "referee.games", "referee.limits",
+    Rule("tournaments.config",      ("pydantic", "referee.clock", "referee.games",
+                                     "referee.host_resources", "referee.limits",
                                      "referee.needs", "referee.probe", "referee.results",
                                      "referee.sandbox", "tournaments.bots",
                                      "tournaments.cluster.fairness", "tournaments.cluster.settings",
                                      "tournaments.complaints",
                                      "tournaments.format_tables", "tournaments.formats.catalog",
-                                     "tournaments.manifest", "tournaments.openings", "tournaments.plan",
+                                     "tournaments.formats.swiss", "tournaments.manifest",
+                                     "tournaments.openings", "tournaments.plan", "tournaments.rankings",
                                      "tournaments.schedule", "tournaments.tournament_file")),
     Rule("tournaments.late_bots",   ("referee.probe", "referee.results", "tournaments.bots",
                                      "tournaments.config", "tournaments.journal", "tournaments.manifest")),
@@ -252,6 +287,10 @@ RULES = (
                                      "tournaments.game_summary", "tournaments.gamefiles",
                                      "tournaments.rulings", "tournaments.schedule", "tournaments.store")),
 
+    Rule("tournaments.rehearsal",   ("trio", *PLAYING, "referee.feed", "tournaments.checking",
+                                     "tournaments.config", "tournaments.engines.base",
+                                     "tournaments.runner")),
+
     # A cluster.  What is imported without the extra knows nothing of Dask.
     Rule("tournaments.cluster.errors", (), pure=True),
     Rule("tournaments.cluster",     ()),
@@ -263,7 +302,8 @@ RULES = (
                                      "tournaments.cluster.contents", "tournaments.cluster.errors")),
     Rule("tournaments.cluster.game_process", ("referee.errors", "referee.play", "referee.results",
                                      "tournaments.packed_game")),
-    Rule("tournaments.cluster.worker_play", ("referee.feed", "referee.orphans", "referee.play",
+    Rule("tournaments.cluster.worker_play", ("referee.feed", "referee.host_resources",
+                                     "referee.orphans", "referee.play",
                                      "referee.probe", "referee.results", "referee.sandbox",
                                      "tournaments.cluster.bot_shelf", "tournaments.cluster.contents",
                                      "tournaments.cluster.errors", "tournaments.cluster.fairness",
@@ -290,7 +330,8 @@ RULES = (
     Rule("tournaments.cluster.fairness", ("referee.clock",), pure=True),
     Rule("tournaments.cluster.calibration", ("referee.games",)),
     Rule("tournaments.cluster.settings", ("pydantic", "tournaments.cluster.calibration"), pure=True),
-    Rule("tournaments.cluster.host", ("pydantic", "referee.sandbox", "tournaments.cluster.calibration",
+    Rule("tournaments.cluster.host", ("pydantic", "referee.host_resources", "referee.sandbox",
+                                     "referee.version", "tournaments.cluster.calibration",
                                      "tournaments.cluster.errors", "tournaments.toolchains")),
     Rule("tournaments.cluster.credentials", ("cryptography", "distributed", "tournaments.cluster.errors")),
     Rule("tournaments.cluster.demanded", ("distributed", "referee.sandbox", "tournaments.cluster.host",
@@ -323,12 +364,13 @@ RULES = (
                                      "referee.interview_script", "referee.limits", "referee.results",
                                      "referee.sandbox", "referee.sentences", "referee.stderr",
                                      "tournaments.checking"), pure=True),
-    Rule("tournaments.checking.playing", (*PLAYING, "referee.interview", "tournaments.bots",
-                                     "tournaments.checking")),
+    Rule("tournaments.checking.playing", (*PLAYING, "referee.interview", "referee.processes",
+                                     "tournaments.bots", "tournaments.checking")),
     Rule("tournaments.checking.check", (*PLAYING, "tournaments.checking")),
 
     # The command line may use everything but the referee's insides.
-    Rule("tournaments.cli.doctor",  ("click", "referee.probe", "referee.processes", "referee.sandbox")),
+    Rule("tournaments.cli.doctor",  ("click", "referee.host_resources", "referee.limits", "referee.probe",
+                                     "referee.processes", "referee.sandbox")),
     Rule("tournaments.cli.new",     ("click", "referee.games.spec", "sample_bots.catalog",
                                      "sample_bots.starters_catalog", "tournaments.cli.main",
                                      "tournaments.manifest")),
@@ -353,7 +395,8 @@ RULES = (
     Rule("tournaments.course.roster", ("referee.games.spec", "tournaments.course.errors",
                                      "tournaments.course.texts", "tournaments.spreadsheet")),
     Rule("tournaments.course.marked", ("tournaments.course.model", "tournaments.marks.people"), pure=True),
-    Rule("tournaments.course.migrations", ("alembic", "sqlalchemy", "tournaments.course.schema")),
+    Rule("tournaments.course.migrations", ("alembic", "sqlalchemy", "tournaments.course.schema",
+                                     "tournaments.database.append_only")),
     # The service: who may play when, checks, the practice ladder.  What is pure knows no event loop.
     Rule("tournaments.service",     (), stdlib=False),
     Rule("tournaments.service.config", ("tournaments.cluster.settings",), pure=True),
@@ -391,7 +434,7 @@ RULES = (
                                      "tournaments.engines.base", "tournaments.packed_game",
                                      "tournaments.service", "tournaments.store")),
     Rule("tournaments.service.status", ("tournaments.service",)),
-    Rule("tournaments.service.service", ("trio", "referee.probe", "referee.sandbox",
+    Rule("tournaments.service.service", ("trio", "referee.host_resources", "referee.probe", "referee.sandbox",
                                      "tournaments.cluster.extra", "tournaments.cluster.waiting",
                                      "tournaments.course", "tournaments.database",
                                      "tournaments.engines", "tournaments.service",
@@ -456,7 +499,8 @@ RULES = (
     # Pages and API: what the course and the service say, shown; never what plays games.
     Rule("tournaments.web",         ("itsdangerous", "jinja2", "markupsafe", "pydantic", "starlette", "trio",
                                      "trio_parallel", "referee.probe", "referee.results",
-                                     "referee.sentences", "sample_bots.catalog",
+                                     "tournaments.appeals", "tournaments.complaints",
+                                     "referee.sentences", "referee.version", "sample_bots.catalog",
                                      "sample_bots.starters_catalog", "tournaments.checking",
                                      "tournaments.complaints", "tournaments.config", "tournaments.course",
                                      "tournaments.database", "tournaments.exports",
@@ -466,7 +510,8 @@ RULES = (
                                      "tournaments.rankings", "tournaments.report", "tournaments.rulings",
                                      "tournaments.service", "tournaments.standing", "tournaments.store",
                                      "tournaments.submissions", "tournaments.summary", "tournaments.tables",
-                                     "tournaments.tournament_file", "tournaments.web")),
+                                     "tournaments.tournament_file", "tournaments.web",
+                                     "tournaments.workbook")),
     Rule("tournaments.web.server_file", ("pydantic", "tournaments.cluster.settings",
                                      "tournaments.complaints", "tournaments.service.config")),
     Rule("tournaments.web.routing", ("starlette",), pure=True),

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from referee.bot import Bot, now
 from referee.clock import TimeControl
 from referee.limits import LEAST, Limits
 from referee.play import Job, play_game
+from referee.rejudge import rejudge
 from referee.results import GameRecord, Player, Reason
 from tests.confinement import outcome, reading_bot, sandbox_of
 from tournaments.bots import resolve_bot
@@ -76,6 +78,47 @@ async def test_memory_of_all_processes_together(tmp_path: Path, tier: str, code:
     assert record.exit_status[0] == -9
 
 
+COMPLAINS = "input()\nprint('#', flush=True)" + HELD
+LATER = "\nimport os, time\ninput()\ntime.sleep(0.3)\n"
+
+
+@pytest.mark.parametrize(
+    ("tier", "code", "limits"),
+    [
+        ("weak", "block = bytearray(os.urandom(1)) * (300 << 20)", Limits(memory_mb=200, end_grace_s=0.1)),
+        (
+            "confined",
+            "[open(f'file{number}', 'w').close() for number in range(60)]",
+            Limits(directory_files=40, end_grace_s=0.1),
+        ),
+    ],
+    ids=["memory", "files"],
+)
+async def test_a_limit_that_the_opponent_passes_during_a_complaint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tier: str, code: str, limits: Limits
+) -> None:
+    """It decides nothing, and is in the record once, also if the process takes 0.1 s to end."""
+    kill, killed_at = Bot.kill, []
+
+    def kill_late(bot: Bot) -> None:
+        killed_at.append(now())
+        if now() >= killed_at[0] + 0.1:
+            kill(bot)
+
+    monkeypatch.setattr(Bot, "kill", kill_late)
+    players = []
+    for name, program in (("complaining", COMPLAINS), ("culprit", LATER + code + HELD)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "bot.py").write_text(program)
+        players.append(resolve_bot(name, tmp_path))
+    control = TimeControl(move_s=15, start_s=15)
+    job = Job("k", "manchester", (players[0], players[1]), control, limits, sandbox=sandbox_of(tier))
+    record = await play_game(job)
+    assert outcome(record)[:2] == (1, "protocol"), (record.result, record.stderr)
+    assert [fact.name for fact in record.facts if fact.player == 1].count("LimitPassed") == 1
+    assert rejudge(record) == []
+
+
 async def test_shared_memory_without_a_file_is_refused_when_confined(tmp_path: Path) -> None:
     record = await play(tmp_path, SHARED, Limits(memory_mb=200), "confined")
     assert outcome(record) == (1, "exit", "exited")
@@ -86,7 +129,7 @@ async def test_shared_memory_without_a_file_is_refused_when_confined(tmp_path: P
 async def test_memory_of_one_process_is_refused(tmp_path: Path, tier: str) -> None:
     # Beyond the limit and what may be reserved without being used.
     record = await play(tmp_path, "input()\nbytearray(3 << 30)\n", Limits(memory_mb=200), tier)
-    assert outcome(record) == (1, "exit", "exited")
+    assert outcome(record) == (1, "memory", "out-of-memory")
     assert "MemoryError" in record.stderr[0]
 
 

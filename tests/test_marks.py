@@ -19,7 +19,7 @@ from tournaments.marks.marking import ROUNDINGS, BotMark, Scheme, final_mark, ma
 from tournaments.marks.numbers import decimal, shown_rating, to_step
 from tournaments.marks.people import People, Student
 from tournaments.marks.rules import RULE_KINDS, AnyRule, Given, MarkRule
-from tournaments.marks.sheet import FIXED_COLUMNS, Sheet, sheet_of
+from tournaments.marks.sheet import ADJUSTMENT, FIXED_COLUMNS, Sheet, sheet_of
 from tournaments.standing import Estimate, Standing
 from tournaments.standings import Tally
 
@@ -413,6 +413,7 @@ def test_a_row_per_student() -> None:
     assert set(rows[0]) - {"class", "Points (marks)", "Points (why)"} == set(FIXED_COLUMNS) - {
         "group",
         "mark_before",
+        *ADJUSTMENT,
     }
     shown = [(row["student"], row["id"], row["class"], row["bot"], row["mark"], row["rank"]) for row in rows]
     assert shown == [

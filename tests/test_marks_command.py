@@ -16,6 +16,7 @@ from tests.test_docs import blocks
 from tests.test_marks_file import BOTS, PEOPLE, ROOT, RULE, plan
 from tournaments.cli.tournament.marks import command
 from tournaments.journal import Action, Entry
+from tournaments.marks.adjustments import Late, Override, Penalty
 from tournaments.marks.bands import LevelBand, MarksModel, RankBand
 from tournaments.marks.checks import Check
 from tournaments.marks.file import MarksFile, load_marks, plan_marks
@@ -289,25 +290,40 @@ def test_no_input_is_written_over(tmp_path: Path) -> None:
 
 def test_the_example_of_the_docs_loads(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "marks.md").read_text(encoding="utf-8")
-    example, *_ = blocks(text, "toml")
+    example, decisions, *_ = blocks(text, "toml")
     bots = ["alpha", "beta", "minimax:2", "gamma", "first_legal"]
     found = plan(tmp_path, example, bots)
     assert found.marked == ["alpha", "beta", "gamma"]
     make_results(tmp_path / "out", bots)
     done = marks(tmp_path, example, "--format", "json")
     assert done.exit_code == 0, done.stderr
-    (shown,) = blocks(text, "json")
-    rows = json.loads(done.stdout)["rows"]
-    told = [
-        {"student": row["students"][0]["name"], "mark": row["mark"], "explanation": row["explanation"]}
-        for row in rows
-    ]
-    assert told == json.loads(shown)
+    ann, bob, *others = json.loads(done.stdout)["rows"]
+    (shown,) = (json.loads(block) for block in blocks(text, "json"))
+    assert list(shown) == list(ann)
+    ratings = {name: shown.pop(name) for name in ("rating", "rating_low", "rating_high")}
+    assert all(isinstance(elo, float) for elo in ratings.values())  # which depend on the rating's model
+    assert shown == {name: ann[name] for name in shown}
+    assert bob["explanation"] == ann["explanation"]
+    told = ["\n".join([row["students"][0]["name"], *row["explanation"]]) for row in others]
+    explained, decided = blocks(text, "text")
+    assert explained == "\n\n".join(told) + "\n"
+
+    done = marks(tmp_path, example + decisions, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    by_name = {row["students"][0]["name"]: row for row in json.loads(done.stdout)["rows"]}
+    assert decided.splitlines() == by_name["Ann Smith"]["explanation"][-3:]
+    assert {name: row["mark"] for name, row in by_name.items()} == {
+        "Ann Smith": 35,
+        "Bob Jones": 35,
+        "Cid Hall": 33,
+        "Dan Ford": 20,
+    }
 
 
 def test_every_key_is_documented() -> None:
     text = (ROOT / "docs" / "marks.md").read_text(encoding="utf-8")
     tables: list[type[MarksModel]] = [MarksFile, *RULE_KINDS.values(), RankBand, LevelBand, Check]
+    tables += [Penalty, Late, Override]
     keys = {key for table in tables for key in table.keys()}  # noqa: SIM118 - no mapping
     assert {key for key in keys if not any(f"`{mark}" in text for mark in (f"{key}`", f"{key} = "))} == set()
 

@@ -6,6 +6,7 @@ from referee.events import (
     BotExited,
     Event,
     InputClosed,
+    LimitPassed,
     LineReceived,
     LineTooLong,
     OutputBlocked,
@@ -22,6 +23,8 @@ IN_TIME, LATE = DEADLINE, DEADLINE + 0.125
 def faulty_events(at: float) -> dict[Reason, list[Event]]:
     """Events of player 0, by the fault that each shows when it is in time."""
     return {
+        Reason.MEMORY: [LimitPassed(0, at, "memory", 600, 512), BotExited(0, at, 1, "", "MemoryError")],
+        Reason.FILES: [BotExited(0, at, 1, "", "OSError: [Errno 30] Read-only file system: 'a'")],
         Reason.EXIT: [BotExited(0, at, 1, "", ""), OutputClosed(0, at, ""), InputClosed(0, at)],
         Reason.FLOOD: [LineTooLong(0, at, "xxxx")],
         Reason.BLOCKED: [OutputBlocked(0, at)],

@@ -71,6 +71,7 @@ def test_everything_is_there_afterwards(
             "tournament": 1,
             "game": 3,
             "journal": 0,
+            "chain": 4,
         }
         with Course(source.course(), PASSWORDS) as old, Course(target.course(), PASSWORDS) as new:
             assert new.accounts.all() == old.accounts.all()

@@ -22,7 +22,7 @@ def played(schedule: Placement, level: float) -> list[set[int]]:
             player = game.first or game.second
             met.setdefault(game.round, set()).add(player)
             wins = player < level
-            results[game.key] = Result(int(wins == (game.second == 0)), fingerprint=game.key)
+            results[game.key] = Result(int(wins == (game.second == 0)), line=game.key)
     return [met[number] for number in sorted(met)]
 
 
@@ -47,7 +47,7 @@ def test_it_finds_the_place(level: float, last: set[int]) -> None:
 def test_the_next_round_waits_for_all_games_of_the_last_one() -> None:
     schedule = placement()
     first = schedule.due(History())
-    results = {game.key: Result(0, fingerprint=game.key) for game in first[:-1]}
+    results = {game.key: Result(0, line=game.key) for game in first[:-1]}
     assert schedule.due(History(results)) == first[-1:]
     assert schedule.total(History(results)) == 8 * 4
 
@@ -60,7 +60,7 @@ def test_a_player_that_withdrew_is_met_no_more() -> None:
     games: list[Pairing] = []
     while due := schedule.due(History(results)):
         games += due
-        results |= {game.key: Result(None, fingerprint=game.key) for game in due}
+        results |= {game.key: Result(None, line=game.key) for game in due}
     assert 5 not in {game.first for game in games} | {game.second for game in games}
     assert schedule.total(History(results)) == len(results)
 

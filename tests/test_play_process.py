@@ -47,6 +47,33 @@ def test_a_signal_to_play_ends_the_bots_too(tmp_path: Path, number: int, sandbox
     assert living_processes_with(mark) == []
 
 
+@pytest.mark.parametrize("name", ["game.json", "game.msgpack"])
+def test_a_game_that_is_stopped_leaves_its_record_without_a_verdict(tmp_path: Path, name: str) -> None:
+    mark = f"slow-{os.getpid()}-{tmp_path.name}"
+    (tmp_path / f"{mark}.py").write_text(
+        "import sys, time\nfor line in sys.stdin:\n    print('told', file=sys.stderr)\n    time.sleep(600)\n"
+    )
+    command = [str(KALARENA), "play", "first_legal", f"{mark}.py", "--record", name, "-v", "--sandbox", "off"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while "CHANGE" not in process.stderr.readline():  # a move was made
+            pass
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130
+    assert f"{name}: the " in errors
+    if name.endswith(".json"):
+        view = one_object((tmp_path / name).read_text())
+        assert (view["winner"], view["reason"], view["score"], view["unfinished"]) == (None, None, None, True)
+        assert view["moves"]
+        assert view["wire"]
+    done = kalarena(tmp_path, "verify", name)
+    assert done.returncode == 2
+    assert (
+        "before the game had a result: its record has the conversation so far, and no verdict" in done.stderr
+    )
+
+
 def test_a_full_standard_output_is_one_clear_message_and_loses_no_record(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

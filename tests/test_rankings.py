@@ -179,6 +179,22 @@ def test_ratings_order_a_table_and_none_is_last() -> None:
     assert table[0].rating == Estimate(20, -50, 90)
 
 
+def test_score_compares_bots_that_played_unequally_often() -> None:
+    """A challenger of a gauntlet plays more games, and makes more points by that alone."""
+    games = [make_summary("ann", "bob", int(number > 1)) for number in range(5)]
+    games += [make_summary("cid", "ann", 0), make_summary("cid", "ann", 0)]
+    by_points = Tally(NAMES, games).table("points")
+    assert [line.name for line in by_points] == ["bob", "ann", "cid", "dan"]
+    table = Tally(NAMES, games).table("score")
+    assert [line.name for line in table] == ["cid", "bob", "ann", "dan"]
+    assert values(table, "score") == {"cid": 1.0, "bob": 0.6, "ann": 2 / 7, "dan": None}
+
+
+def test_equal_numbers_of_games_are_ordered_by_score_as_by_points() -> None:
+    games = "ann>bob bob=cid cid>dan dan=ann ann=cid bob>dan"
+    assert ranks(table_of(games, "score")) == ranks(table_of(games, "points"))
+
+
 def test_places_come_before_all_criteria() -> None:
     """As of a knockout: its winner is first, however few games it needed; who has no place is last."""
     table = table_of("ann>bob ann>cid bob>cid", ["points"], places={"cid": 1, "bob": 2, "dan": 3})
@@ -203,7 +219,7 @@ def test_presets_are_made_of_criteria() -> None:
 @pytest.mark.parametrize(
     ("ranking", "message"),
     [
-        ("elo", "no ranking 'elo'; there are points, wins-then-speed, swiss, rating"),
+        ("elo", "no ranking 'elo'; there are points, wins-then-speed, swiss, rating, score"),
         (["elo"], "no criterion 'elo'; there are points, wins, head-to-head"),
         (["points", "points"], "each of them once"),
         ([], "needs criteria"),

@@ -98,6 +98,7 @@ def recorded(
         duration_us=last_us + 1000,
         limits=Limits(wire_bytes=wire_bytes),
         sandbox="off",
+        judge=match.judge,
         clock=FAIR if counted else WALL,
     )
 
@@ -260,6 +261,33 @@ def too_much_memory() -> GameRecord:
     return recorded(judged.match)
 
 
+def gave_up_on_its_output() -> GameRecord:
+    """A runtime that complains on standard output instead of moving, and then names the cause."""
+    judged = begun(game=SMALL)
+    judged.line(0, "#", 0.25)
+    judged.line(0, "# There is insufficient memory for the Java Runtime Environment to continue.", 0.3125)
+    return recorded(judged.match)
+
+
+def complained_of_something_else() -> GameRecord:
+    judged = begun(game=SMALL)
+    judged.line(0, "#", 0.25)
+    judged.line(0, "MOVE;1", 0.3125)
+    judged.tell(BotExited(0, 0.375, 134, "", ""))
+    return recorded(judged.match)
+
+
+def ended_near_its_limit() -> GameRecord:
+    match: Match[Any, Any] = Match(
+        parse_game(SMALL), JUDGED_CONTROL, ("Ada", "Bob"), limits=Limits(memory_mb=512)
+    )
+    judged = begun(game=SMALL)
+    judged.match = match
+    judged._carry_out(match.start(0.0))
+    judged.tell(BotExited(1, 0.25, -9, "", "", 500))
+    return replace(recorded(match), sandbox="weak")
+
+
 @lru_cache(maxsize=1)
 def kinds() -> dict[str, GameRecord]:
     """A record of each kind; the first eight are of real processes."""
@@ -286,14 +314,17 @@ def kinds() -> dict[str, GameRecord]:
     return {**trio.run(all_real), **made}
 
 
-SYNTHETIC = (opened, swapped, timed, late_reply, late_but_illegal, unheard, gone, flooded, too_much_memory)
+SYNTHETIC = (
+    *(opened, swapped, timed, late_reply, late_but_illegal, unheard, gone, flooded, too_much_memory),
+    *(gave_up_on_its_output, complained_of_something_else, ended_near_its_limit),
+)
 
 
 def test_the_games_that_are_altered_follow_as_they_are() -> None:
     for record in kinds().values():
         check_clean(record)
     assert kinds()["late_reply"].result.fault == "late"
-    assert "host caused" in kinds()["late_reply"].result.detail
+    assert "while other programs had the CPU" in kinds()["late_reply"].result.detail
     assert kinds()["late_but_illegal"].result.reason is Reason.ILLEGAL
     assert kinds()["flooded"].result.fault == "wire-limit"
 
@@ -549,14 +580,19 @@ IRRELEVANT = {
     "stderr.*": "for the bot's author; what a verdict quotes of it is in the fact of its end",
     "started_at": "the hour of the day; all times count from it",
     "host": "where it was played",
+    "runtime_settings": "what a bot's runtime was told of its limits",
     "host_speed": "how fast that is; what a turn was given is in the control",
     "versions": "what it was played with",
     "versions.*": "the same",
     "cores": "where it was played",
     "cores.*": "the same",
     "sandbox": "how the bots were confined; what they did is in the wire log",
+    "judge": "the version of the judge's rules: another one that gives the same verdict",
     "limits.file_mb": "the system holds the bot to it, without telling us",
     "limits.scratch_mb": "the same",
+    "kept_files.*": "for the bot's author",
+    "limits.directory_mb": "the same",
+    "limits.directory_files": "a bot over it is reported as a fact",
     "limits.stderr_bytes": "how much of standard error is kept",
     "limits.end_grace_s": "how long we waited after END",
     "cpu_us.*": "a total for people: each turn's own is with its move",
@@ -779,6 +815,9 @@ def data_decides_nothing(one: Alteration) -> bool:
         return len(one.path) > 3
     if fact.name == "LineTooLong":
         return quoted(one.old) == quoted(one.new) and len(one.old) == len(one.new)
+    if one.before.result.reason in (Reason.MEMORY, Reason.PROTOCOL) and fact.name == "BotExited":
+        # Of a bot near its limit only that and its signal count; of the opponent of a bot that lost, nothing.
+        return column in (1, 3) or fact.player == one.before.result.winner
     if fact.name == "OutputClosed":
         return one.before.result.fault != "closed-output"
     if fact.name == "TimePassed":
@@ -814,6 +853,15 @@ def unheard_line(one: Alteration) -> bool:
     """Whether it is a line that came early: its bot's turn for it never came, before and now."""
     rows = one.before.wire[one.row : one.row + (2 if one.what == "swapped" else 1)]
     return all(line.direction == "from" for line in rows) and heard(one.before) == heard(one.after)
+
+
+def came_after_the_complaint(one: Alteration) -> bool:
+    """A bot's line after the one that lost the game, while its cause was awaited."""
+    turn, rows = last_turn(one.before), (one.before.wire[one.row], one.after.wire[one.row])
+    came_later = turn is not None and turn.heard is not None and one.row > turn.heard
+    from_bots = all(line.direction == "from" for line in rows)
+    by_protocol = one.before.result.reason is Reason.PROTOCOL
+    return by_protocol and came_later and from_bots and heard(one.before) == heard(one.after)
 
 
 def first_player_was_never_waited_for(one: Alteration) -> bool:
@@ -867,8 +915,11 @@ PROVEN: dict[str, tuple[str, Callable[[Alteration], bool]]] = {
         ),
     ),
     "limits.memory_mb": (
-        "no bot passed it",
-        lambda one: one.before.result.fault != "memory-limit",
+        "no bot passed it, and no sentence names it: it does not where nothing is limited",
+        lambda one: (
+            one.before.result.fault != "memory-limit"
+            and (one.before.result.fault != "out-of-memory" or one.before.sandbox == "off")
+        ),
     ),
     "limits.processes": (
         "no bot passed it",
@@ -906,6 +957,7 @@ PROVEN: dict[str, tuple[str, Callable[[Alteration], bool]]] = {
     ),
     "wire.* doubled": ("nor was the second one heard", unheard_line),
     "wire.* swapped": ("neither was heard", unheard_line),
+    "wire.*.player": ("the game was lost before it, and it told no cause", came_after_the_complaint),
     "wire.*.line": ("it was never heard", unheard_line),
     "facts.*.after": ("an output may end off turn at any time", output_ended_off_turn),
     "facts.*.data": ("no sentence shows it", output_ended_off_turn),
@@ -1025,6 +1077,27 @@ def test_other_words_of_another_version_are_a_remark() -> None:
     assert [one.remark for one in rejudge(other, "10")] == [True]
     wrong = replace(other, result=replace(other.result, winner=None))
     assert {one.what: one.remark for one in rejudge(wrong, "10")} == {"detail": True, "winner": False}
+
+
+def test_records_of_older_judges_follow_by_their_own_rules() -> None:
+    events: tuple[Event, ...] = (
+        LimitPassed(1, 0.25, "memory", 600, 512),
+        BotExited(0, 0.25, 1, "", "MemoryError"),
+        BotExited(0, 0.25, 1, "", "OSError: [Errno 30] Read-only file system: 'a'"),
+        LineReceived(0, 0.25, "#"),
+    )
+    for event in events:
+        match: Match[Any, Any] = Match(parse_game(SMALL), JUDGED_CONTROL, ("Ada", "Bob"), judge=1)
+        judged = begun(game=SMALL)
+        judged.match = match
+        judged._carry_out(match.start(0.0))
+        judged.tell(event)
+        record = recorded(match)
+        assert record.result.reason in (Reason.EXIT, Reason.PROTOCOL)
+        check_clean(record)
+        view = record.to_json()
+        del view["judge"]  # as older versions wrote it
+        assert complaints(GameRecord.from_json(view)) == []
 
 
 def test_records_of_schema_1_cannot_be_judged_again() -> None:

@@ -32,6 +32,7 @@ from tournaments.report.site import ASSETS
 from tournaments.report.times import game_times
 from tournaments.report.view import HEAT_STEPS, View, heat
 from tournaments.summary import Summary
+from tournaments.tables import percent
 
 NAMES = ("ada", "bob", "cleo")
 HOSTILE = ("<script>alert(1)</script>", "\"'&amp;]]>", "bot", "Bot", "BOT.", "‮evil\u0007", "x" * 200, "con")
@@ -97,7 +98,7 @@ def test_pages_agree_with_the_results(data: st.DataObject) -> None:
     assert [row.cells[1] for row in standings] == [line.name for line in summary.table]
     for row, line in zip(standings, summary.table, strict=True):
         counts = (line.games, line.unique, line.wins, line.draws, line.losses, line.forfeits or "")
-        assert row.cells[2:9] == [words.points(line.points), *map(str, counts)]
+        assert row.cells[2:10] == [words.points(line.points), *map(str, counts), percent(line.score)]
 
     if played:
         check_cross_table(index, summary)
@@ -105,9 +106,12 @@ def test_pages_agree_with_the_results(data: st.DataObject) -> None:
     check_faults(index, summary)
     for line in summary.table:
         bot = Page(pages.bot(line))
-        met = [row.cells[:5] for row in bot.rows("opponents")]
+        met = [row.cells[:6] for row in bot.rows("opponents")]
         assert met == [
-            [name, words.points(one.points), str(one.wins), str(one.draws), str(one.losses)]
+            [
+                *(name, words.points(one.points), str(one.wins), str(one.draws), str(one.losses)),
+                percent(one.points / one.games),
+            ]
             for name, one in ((other.name, line.versus.get(other.name)) for other in summary.table)
             if one is not None and one.games
         ]
@@ -169,7 +173,7 @@ def test_several_processes_make_the_same_report(tmp_path: Path, monkeypatch: pyt
     directory = mixed(tmp_path)
     alone = files_of(made(directory))
     monkeypatch.setattr("tournaments.report.game_pages.GAMES_PER_PROCESS", 1)
-    monkeypatch.setattr("tournaments.report.game_pages.cores", lambda: 2)
+    monkeypatch.setattr("tournaments.report.game_pages.core_count", lambda: 2)
     assert files_of(made(directory)) == alone
 
 
@@ -212,7 +216,7 @@ def test_swaps_are_told_of_games_that_have_them() -> None:
 
     summary = summary_of(NAMES, rounds=2)
     summary.kept = [
-        replace(game, swapped=1 if number < 4 else None, fingerprint=str(number))
+        replace(game, swapped=1 if number < 4 else None, line=str(number))
         for number, game in enumerate(games)
     ]
     view = View(summary)

@@ -41,6 +41,7 @@ def telling_store(path: Path, names: tuple[str, ...] = NAMES) -> Path:
         Entry(Action.VOID, "r001-1v2", f"{names[0]} complained", 1, at),
         Entry(Action.WITHDRAW, names[1], f"{names[1]} gave up", 1, at, withdraw),
         Entry(Action.ADD, "late " + names[0], "joined", 1, at, add),
+        Entry(Action.PAIR, names[0], "x", 1, at, {"opponent": "late " + names[0], "for_round": 2}),
     ]
     return write_store(
         path, names, some, journal=journal, changed=telling, name=f"Cup of {names[0]}", rounds=2

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.reports import write_store
+from tests.tampering import tampering
 from tests.test_report import files_of, made, mixed, report
 from tournaments.report import game_pages, site
-from tournaments.store import Store
 
 
 def left(directory: Path) -> list[str]:
@@ -165,7 +165,7 @@ def test_a_page_that_a_process_cannot_write(
     """What a process of ours meets is told like what we meet: here a folder is in the way of a page."""
     directory = mixed(tmp_path)
     monkeypatch.setattr(game_pages, "GAMES_PER_PROCESS", 1)
-    monkeypatch.setattr(game_pages, "cores", lambda: processes)
+    monkeypatch.setattr(game_pages, "core_count", lambda: processes)
     real = Path.mkdir
 
     def mkdir(path: Path, *arguments: Any, **options: Any) -> None:
@@ -225,10 +225,10 @@ def test_no_tournament(tmp_path: Path) -> None:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_damaged_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int) -> None:
     directory = write_store(tmp_path / "cup", ["ada", "bob"])
-    with Store(directory / "results.db") as store, store._connections.writing() as connection:
+    with tampering(directory / "results.db") as connection:
         connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
     monkeypatch.setattr(game_pages, "GAMES_PER_PROCESS", 1)
-    monkeypatch.setattr(game_pages, "cores", lambda: processes)
+    monkeypatch.setattr(game_pages, "core_count", lambda: processes)
     result = report(directory)
     assert result.exit_code == 1
     assert "game r001-2v1" in result.stderr

@@ -81,6 +81,7 @@ RECORDS = st.builds(
     cpu_us=st.tuples(MAYBE_MICROS, MAYBE_MICROS),
     off_turn_cpu_us=st.tuples(MAYBE_MICROS, MAYBE_MICROS),
     host_speed=st.none() | st.floats(1, 1e9),
+    runtime_settings=st.tuples(*[st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2)] * 2),
 )
 
 
@@ -111,6 +112,19 @@ def test_mean_time_of_a_move() -> None:
     )
     assert record.mean_move_ms(0) == 1.5
     assert record.mean_move_ms(1) == 7.0
+
+
+def test_runtime_settings_are_kept_and_records_without_them_are_read() -> None:
+    settings = ({"GOMAXPROCS": "2"}, {"JAVA_TOOL_OPTIONS": "-Xmx1m"})
+    record, old = make_record(runtime_settings=settings), make_record()
+    assert GameRecord.from_msgpack(record.to_msgpack()) == record
+    data = msgpack.unpackb(record.to_msgpack())
+    del data["runtime_settings"]
+    assert GameRecord.from_msgpack(msgpack.packb(data)) == old
+    view = json.loads(json.dumps(record.to_json()))
+    assert GameRecord.from_json(view) == record
+    del view["runtime_settings"]
+    assert GameRecord.from_json(view) == old
 
 
 def test_records_from_before_hosts_were_measured_are_read() -> None:
@@ -203,9 +217,20 @@ CONTRACT = {
 }
 # What has been added since; nothing is ever taken away.
 ADDED = {
+    "judge",
     *("cores", "limits", "sandbox", "clock", "cpu_ms", "off_turn_cpu_ms"),
     *("fault", "facts", "time_control", "stderr", "exit_status", "started_at"),
-    *("duration_ms", "host", "host_speed", "versions", "key", "schema", "note", "opening"),
+    *(
+        "duration_ms",
+        "host",
+        "host_speed",
+        "runtime_settings",
+        "versions",
+        "key",
+        "schema",
+        "note",
+        "opening",
+    ),
 }
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders import invoke
+from tournaments import config
+from tournaments.cli.tournament import run
 from tournaments.store import Store
 
 KALARENA = str(Path(sys.executable).parent / "kalarena")
@@ -149,3 +151,34 @@ def test_a_signal_ends_a_tournament_cleanly_and_it_goes_on_later(tmp_path: Path,
     run_to_the_end(path, out)
     with Store(out / "results.db") as store:
         assert len(store.played()) == 24
+
+
+def test_a_tournament_of_another_host_goes_on_with_its_memory_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cup.toml"
+    for memory_mb, rounds in ((512, 1), (2048, 2)):
+        monkeypatch.setattr(config, "default_memory_here", lambda _games, limit=memory_mb: limit)
+        path.write_text(f'rounds = {rounds}\nbots = ["first_legal", "greedy"]\n')
+        result = invoke("tournament", "run", path, "--out", tmp_path / "out", "--quiet")
+        assert result.exit_code == 0, result.stderr
+    with Store(tmp_path / "out" / "results.db") as store:
+        assert len(store.played()) == 4
+        assert {store.record(key).limits.memory_mb for key in store.played()} == {512}
+
+
+def test_memory_that_the_host_has_not_is_named_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "host_memory_bytes", lambda: 3 << 30)
+    path = tmp_path / "cup.toml"
+    path.write_text('concurrency = 2\nbots = ["first_legal", "greedy"]\n[limits]\nmemory_mb = 1000\n')
+    result = invoke("tournament", "run", path, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert (
+        "2 games at a time may use 4000 MB of memory (1000 MB each), and this host has 3072" in result.stderr
+    )
+    path.write_text('bots = ["first_legal", "greedy"]\n[limits]\nmemory_mb = 2000\n')
+    result = invoke("tournament", "run", path, "--out", tmp_path / "other")
+    assert result.exit_code == 2
+    assert "the bots of a game may use 4000 MB" in result.stderr

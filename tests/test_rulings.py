@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import make_summary
 from tournaments.formats.round_robin import RoundRobin
 from tournaments.game_summary import GameSummary
-from tournaments.journal import BOT, GAME, Action, Entry
+from tournaments.journal import BOT, GAME, ON_PAIRINGS, Action, Entry
 from tournaments.rulings import (
     RulingError,
     Rulings,
@@ -21,7 +21,7 @@ from tournaments.rulings import (
     pairing_key,
     result_of,
 )
-from tournaments.schedule import Entrant, History, Result
+from tournaments.schedule import NOBODY, Entrant, History, Result
 
 NAMES = ["ann", "bob", "cid"]
 KEY = "r001-1v2"
@@ -248,8 +248,15 @@ class Tournament:
         elif action is Action.RESTORE:
             data["what"] = dice.choice([GAME, BOT])
             # Mostly what was ruled before, or there would be hardly any.
-            ruled = [(one.subject, GAME if one.is_of_game else BOT) for one in self.entries]
+            games_and_bots = [one for one in self.entries if one.of_pairing is None]
+            ruled = [(one.subject, GAME if one.is_of_game else BOT) for one in games_and_bots]
             subject, data["what"] = dice.choice([*ruled, *ruled, (subject, data["what"])])
+        elif action in ON_PAIRINGS:
+            data["for_round"] = dice.randint(1, ROUNDS + 1)
+            if action is not Action.BYE:
+                data["opponent"] = dice.choice([*rulings.bots, "nobody"])
+            if dice.random() < 0.3:
+                data["what"], action = action.value, Action.RESTORE
         else:
             data["replaces"] = dice.choice([None, *rulings.bots])
             subject = dice.choice([f"late {len(rulings.bots)}", subject])
@@ -283,6 +290,9 @@ def checked(games: Sequence[GameSummary], entries: Sequence[Entry]) -> Rulings:
         assert (one.until is not None) == (rulings.bots[number] in rulings.withdrawn)
     for why in rulings.set_aside.values():
         assert why in entries
+    for pairs in rulings.fixed.values():
+        fixed = [bot for pair in pairs for bot in pair if bot != NOBODY]
+        assert len(set(fixed)) == len(fixed), "each bot has one fixed pairing a round at most"
     return rulings
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from referee import sandbox as module
+from referee import working_directory
 from referee.errors import RefereeError
 from referee.limits import Limits
 from referee.results import Player
@@ -28,6 +29,7 @@ from referee.sandbox import (
 TOOLS = Tools("/usr/bin/bwrap", "/usr/bin/setpriv", "/usr/bin/prlimit")
 ENVIRONMENT = {b"KALARENA_GAME": b"bga", b"SECRET": b"secret", b"PATH": b"/nowhere", b"HOME": b"/root"}
 PLAYER = Player("bot", ("/bin/true", "--fast"), "/")
+READ_ONLY = Limits(directory_mb=0)
 
 
 @contextmanager
@@ -67,15 +69,17 @@ def test_tiers() -> None:
 def test_off_changes_nothing() -> None:
     with confined(Sandbox()) as made:
         assert (made.command, made.cwd, made.environment) == (PLAYER.command, "/", ENVIRONMENT)
-        assert (made.descriptors, made.status, made.group) == ((), None, None)
+        assert (made.descriptors, made.status, made.group, made.settings) == ((), None, None, {})
 
 
 def test_weak_sets_limits_and_keeps_the_environment() -> None:
     with confined(Sandbox(Tier.WEAK, TOOLS), limits=Limits(memory_mb=100, file_mb=3)) as made:
         assert made.command[-2:] == PLAYER.command
-        assert {f"--data={(100 << 20) + (2 << 30)}", f"--fsize={3 << 20}"} <= set(made.command)
+        assert {f"--data={(400 << 20) + (2 << 30)}", f"--fsize={3 << 20}"} <= set(made.command)
         assert not any(word.startswith("--nproc") for word in made.command)  # the user's others would count
-        assert made.environment == ENVIRONMENT
+        settings = {name.encode(): value.encode() for name, value in made.settings.items()}
+        assert {b"JAVA_TOOL_OPTIONS", b"NODE_OPTIONS", b"GOMEMLIMIT"} <= set(settings)
+        assert made.environment == ENVIRONMENT | settings
 
 
 def test_no_limit_is_above_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +94,7 @@ def test_no_limit_is_above_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
             assert {"--core=1", "--msgqueue=0"} <= set(made.command)
     ours[resource.RLIMIT_DATA] = 1 << 40
     with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)) as made:
-        assert f"--data={(Limits().memory_mb << 20) + (2 << 30)}" in made.command
+        assert f"--data={(Limits().memory_mb << 22) + (2 << 30)}" in made.command
 
 
 def test_weak_without_any_tool_is_the_command_alone() -> None:
@@ -115,7 +119,11 @@ def test_confined_shows_the_system_and_no_more() -> None:
         ):
             assert option in made.command
         assert words_after(made, "--remount-ro") == ["/dev", "/proc", "/"]
-        assert set(made.environment) == {b"KALARENA_GAME", b"PATH", b"HOME", b"TMPDIR", b"USER", b"LANG"}
+        own = {name.encode() for name in made.settings}
+        assert set(made.environment) - own == {
+            *(b"KALARENA_GAME", b"PATH", b"HOME", b"TMPDIR", b"USER", b"LANG")
+        }
+        assert own
         assert made.environment[b"HOME"] == made.environment[b"TMPDIR"] == b"/scratch"
 
 
@@ -161,7 +169,7 @@ def test_own_files_under_their_own_names_each_once(tmp_path: Path) -> None:
     reads = (str(folder), str(folder / "inner"), str(program))
     for cwd in (str(folder), f"{folder}/.", str(folder / "inner"), str(tmp_path)):
         player = Player("bot", (str(program),), cwd, reads=reads)
-        with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player) as made:
+        with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player, READ_ONLY) as made:
             assert [path for path in binds(made) if str(tmp_path) in path] == [str(folder)]
             assert words_after(made, "--chdir") == [cwd]
             made_folders = words_after(made, "--dir")
@@ -184,7 +192,7 @@ def test_of_what_a_bot_names_only_what_we_would_run_is_shown(
         player = Player("bot", (str(folder / name),), str(folder), reads=(str(folder),))
         for path, expected in (("/usr/bin", [folder]), (f"{prefix}/bin:/usr/bin", [folder, prefix])):
             monkeypatch.setenv("PATH", path)
-            with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player) as made:
+            with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player, READ_ONLY) as made:
                 assert [path for path in binds(made) if str(tmp_path) in path] == list(map(str, expected))
 
 
@@ -201,7 +209,7 @@ def test_what_only_root_can_read_is_copied(
     (folder / "folder").symlink_to("inner")
     folder.chmod(mode)
     player = Player("bot", ("/bin/true",), str(folder), reads=(str(folder),))
-    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player) as made:
+    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS), player, READ_ONLY) as made:
         assert (str(folder) in binds(made)) == (mode == 0o755)  # links alone are no reason to copy
         links = [made.command[at + 2] for at, word in enumerate(made.command) if word == "--symlink"]
         copied = [str(folder / name) for name in ("folder", "link", "nowhere")] if mode == 0o700 else []
@@ -211,7 +219,7 @@ def test_what_only_root_can_read_is_copied(
 
 def test_a_failure_gives_all_descriptors_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(module, "MAX_COPIED_FILES", 2)
+    monkeypatch.setattr(working_directory, "MAX_COPIED_FILES", 2)
     for number in range(3):
         (tmp_path / f"data{number}").touch(mode=0o600)
     player = replace(PLAYER, reads=(str(tmp_path),))

@@ -37,10 +37,11 @@ GAME = "manchester(4,3)"
 """A small board: games and checks are short."""
 IDEAS = "    pits = len(own) - 1\n    # 1. "
 """Where the Python starter begins to choose a pit."""
+# It sows its fullest pit, and loses to first_legal and the first level of the ladder: it is sure to be last.
 WEAK = """    import time
     time.sleep(0.04)  # long enough to be watched
-    print("I take little", file=sys.stderr)
-    return 1 + min((i for i in range(len(own) - 1) if own[i] > 0), key=lambda i: own[i])
+    print("I give much", file=sys.stderr)
+    return 1 + max((i for i in range(len(own) - 1) if own[i] > 0), key=lambda i: own[i])
 """
 EMPTY_PIT = "    return 1\n"
 """It does not look whether there is a seed in the pit."""
@@ -233,7 +234,7 @@ def test_a_student_submits_loses_learns_and_climbs(story: Story, tmp_path: Path)
         assert said.all_inner_texts() == ["standard error of Team 3 v1"]
         path = said.get_attribute("href")
         assert path is not None
-        assert "I take little" in page.request.get(site + path).text()
+        assert "I give much" in page.request.get(site + path).text()
         seat = int(path[-1])
         other = page.request.get(f"{site}{path[:-1]}{3 - seat}")
         assert other.status in (403, 404)

@@ -14,12 +14,14 @@ import trio
 import trio.lowlevel
 
 from referee.play import Job
-from tests.builders import RUN_LIMIT_S
+from tests.builders import RUN_LIMIT_S, write_tournament
 from tests.contest_parts import LIMIT_S, World, open_world, running, spec, until
 from tests.courses import NOW
 from tests.databases import database_of
 from tests.places import to_argument
 from tests.test_resume import all_end, descendants, open_pidfds
+from tournaments.appeals import PairingRequest
+from tournaments.config import load_tournament
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.database.location import Database
@@ -29,6 +31,7 @@ from tournaments.journal import Action
 from tournaments.packed_game import PackedGame
 from tournaments.rulings import RulingError
 from tournaments.runner import MAX_ATTEMPTS, MAX_LOSSES
+from tournaments.service.contest import claimed
 from tournaments.service.contests import Contests, free_slug
 from tournaments.service.tournament_spec import TournamentSpecError
 from tournaments.store import Store
@@ -460,3 +463,46 @@ async def test_kill_and_resume_give_the_same_games_as_no_disturbance(tmp_path: P
 )
 def test_names_in_addresses(title: str, taken: set[str], slug: str) -> None:
     assert free_slug(title, taken) == slug
+
+
+def test_a_gauntlet_that_was_begun_earlier_keeps_its_ranking(tmp_path: Path) -> None:
+    """Earlier versions ranked it by points where nothing else was chosen."""
+    path = write_tournament(
+        tmp_path,
+        'format = {kind = "gauntlet", challengers = ["random"]}\n'
+        'bots = ["first_legal", "greedy", "random"]\n',
+    )
+    tournament = load_tournament(path)
+    with Store(tmp_path / "results.db") as store:
+        claimed(tournament, store)
+        config = store.config()
+        assert config["ranking"] == "score"
+        store.claim(config.pop("name"), {**config, "ranking": "points"}, tournament.identity())
+        claimed(tournament, store)
+        assert store.config()["ranking"] == "points"
+
+
+async def test_pairings_are_fixed_while_it_is_played(tmp_path: Path) -> None:
+    """Of a round that has not begun; the tournament goes on with them by itself."""
+    async with open_world(tmp_path) as world, running(world) as contests:
+        competition = await made(contests, format={"kind": "swiss"}, rounds=6)
+        names = kept(world, competition).bots
+        request = PairingRequest([(names[0], names[1])], round_number=6)
+        with pytest.raises(RulingError, match="cannot meet itself"):
+            await contests.pair(competition.id, PairingRequest([(names[0], names[0])]), "x")
+        await contests.start(competition.id)
+        await world.until_played("cup", 1)
+        said = await contests.pair(competition.id, request, "the jury asks for it")
+        assert said == [f"noted: pair {names[0]} (meets {names[1]} in round 6): the jury asks for it"]
+        await finished(world, competition)
+        met = {(game.first, game.second) for game in kept(world, competition).games if game.round == 6}
+        assert (names[0], names[1]) in met
+        with pytest.raises(RulingError, match="round 6 has begun"):
+            await contests.pair(competition.id, replace(request, undo=True), "too late")
+
+
+async def test_other_formats_take_no_manual_pairings(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world, running(world) as contests:
+        competition = await made(contests)
+        with pytest.raises(RulingError, match="of format 'round-robin' takes no manual pairings"):
+            await contests.pair(competition.id, PairingRequest(byes=["greedy"]), "x")

@@ -13,7 +13,7 @@ from tournaments.course.errors import CourseError
 from tournaments.course.model import Role
 from tournaments.course.passwords import Passwords
 from tournaments.database.place import Place
-from tournaments.manifest import Manifest
+from tournaments.manifest import manifest_of
 from tournaments.service.demo import TEAMS, Demo, set_up_demo
 from tournaments.submissions.content import content_digest
 from tournaments.submissions.upload import Upload
@@ -65,7 +65,7 @@ async def test_three_teams_a_lecturer_and_two_bots(course: Course) -> None:
     assert len(service.uploads) == 2
     for upload in service.uploads:
         files = {file.path: file.content for file in upload.files}
-        manifest = Manifest.model_validate(tomllib.loads(files["bot.toml"].decode()))
+        manifest = manifest_of(tomllib.loads(files["bot.toml"].decode()))
         assert manifest.command[-1] in files
 
 

@@ -13,8 +13,8 @@ from tests.builders import make_summary
 from tests.contest_parts import LIMIT_S, World, open_world, running, spec, until
 from tests.courses import NOW
 from tests.databases import database_of
+from tests.tampering import tampering
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
-from tournaments.database.connections import Connections
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.game_summary import GameSummary
 from tournaments.schedule import Pairing
@@ -50,7 +50,7 @@ async def until_over(progress: Rejudging) -> None:
 def change(data: Path, key: str, column: str, value: object) -> None:
     """Give a game of the store another value."""
     update = text(f"UPDATE game SET {column} = :value WHERE key = :key")
-    with Connections(database_of(data).competition("cup")) as store, store.writing() as connection:
+    with tampering(database_of(data).competition("cup")) as connection:
         connection.execute(update, {"value": value, "key": key})
 
 

@@ -127,7 +127,8 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         "openings.seed: is missing",
         "openings.sed: unknown key; did you mean 'seed'?",
         "format.pair: unknown key; did you mean 'pairs'?",
-        "ranking: must be one of points, wins-then-speed, swiss, rating, or a list of criteria, not 'point'",
+        "ranking: must be one of points, wins-then-speed, swiss, rating, score, swiss-match, or a list of "
+        "criteria, not 'point'",
         "bots: must be current, frozen or numbers of versions, not 'curent'; did you mean 'current'?",
         "references: there is no reference player 'laddr:3'; did you mean 'ladder'?",
         "concurrency: must be integer, not '2'",

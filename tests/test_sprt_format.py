@@ -13,23 +13,23 @@ from tournaments.ratings.sprt import log_likelihood_ratio
 from tournaments.schedule import Entrant, History, Pairing, Result
 
 TWO = (Entrant(), Entrant())
-VOID = Result(0, fingerprint="void", counts=False)
+VOID = Result(0, line="void", counts=False)
 UPPER = log(0.95 / 0.05)
 
 
 def wins(game: Pairing) -> Result:
     """Bot 0 wins every game, each another one."""
-    return Result(game.first, fingerprint=game.key)
+    return Result(game.first, line=game.key)
 
 
 def level(game: Pairing) -> Result:
     """Whoever moves first wins, each time in another game."""
-    return Result(0, fingerprint=game.key)
+    return Result(0, line=game.key)
 
 
 def same_games(game: Pairing) -> Result:
     """Bot 0 wins the same two games again and again."""
-    return Result(game.first, fingerprint=str(game.first))
+    return Result(game.first, line=str(game.first))
 
 
 def play(
@@ -58,7 +58,7 @@ def of_strength(elo: float, draws: float, bias: float, seed: str) -> Callable[[P
         else:
             zero_wins = number < draws + (score - draws / 2)
             winner = game.first if zero_wins else 1 - game.first
-        return Result(winner, fingerprint=game.key)
+        return Result(winner, line=game.key)
 
     return rule
 
@@ -191,7 +191,7 @@ def evidence() -> PairEvidence:
 def test_copies_move_nothing() -> None:
     seen = evidence()
     for _ in range(1000):
-        seen.add(0, Result(0, fingerprint="a"), Result(1, fingerprint="b"))
+        seen.add(0, Result(0, line="a"), Result(1, line="b"))
     assert seen.counts == [0, 0, 0, 0, 1]
     assert seen.ratio == log_likelihood_ratio([0, 0, 0, 0, 1], 0, 50)
     assert (seen.pairs, seen.unique, seen.accepted) == (1000, 1, None)
@@ -201,10 +201,10 @@ def test_copies_are_weighed_within_their_start() -> None:
     """Start 0: three pairs, one twice, 9/5 different ones.  Start 1: the same games are others there."""
     seen = evidence()
     won, lost = (
-        (Result(0, fingerprint="a"), Result(1, fingerprint="b")),
-        (Result(1, fingerprint="c"), Result(0)),
+        (Result(0, line="a"), Result(1, line="b")),
+        (Result(1, line="c"), Result(0)),
     )
-    drawn = Result(None, fingerprint="d")
+    drawn = Result(None, line="d")
     for start, pair in ((0, won), (0, won), (0, (won[0], drawn)), (1, won)):
         seen.add(start, *pair)
     assert seen.counts == pytest.approx([0, 0, 0, 3 / 5, 6 / 5 + 1])
@@ -233,17 +233,17 @@ def test_bots_that_repeat_themselves_end_it_undecided() -> None:
 def test_each_opening_is_new_once() -> None:
     schedule = Sprt(TWO, batch=4, openings=6)
     # Twelve games from six openings, then two batches of copies.
-    results = play(schedule, lambda game: Result(0, fingerprint=f"{game.opening % 6}/{game.first}"))
+    results = play(schedule, lambda game: Result(0, line=f"{game.opening % 6}/{game.first}"))
     assert len(results) == 12 + 2 * 4
     # From the game's own start alone they would be six different pairs, too: so would unlike games be.
     assert len(play(Sprt(TWO, batch=4, openings=1), same_games)) == 4 + 2 * 4
     # The same fingerprints from different openings are different games.
-    assert len(play(schedule, lambda game: Result(0, fingerprint=str(game.first)))) == 12 + 2 * 4
+    assert len(play(schedule, lambda game: Result(0, line=str(game.first)))) == 12 + 2 * 4
 
 
 def test_one_new_pair_is_enough_to_go_on() -> None:
     def rule(game: Pairing) -> Result:
-        return Result(0, fingerprint="new" + game.key if game.round == 5 else str(game.first))
+        return Result(0, line="new" + game.key if game.round == 5 else str(game.first))
 
     assert len(play(Sprt(TWO, batch=4), rule)) == 3 * 4 + 2 * 4
 

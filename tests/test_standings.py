@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from referee.results import MatchResult, MoveRecord, Reason
 from tests.builders import make_record, make_summary
-from tournaments.game_summary import GameSummary, fingerprint
+from tournaments.game_summary import GameSummary, fingerprint, line_of
 from tournaments.rankings import PRESETS
 from tournaments.standing import Standing
 from tournaments.standings import standings
@@ -111,7 +111,7 @@ def test_only_faults_are_forfeits(reason: Reason) -> None:
 
 def test_unknown_ranking() -> None:
     with pytest.raises(
-        ValueError, match="no ranking 'elo'; there are points, wins-then-speed, swiss, rating"
+        ValueError, match="no ranking 'elo'; there are points, wins-then-speed, swiss, rating, score"
     ):
         standings(NAMES, [], "elo")
 
@@ -178,6 +178,7 @@ def test_summary_of_a_record() -> None:
         charged_us=(30, 400),
         sandbox="",
         fingerprint=fingerprint(record),
+        line=line_of(record.game, record.opening, ["1", "2", "3"]),
     )
 
 

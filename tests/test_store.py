@@ -10,10 +10,11 @@ from sqlalchemy import inspect, select
 
 from referee.results import MatchResult, MoveRecord, Reason
 from tests.builders import lost_by, make_record
+from tests.tampering import tampering
 from tournaments.database.connections import Connections
 from tournaments.database.place import Kind, Place
 from tournaments.game_summary import GameSummary
-from tournaments.schema import REVISION, game, metadata
+from tournaments.schema import REVISION, game, metadata, tournament
 from tournaments.store import MIGRATIONS, Store, StoreError
 
 IDENTITY = {"game": "manchester", "time control": "2 s", "bots": {"one": "d1", "two": "d2"}}
@@ -85,7 +86,7 @@ def test_a_game_that_is_not_there(place: Place) -> None:
 def test_a_damaged_record_is_an_error_of_its_own(place: Place) -> None:
     with Store(place) as store:
         store.add(make_record(), 1)
-    with Connections(place) as connections, connections.writing() as connection:
+    with tampering(place) as connection:
         connection.execute(game.update().values(record=b"\0"))
     with Store(place) as store:
         assert len(store.games()) == 1
@@ -211,7 +212,7 @@ def test_a_reader_does_not_wait_for_a_writer(place: Place) -> None:
         store.claim("cup", CONFIG, IDENTITY)
         store.add(make_record(), 1)
     with Connections(place) as connections, connections.writing() as connection:
-        connection.execute(game.delete())
+        connection.execute(tournament.delete())
         for read_only in (False, True):
             with Store(place, read_only=read_only) as reader:
                 assert reader.played() == {"r001-1v2"}

@@ -12,6 +12,7 @@ import pytest
 
 from tests.builders import KALARENA, RUN_LIMIT_S, make_record, run_command, write_tournament
 from tests.places import to_argument
+from tournaments.chain_check import ChainCheck
 from tournaments.database.place import BUSY_TIMEOUT_MS, Place
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.store import Store
@@ -49,6 +50,12 @@ def assert_whole(place: Place) -> set[str]:
         for key in keys:
             assert store.record(key) == make_record(key)
         assert {game.key for game in store.games()} == keys
+        chained = store.chained()
+        assert chained is not None
+        chain = ChainCheck(chained)
+        assert list(chain.findings()) == []
+        for key, link in chain.games.items():
+            assert store.stored([key])[key].item.content == link.content
     return keys
 
 

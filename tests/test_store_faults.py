@@ -8,6 +8,7 @@ from sqlalchemy import event
 
 from tests.builders import invoke, make_record
 from tests.reports import write_store
+from tests.tampering import tampering
 from tournaments.journal import Action, Entry
 from tournaments.store import NothingKeptError, Store, StoreError
 
@@ -81,7 +82,7 @@ def test_what_was_asked_for_is_not_our_fault(tmp_path: Path) -> None:
 def test_a_damaged_record_met_while_exporting(tmp_path: Path) -> None:
     """Exit status 1: nothing is wrong with what was asked for."""
     directory = write_store(tmp_path / "cup", ["ada", "bob"])
-    with Store(directory / "results.db") as store, store._connections.writing() as connection:
+    with tampering(directory / "results.db") as connection:
         connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
     result = invoke("tournament", "export", directory, "--what", "moves")
     assert result.exit_code == 1

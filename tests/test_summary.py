@@ -144,7 +144,7 @@ def test_who_joined_is_in_the_table() -> None:
     assert one.bots == [*NAMES, "eve"]
     assert one.total == 12
     assert [line.name for line in one.table if not line.games] == ["eve"]
-    assert one.render("csv").splitlines()[0].endswith("vs eve")
+    assert one.render("csv").splitlines()[0].endswith("vs eve,score_percent")
 
 
 def test_tiers_of_sandboxes() -> None:

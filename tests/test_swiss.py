@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tournaments.formats.rounds import drawn_lots
 from tournaments.formats.swiss import Swiss
-from tournaments.formats.swiss_pairing import NOBODY, Table, pair_round
-from tournaments.schedule import Entrant, History, Pairing, Result
+from tournaments.formats.swiss_pairing import Table, pair_round
+from tournaments.schedule import NOBODY, Entrant, History, Pairing, Result
 
 EVEN = [Entrant()] * 8
 SEEDS = st.integers(0, 2**32)

@@ -67,13 +67,13 @@ def test_text_by_hand() -> None:
     assert tables.to_text("Cup", about, table_of(withdrawn=["bob"]), "points").split("\n") == [
         "Cup: kalah(6,4), 2 s per move, 3 of 6 games, sandbox off",
         "",
-        "#  rank  name             points  played  unique  wins  draws  losses  forfeits  "
+        "#  rank  name             points  played  unique  wins  draws  losses  forfeits  score %  "
         "rating  95 % interval      1      2    3",
-        "1     1  ann                 2.5       3       3     2      1       0         0  "
+        "1     1  ann                 2.5       3       3     2      1       0         0     83.3  "
         "   218    -138 to 811      -  1.5/2  1/1",
-        "2     2  bob (withdrawn)     0.5       2       2     0      1       1         0  "
+        "2     2  bob (withdrawn)     0.5       2       2     0      1       1         0     25.0  "
         "   -36    -553 to 449  0.5/2      -",
-        "3     3  cid                   0       1       1     0      0       1         1  "
+        "3     3  cid                   0       1       1     0      0       1         1      0.0  "
         "                         0/1           -",
     ]
 
@@ -107,16 +107,32 @@ def test_points_are_exact(points: float, text: str) -> None:
     assert tables.number(points) == text
 
 
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (None, ""),
+        (0.0, "0.0"),
+        (4.5 / 8, "56.3"),
+        (23 / 80, "28.8"),
+        (2 / 3, "66.7"),
+        (0.9994, "99.9"),
+        (1.0, "100.0"),
+    ],
+)
+def test_scores_are_rounded_as_people_do(share: float | None, text: str) -> None:
+    assert tables.percent(share) == text
+
+
 # CSV
 
 
 def test_csv_by_hand() -> None:
     assert tables.to_csv(table_of(), "points").split("\n") == [
         "rank,name,points,played,unique,wins,draws,losses,forfeits,rating,rating_low,rating_high,"
-        "vs ann,vs bob,vs cid",
-        "1,ann,2.5,3,3,2,1,0,0,218,-138,811,,1.5,1",
-        "2,bob,0.5,2,2,0,1,1,0,-36,-553,449,0.5,,0",
-        "3,cid,0,1,1,0,0,1,1,,,,0,0,",
+        "vs ann,vs bob,vs cid,score_percent",
+        "1,ann,2.5,3,3,2,1,0,0,218,-138,811,,1.5,1,83.3",
+        "2,bob,0.5,2,2,0,1,1,0,-36,-553,449,0.5,,,25.0",
+        "3,cid,0,1,1,0,0,1,1,,,,0,,,0.0",
         "",
     ]
 
@@ -226,10 +242,29 @@ def test_json_by_hand() -> None:
         "losses": 0,
         "forfeits": 0,
         "versus": {
-            "bob": {"points": 1.5, "wins": 1, "draws": 1, "losses": 0},
-            "cid": {"points": 1.0, "wins": 1, "draws": 0, "losses": 0},
+            "bob": {"points": 1.5, "wins": 1, "draws": 1, "losses": 0, "games": 2},
+            "cid": {"points": 1.0, "wins": 1, "draws": 0, "losses": 0, "games": 1},
         },
+        "score_percent": 83.33,
     }
+    assert standing[1]["versus"]["cid"] == {"points": 0.0, "wins": 0, "draws": 0, "losses": 0, "games": 0}
+
+
+def test_a_bot_without_a_game_has_no_score() -> None:
+    before = summary([])
+    assert [line["score_percent"] for line in before.to_json()["standings"]] == [None] * 3
+    assert read_csv(before.render("csv"))[1] == ["1", "ann", *["0"] * 7, *[""] * 7]
+
+
+def test_a_bye_counts_in_the_score() -> None:
+    """bob drew one of two games; a bye is one point of one."""
+    line = next(line for line in table_of(byes={"bob": 1.0}) if line.name == "bob")
+    assert line.score == 0.5
+
+
+def test_the_html_cross_table_is_blank_where_two_never_met() -> None:
+    cells = re.findall(r'<td title="[^"]*">([^<]*)</td>', summary().render("html"))
+    assert cells == ["1.5/2", "1/1", "0.5/2", "", "0/1", ""]
 
 
 @pytest.mark.parametrize("name", EVIL)

@@ -6,8 +6,9 @@ import pytest
 
 from referee import timing
 from referee.clock import TimeControl
+from referee.cpu_accounting import Reading, ThreadTimes
 from referee.events import Usage
-from referee.processes import ProcessTree, Reading
+from referee.processes import ProcessTree
 from referee.timing import Timekeeper
 
 US = 1000
@@ -19,12 +20,22 @@ class Tree:
     """A bot's counters as the test sets them, in microseconds."""
 
     def __init__(self) -> None:
-        self.cpu_us = self.wait_us = self.reads = 0
+        self.cpu_us = self.wait_us = self.slept_us = self.reads = 0
         self.calls: list[str] = []
 
     def read(self) -> Reading:
         self.reads += 1
-        return Reading(self.cpu_us * US, {1: self.wait_us * US})
+        # Its one thread runs, waits or sleeps at any time.
+        at_ns = (self.cpu_us + self.wait_us + self.slept_us) * US
+        return Reading(
+            self.cpu_us * US, {1: ThreadTimes(self.cpu_us * US, self.wait_us * US, self.reads)}, at_ns
+        )
+
+    def doing(self) -> str:
+        return "running"
+
+    def is_queued(self) -> bool:
+        return False
 
     def stop(self, within_s: float) -> bool:
         self.calls.append("stop")
@@ -135,7 +146,7 @@ def test_a_turn_that_was_expected_to_be_quick_is_compared_with_the_last_reading(
     first.use(300)  # in a quick turn
     first.use(5000, 700)  # in the next turn, until it was noticed
     counters.waited_us = 60
-    time.look_closer(0, earlier_us=300)
+    time.look_closer(0, earlier_us=300, turn_began=9300e-6)
     assert time.is_looking
     first.use(1000)
     assert time.turn_ends(0, 0.01) == Usage(6000, 700, 60)
@@ -166,17 +177,20 @@ def test_the_bot_that_is_not_on_turn_is_stopped_once_and_goes_on_for_its_turn() 
     assert (first.calls, second.calls) == (["stop", "go on"], ["stop", "go on"])
 
 
-def test_a_bot_is_queued_if_it_uses_no_cpu_time_between_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readings_are_closer_together_while_the_bot_waits_for_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("referee.timing.time.monotonic", lambda: clock[0])
     time, first, _ = keeper()
-    assert time.is_queued(0)
-    read = first.read
-
-    def read_while_running() -> Reading:
-        first.use(10)
-        return read()
-
-    monkeypatch.setattr(first, "read", read_while_running)
-    assert not time.is_queued(0)
+    time.turn_begins(0)
+    assert time.sample_due == 100.0 + timing.SAMPLE_S
+    clock[0] = 101.0
+    first.use(10_000)
+    time.sample()
+    assert time.sample_due == 101.0 + timing.CALM_SAMPLE_S
+    first.use(10_000, 3000)
+    time.sample()
+    assert time.sample_due == 101.0 + timing.SAMPLE_S
+    assert time.turn_ends(0, 0.03) == Usage(20_000, 3000, 0)
 
 
 def test_without_counters_the_clock_is_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """`kalarena verify`: a tournament as it was played is clean, one that was altered by hand is not."""
 
 import json
+import re
 import shutil
-import sqlite3
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +12,7 @@ import pytest
 
 from referee.results import GameRecord
 from tests.builders import invoke, kalarena, make_record, one_object, write_tournament
+from tests.tampering import rechain, tampering
 from tests.test_rejudge import opened
 from tournaments.directory import TournamentDirectory
 from tournaments.store import Store
@@ -50,8 +51,12 @@ def found(directory: Path) -> list[str]:
 def test_a_tournament_as_it_was_played(played: Path) -> None:
     result = invoke("verify", played)
     assert (result.exit_code, result.output) == (0, f"{GAMES} games verified, nothing wrong\n")
-    result = invoke("verify", "--json", played)
-    assert one_object(result.output) == {"games": GAMES, "wrong": 0, "elsewhere": 0, "complaints": []}
+    value = one_object(invoke("verify", "--json", played).output)
+    with Store(played / "results.db", read_only=True) as store:
+        head = store.head()
+    assert head is not None
+    assert value.pop("heads") == [{"path": str(played), "head": head.digest, "head_number": GAMES + 1}]
+    assert value == {"games": GAMES, "wrong": 0, "elsewhere": 0, "complaints": []}
 
 
 def test_a_directory_without_reports_and_files(copy: Path) -> None:
@@ -87,13 +92,13 @@ COLUMNS = {
     "opening": "'1 2 3'",
     "fingerprint": "'0123456789abcdef'",
     "swapped": "1",
+    "line": "'0123456789abcdef'",
 }
 
 
 def alter(directory: Path, column: str, value: str) -> None:
-    with sqlite3.connect(directory / "results.db") as connection:
-        connection.execute(f"UPDATE game SET {column} = {value} WHERE key = ?", (KEY,))
-    connection.close()
+    with tampering(directory / "results.db") as connection:
+        connection.exec_driver_sql(f"UPDATE game SET {column} = {value} WHERE key = ?", (KEY,))
 
 
 def test_every_column_of_the_store_is_tried() -> None:
@@ -121,13 +126,13 @@ def test_a_reason_that_there_is_not(copy: Path) -> None:
 
 
 def alter_record(directory: Path, change: Callable[[GameRecord], GameRecord]) -> None:
-    """Write another record, and all columns that follow from it."""
+    """Write another record, as somebody does who computes the chain anew."""
     with Store(directory / "results.db", read_only=True) as store:
         record = change(store.record(KEY))
-    with sqlite3.connect(directory / "results.db") as connection:
+    with tampering(directory / "results.db") as connection:
         packed = zlib.compress(record.to_msgpack())
-        connection.execute("UPDATE game SET record = ? WHERE key = ?", (packed, KEY))
-    connection.close()
+        connection.exec_driver_sql("UPDATE game SET record = ? WHERE key = ?", (packed, KEY))
+        rechain(connection)
 
 
 CHANGES: dict[str, Callable[[GameRecord], GameRecord]] = {
@@ -147,29 +152,29 @@ def test_an_altered_record_of_the_store_is_found(copy: Path, what: str) -> None:
 
 
 def test_a_game_that_was_taken_out_of_the_store(copy: Path) -> None:
-    with sqlite3.connect(copy / "results.db") as connection:
-        connection.execute("DELETE FROM game WHERE key = ?", (KEY,))
-    connection.close()
+    with tampering(copy / "results.db") as connection:
+        connection.exec_driver_sql("DELETE FROM game WHERE key = ?", (KEY,))
     lines = found(copy)
+    assert re.fullmatch(
+        rf"{KEY}: this game was stored as entry \d of the chain and is not there any more", lines[0]
+    )
     assert (
-        lines[0]
+        lines[1]
         == f"{KEY}: games: folder: recorded one of this game, but no such game is kept, and none follows"
     )
-    assert [line.partition(":")[0] for line in lines[1:]] == [
+    assert [line.partition(":")[0] for line in lines[2:]] == [
         "results.json", "standings.csv", "games.csv", "report.html"
     ]  # fmt: skip
 
 
 def test_a_ruling_that_was_taken_out_of_the_journal(copy: Path) -> None:
-    """The triggers can be dropped by hand; the tables still tell of the ruling."""
+    """The triggers can be dropped by hand; chain and tables still tell of the ruling."""
     assert invoke("tournament", "void", copy, KEY, "--why", "x").exit_code == 0
     assert found(copy) == []
-    with sqlite3.connect(copy / "results.db") as connection:
-        connection.execute("DROP TRIGGER journal_no_delete")
-        connection.execute("DELETE FROM journal")
-    connection.close()
+    with tampering(copy / "results.db") as connection:
+        connection.exec_driver_sql("DELETE FROM journal")
     assert {line.partition(":")[0] for line in found(copy)} == {
-        "results.json", "standings.csv", "games.csv", "report.html"
+        f"ruling 1 (void {KEY})", "results.json", "standings.csv", "games.csv", "report.html"
     }  # fmt: skip
 
 
@@ -228,9 +233,8 @@ def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:
 
 
 def test_old_tables_are_compared_if_a_game_is_gone(killed: Path) -> None:
-    with sqlite3.connect(killed / "results.db") as connection:
-        connection.execute("DELETE FROM game WHERE key = ?", (KEY,))
-    connection.close()
+    with tampering(killed / "results.db") as connection:
+        connection.exec_driver_sql("DELETE FROM game WHERE key = ?", (KEY,))
     keys = {line.partition(":")[0] for line in found(killed) if "made from" not in line}
     assert {KEY, "games.csv", "standings.csv", "report.html"} <= keys
     assert invoke("verify", killed).exit_code == 1
@@ -242,10 +246,9 @@ def test_the_tables_of_a_run_at_work_are_not_compared(copy: Path) -> None:
     with TournamentDirectory(copy).locked():
         result = invoke("verify", copy)
         assert result.exit_code == 0
-        assert result.output == (
-            "tables: a run is at work: its tables are not compared (a remark)\n"
-            f"{GAMES} games verified, nothing wrong\n"
-        )
+        first, last = result.output.splitlines()
+        assert first == "tables: a run is at work: its tables are not compared (a remark)"
+        assert last == f"{GAMES} games verified, nothing wrong"
     with TournamentDirectory(copy).locked():  # who verified has not kept the lock
         pass
 
@@ -273,13 +276,14 @@ def test_nothing_to_verify_yet(copy: Path, tmp_path: Path) -> None:
     result = invoke("verify", tmp_path / "fresh")
     assert result.exit_code == 2
     assert "holds no tournament yet: run the tournament first" in result.output
-    with sqlite3.connect(copy / "results.db") as connection:
-        connection.execute("DELETE FROM game")
-    connection.close()
-    assert invoke("verify", copy).exit_code == 1  # the folders and tables tell of games
+    with tampering(copy / "results.db") as connection:
+        connection.exec_driver_sql("DELETE FROM game")
     for name in TABLES:
         (copy / name).unlink()
     shutil.rmtree(copy / "games")
+    assert invoke("verify", copy).exit_code == 1  # the chain tells of games
+    with tampering(copy / "results.db") as connection:
+        rechain(connection)
     result = invoke("verify", copy)
     assert result.exit_code == 2
     assert "holds no game yet, there is nothing to verify: run the tournament first" in result.output

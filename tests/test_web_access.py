@@ -118,6 +118,7 @@ TABLE = (
     Row("api_table", "in none none none none none", lambda _: {"slug": "made-up"}),
     Row("api_games", PUBLIC, lambda _: {"slug": "cup"}),
     Row("api_game", PUBLIC, lambda _: GAME),
+    Row("api_pairings", LECTURER, lambda _: {"slug": "cup"}),
     Row("api_game", "in none none none none none", lambda _: GAME | {"key": "made-up"}),
 
     # Pages of lecturers.

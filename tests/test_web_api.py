@@ -16,6 +16,7 @@ import jsonschema_rs
 import pytest
 
 from tests.databases import database_of
+from tests.web_played import open_played
 from tests.web_site import World, open_world
 from tournaments.course.model import Checked, Version, VersionState
 from tournaments.database.place import Place
@@ -281,3 +282,63 @@ async def test_every_operation_is_documented_once(world: World) -> None:
         in_path = {each["name"] for each in found.get("parameters", []) if each["in"] == "path"}
         assert in_path == {part[1:-1] for part in operation.path.split("/") if part.startswith("{")}
     assert json.dumps(document)
+
+
+PAIRINGS = "/api/v1/competitions/cup/pairings"
+
+
+async def test_a_lecturers_program_fixes_pairings(tmp_path: Path) -> None:
+    with open_played(tmp_path, cup_rounds=2, cup_format="swiss") as played:
+        world = played.world
+        names = ["Team 1 v1", "Team 2 v1", "ladder:1"]
+        async with world.browser() as browser:
+            lecturer = Program(world, browser, "lecturer")
+            wanted = {"why": "the jury asks for it", "pairs": [names[:2]], "byes": [names[2]]}
+            status, found = await lecturer.ask("POST", PAIRINGS, json=wanted)
+            assert (status, found["noted"]) == (
+                200,
+                [
+                    "noted: pair Team 1 v1 (meets Team 2 v1 in round 2): the jury asks for it",
+                    "noted: bye ladder:1 (has a bye in round 2): the jury asks for it",
+                ],
+            )
+            status, found = await lecturer.ask("POST", PAIRINGS, json=wanted)
+            assert (status, found["error"]) == (
+                409,
+                "'Team 1 v1' has a fixed pairing in round 2 already: take it back first",
+            )
+            status, _ = await lecturer.ask("POST", PAIRINGS, json={**wanted, "undo": True})
+            assert status == 200
+        summary = await played.service.contests.summary(played.cup.id)
+        assert summary.rulings.manual.fixed == {2: []}
+        newest = world.course.journal.entries(1)[0]
+        assert (newest.action, newest.subject) == ("tournament.pair", "cup")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("", "Invalid JSON"),
+        ("[]", "must be a table of keys, not []"),
+        ("{}", "why: is missing"),
+        ('{"why": "x", "pair": []}', "pair: unknown key; did you mean 'pairs'?"),
+        ('{"why": "x", "pairs": [["a"]]}', "pairs[1][2]: is missing"),
+        ('{"why": "x", "round": 0}', "round: must be greater than or equal to 1, not 0"),
+        ('{"why": "x\\u0000"}', "why: "),
+    ],
+)
+async def test_pairings_of_another_shape(tmp_path: Path, body: str, words: str) -> None:
+    with open_played(tmp_path, cup_format="swiss") as played:
+        async with played.world.browser() as browser:
+            lecturer = Program(played.world, browser, "lecturer")
+            status, found = await lecturer.ask("POST", PAIRINGS, content=body.encode())
+    assert status == 400
+    assert words in found["error"]
+
+
+async def test_a_student_fixes_no_pairings(tmp_path: Path) -> None:
+    with open_played(tmp_path, cup_format="swiss") as played:
+        async with played.world.browser() as browser:
+            wanted = {"why": "x", "byes": ["Team 1 v1"]}
+            student = Program(played.world, browser, "student")
+            assert (await student.ask("POST", PAIRINGS, json=wanted))[0] == 403

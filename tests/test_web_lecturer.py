@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import httpx2 as httpx
 import pytest
+from openpyxl import load_workbook
 
 from tests.web_played import REFERENCE, Played, fail, open_played
 from tests.web_site import NOW, Browser
@@ -375,6 +376,12 @@ async def test_marks_are_of_the_roster(played: Played) -> None:
         assert {row["bot"]: str(row["mark"]) for row in told["rows"]} == {
             row["bot"]: str(float(row["mark"])) for row in rows
         }
+        answer = await sent(browser, f"{CUP}/marks", 200, rules=RULES, do="xlsx")
+        sheet = load_workbook(io.BytesIO(answer.content)).active
+        assert {row[1] for row in sheet.values} == {"id", "student-1", "student-2"}
+        decided = '[[override]]\nstudent = "student-2"\nmark = 1.25\nreason = "an appeal"\n'
+        page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=RULES + decided))
+        assert "override: 1.25 (an appeal)" in page
         own = f'references = ["{REFERENCE}"]\n[students]\n"Team 1 v1" = "A"\n"Team 2 v1" = "B"\n'
         assert " A Team 1 v1 " in main_of(await sent(browser, f"{CUP}/marks", 200, rules=own + RULES))
         for rules, why in (
@@ -404,6 +411,8 @@ async def test_games_and_moves_are_downloaded(played: Played) -> None:
         assert len(list(csv.DictReader(io.StringIO(answer.text)))) == 6
         assert len((await browser.get(f"{CUP}/games.json")).json()) == 6
         assert (await browser.get(f"{CUP}/games.exe")).status_code == 404
+        assert (await browser.get(f"{CUP}/games.pgn")).text.count("[Result ") == 6
+        assert (await browser.get(f"{CUP}/moves.pgn")).status_code == 404
 
 
 @pytest.mark.parametrize("name", ["report", "report-anonymous"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.web_played import REFERENCE, Played, open_played, played_game
+from tests.web_played import REFERENCE, Played, open_played, played_game, visitors_see
 from tournaments.course.model import CompetitionState
 from tournaments.database.errors import StoreError
 from tournaments.journal import Action, Entry
@@ -43,7 +43,6 @@ async def test_the_ladder_has_everybody_by_rating_with_its_interval(played: Play
     assert [rung.name for rung in found if rung.is_reference] == [REFERENCE]
     for rung in found:
         assert rung.games == rung.wins + rung.draws + rung.losses == 4
-        assert " to " in rung.interval
     ratings = [line.rating.value for line in shown.view.table if line.rating is not None]
     assert ratings == sorted(ratings, reverse=True)
 
@@ -70,6 +69,22 @@ async def test_a_tournament_s_page(played: Played) -> None:
     for part in ("standings", "cross", "ratings", "sides", "times", "faults"):
         assert f'<section id="{part}">' in page, part
     assert 'href="/competitions/cup/games/r001-' in page
+
+
+async def test_a_tournament_s_page_and_the_api_have_the_head_of_its_chain(played: Played) -> None:
+    store = played.service.contests.stores[played.cup.id]
+    before = store.head()
+    assert before is not None
+    assert f"<code>{before.digest}</code> (entry 7)" in await get(played, "student", "/competitions/cup")
+    store.note(Entry(Action.VOID, store.games()[0].key, "why", 1, "2026-03-02T12:00:00+00:00"))
+    page = await get(played, "student", "/competitions/cup")
+    head = store.head()
+    assert head is not None
+    assert f"<code>{head.digest}</code> (entry 8)" in page
+    visitors_see(played, "anonymous")
+    async with played.world.browser() as browser:
+        answer = (await browser.get("/api/v1/competitions/cup")).json()
+    assert (answer["head"], answer["head_number"]) == (head.digest, 8)
 
 
 async def test_the_practice_ladder_s_page_is_the_standings(played: Played) -> None:

@@ -10,7 +10,7 @@ from referee.results import GameRecord, MatchResult
 from tests.databases import database_of
 from tests.random_games import random_game
 from tests.web_site import NOW, World, open_world
-from tournaments.appeals import Ruling, entries_of, withdrawal
+from tournaments.appeals import PairingRequest, Ruling, entries_of, pairing_rulings, withdrawal
 from tournaments.course.model import (
     Checked,
     Competition,
@@ -129,6 +129,13 @@ class Contests:
         self.stores[competition_id].note(*entries)
         return [f"noted: {entry}" for entry in entries]
 
+    async def pair(self, competition_id: int, request: PairingRequest, why: str) -> list[str]:
+        """As the real one does it for a tournament that is not being played."""
+        summary = await self.summary(competition_id)
+        entries = entries_of(summary, pairing_rulings(summary, request), why, NOW)
+        self.stores[competition_id].note(*entries)
+        return [f"noted: {entry}" for entry in entries]
+
 
 class PlayedService:
     """A service that starts nothing."""
@@ -230,7 +237,9 @@ def fail(world: World, version: Version) -> Version:
 
 
 @contextmanager
-def open_played(data: Path, *, pairs: int = 3, cup_rounds: int = 1) -> Iterator[Played]:
+def open_played(
+    data: Path, *, pairs: int = 3, cup_rounds: int = 1, cup_format: str = "round-robin"
+) -> Iterator[Played]:
     """Two teams with a version each, on a practice ladder with a reference player and in a tournament."""
     database = database_of(data)
     service = PlayedService(data)
@@ -257,7 +266,7 @@ def open_played(data: Path, *, pairs: int = 3, cup_rounds: int = 1) -> Iterator[
         names = [*versions, REFERENCE]
         service.contests.practice[practice.id] = names
         _play(service.contests.stores[practice.id], names, pairs)
-        _play_cup(service.contests.stores[cup.id], names, cup_rounds)
+        _play_cup(service.contests.stores[cup.id], names, cup_rounds, cup_format)
         yield Played(world, service, practice, cup, versions)
 
 
@@ -269,8 +278,8 @@ def _play(store: Store, names: list[str], pairs: int) -> None:
         store.add(record, 1, f"p{number:07d}")
 
 
-def _play_cup(store: Store, names: list[str], rounds: int) -> None:
-    plan = Plan(rounds=rounds, width=1)
+def _play_cup(store: Store, names: list[str], rounds: int, kind: str) -> None:
+    plan = Plan({"kind": kind}, rounds=rounds, width=1)
     summary = Summary("Cup of Team 1", "manchester", "1 s per move", names, "points", plan)
     store.claim(summary.name, summary.config(), {"bots": dict.fromkeys(names, "d")})
     pairings = plan.schedule(names, [Entrant() for _ in names]).pairings(History())

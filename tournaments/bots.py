@@ -1,4 +1,4 @@
-"""From what a user writes for a bot to the command that starts it."""
+"""Resolution of a user's text for a bot to the command that starts the bot."""
 
 import hashlib
 import os
@@ -22,36 +22,37 @@ from sample_bots.catalog import (
     searches,
 )
 from sample_bots.strong import kernels
-from tournaments.building import BuildError, build, is_outdated
 from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
-from tournaments.products import ProductError, product_names
 from tournaments.shims import behind_shim
 
 SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
-"""No directory above these is a bot's own."""
+"""Shared directories: no directory above them is a bot's own."""
 
 SAMPLE_BOTS_CAN = ("openings",)
-"""Capabilities of the sample bots; those that search take TIME lines, too."""
+"""Capabilities of the sample bots; those that search support TIME lines, too."""
 
 NO_PROGRAMS = {".class", ".java", ".c", ".cpp", ".h", ".rs", ".go", ".js", ".txt", ".md", ".toml", ".json"}
-"""What is no program by itself, whatever a file system says (WSL and VFAT call every file executable)."""
+"""Suffixes of files that are no programs, even if they are executable.
+
+WSL and VFAT mark every file as executable.
+"""
 
 MAX_FILES = 10_000
 """Documented bound on the files of a bot's directory; its digest reads them all."""
 
 SKIPPED_DIRECTORIES = {"__pycache__", ".git", ".venv", "node_modules"}
-"""Not part of what a bot is, and not in its digest."""
+"""Directories that do not belong to a bot or its digest."""
 
 
 class BotError(ValueError):
-    """A text that names no bot that could be started; the message says what was looked for."""
+    """A text names no bot that can be started; the message lists what was looked for."""
 
     def __init__(self, message: str, *, is_ours: bool = False, printed: str = "") -> None:
         super().__init__(message)
         self.is_ours = is_ours
-        """Whether this host failed, and not the bot: it could not hold a build, or keep what that made."""
+        """True if this host is at fault: it could not hold a build, or store its products."""
         self.printed = printed
-        """What a build command printed that failed; see BuildError."""
+        """Output of a build command that failed; see ``tournaments.building.BuildError``."""
 
 
 def resolve_bot(
@@ -64,11 +65,11 @@ def resolve_bot(
     build_in: Sandbox | None = None,
     build_within_s: float | None = None,
 ) -> Player:
-    """The player that a text names: a sample bot, a directory, a file, or a command line.
+    """Return the player that a text names: a sample bot, a directory, a file, or a command line.
 
-    Relative paths are taken from ``base``.  With ``game``, a spec text, a bot that says that it does
-    not play it is refused, and one that is still to be built is built: in the sandbox ``build_in`` if one is
-    given, and then only if that confines; else bare, unless ``may_build`` forbids it.  A build may take
+    Relative paths are taken from ``base``.  With ``game``, a spec text, a bot is refused if its manifest does
+    not list the game, and built if it is not up to date: in the sandbox ``build_in`` if one is given, and
+    then only if that confines; else bare, unless ``may_build`` forbids it.  A build may take
     ``build_within_s``, and ``tournaments.building.BUILD_LIMIT_S`` at most.  Raises BotError.
     """
     if not text.strip():
@@ -92,8 +93,7 @@ def resolve_bot(
 
 
 def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, prepare: bool) -> Player:
-    """The player of a sample bot's text; ``prepare`` compiles what it searches with, if that was not done
-    yet."""
+    """Return the player of a sample bot's text; ``prepare`` compiles its search code if needed."""
     files = sample_bot_files(text)
     reads = {str(path.parent) for path in files} | set(map(str, rule_book_directories()))
     how = ""
@@ -109,16 +109,16 @@ def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, 
 
 
 def _existing_path(base: Path, text: str) -> Path | None:
-    """The path that a text names, if there is anything; None too if it cannot be a path."""
+    """Return the existing path that a text names; None if there is none, or the text is no path."""
     try:
         path = (base / Path(text).expanduser()).resolve()
         return path if path.exists() else None
-    except (OSError, RuntimeError):  # too long for a path; a home directory of nobody; a loop of links
+    except (OSError, RuntimeError):  # too long for a path; home of an unknown user; a loop of links
         return None
 
 
 def _directory_bot(directory: Path, name: str | None, game: str | None, builder: "_Builder") -> Player:
-    """The bot of a directory: as its manifest says, else found by what lies there."""
+    """Return the bot of a directory: by its manifest, else by its files."""
     try:
         manifest = load_manifest(directory)
     except ManifestError as error:
@@ -150,21 +150,25 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, builder:
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """How bots are built, if they may be."""
+    """Permission and means to build bots."""
 
     may_build: bool
-    """Whether a build may be run bare."""
+    """True if builds may be run bare."""
     sandbox: Sandbox | None
-    """One that confines, which builds are then run in."""
+    """Confining sandbox for builds; None if there is none."""
     within_s: float | None
-    """How long a build may take, if less than usual."""
+    """Time limit of a build in seconds, if less than usual."""
 
     def bring_up_to_date(self, directory: Path, command: list[str], products: list[str]) -> None:
-        """Build what is not there yet, or older than what it is made from.  Raises BotError."""
+        """Build products that are missing, or older than their sources.  Raises BotError."""
+        # Most bots are built already, or need no build: these modules take time to import.
+        from tournaments.building import BuildError, build, is_outdated
+        from tournaments.products import ProductError, product_names
+
         able = self.may_build or self.sandbox is not None
         if self.sandbox is not None:
             try:
-                product_names(directory, products, ())  # whatever else is there is none of the bot's
+                product_names(directory, products, ())  # other existing files are no part of the bot
             except ProductError as error:
                 raise BotError(f"{directory}: its build cannot make what it says: {error}") from error
         missing = [name for name in products if not (directory / name).exists()]
@@ -196,7 +200,7 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
         if built and not os.access(path, os.X_OK):
             raise BotError(_not_executable(path))
         return (str(path), *words[1:])
-    # `python` and `python3` are the interpreter that we run with: another may be a slow shim, or not there.
+    # `python` and `python3` are the current interpreter: another one may be a slow shim, or missing.
     found = sys.executable if program in ("python", "python3") else shutil.which(program)
     if found is None:
         raise BotError(
@@ -206,7 +210,7 @@ def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tupl
 
 
 def _entry_point(directory: Path) -> Path:
-    """What to run in a bot's directory: bot.py, else its one jar, else its one executable file."""
+    """Return the file to run in a bot's directory: bot.py, else its one jar, else its one executable file."""
     script = directory / "bot.py"
     if script.is_file():
         return script
@@ -226,16 +230,16 @@ def _entry_point(directory: Path) -> Path:
 
 
 def _is_program(path: Path) -> bool:
-    """Whether a file is executable, and not only because its file system says so of every file."""
+    """Return whether a file is a program, and not only executable on its file system like every file."""
     return os.access(path, os.X_OK) and path.suffix not in NO_PROGRAMS
 
 
 def _file_command(path: Path) -> tuple[str, ...]:
-    """How to run a file."""
+    """Return the command that runs a file."""
     if not os.access(path, os.R_OK):
         raise BotError(f"{path} cannot be read")
-    # bot.py runs with our own interpreter even if it is executable: `env python3` may be a slow shim.  So
-    # does a script that names no interpreter: on some file systems every file is executable.
+    # bot.py runs with the current interpreter even if it is executable: `env python3` may be a slow shim. So
+    # does a script without a shebang: on some file systems every file is executable.
     if path.suffix == ".py" and (
         path.name == "bot.py" or not os.access(path, os.X_OK) or not _has_shebang(path)
     ):
@@ -269,7 +273,7 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
         raise BotError(f"{text!r} is no command line: {error}") from error
     program = words[0]
     if os.sep in program:
-        # Not resolved: a program may look at the name that it was called by.
+        # Not resolved: a program may depend on the name by which it was called.
         existing = _existing_path(base, program) and Path(program).expanduser()
         found = os.path.abspath(base / existing) if existing else None  # noqa: PTH100
         if found and (not _is_file(Path(found)) or not os.access(found, os.X_OK)):
@@ -295,8 +299,8 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
     for word in words[1:]:
         folder = _existing_path(base, word)
         if folder is not None and folder.is_dir() and _is_part(folder):  # a class path, for example
-            find = folder.rglob if _is_part(folder) else folder.glob
-            files += [path for kind in ("*.class", "*.jar") for path in sorted(find(kind))[:MAX_FILES]]
+            for kind in ("*.class", "*.jar"):
+                files += sorted(folder.rglob(kind))[:MAX_FILES]
     reads = {str(path) for word in words[1:] if (path := _existing_path(base, word)) and _is_part(path)}
     reads |= {str(path) for path in needed_paths(Path(found), trusted=True)}
     digest = _digest(files, None, text)
@@ -305,7 +309,7 @@ def _command_line(text: str, base: Path, name: str | None) -> Player:
 
 
 def _is_part(path: Path) -> bool:
-    """Whether a path that a command line names can be a part of the bot: not a whole home, /tmp, or /proc."""
+    """Return whether a path of a command line can belong to the bot: not a whole home, /tmp, or /proc."""
     inside = any(path.is_relative_to(place) for place in ("/proc", "/sys", "/dev", "/run"))
     return not inside and not any(
         Path(place).is_relative_to(path) for place in (Path.home().resolve(), *SHARED)
@@ -313,7 +317,7 @@ def _is_part(path: Path) -> bool:
 
 
 def _names_in(folder: Path) -> list[str]:
-    """The names of what lies in a folder; none if it cannot be read."""
+    """Return the names in a folder; none if it cannot be read."""
     try:
         return sorted(path.name for path in folder.iterdir())[:MAX_FILES]
     except OSError:
@@ -328,7 +332,7 @@ def _directory_digest(directory: Path) -> str:
     files = []
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(set(folders) - SKIPPED_DIRECTORIES)
-        # Pipes, sockets and links to nowhere (editors leave such) are no part of a bot.
+        # Pipes, sockets and broken links, which editors leave behind, do not belong to a bot.
         files += [Path(folder, name) for name in sorted(names) if _is_file(Path(folder, name))]
         if len(files) > MAX_FILES:
             raise BotError(f"{directory} holds more than {MAX_FILES} files: is it the directory of a bot?")
@@ -343,7 +347,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _digest(files: list[Path], root: Path | None, text: str = "") -> str:
-    """SHA-256 over a text and the files' names (below ``root``, if given) and contents."""
+    """Return the SHA-256 of a text and the files' names (below ``root``, if given) and contents."""
     total = hashlib.sha256(f"{text}\0".encode("utf-8", "surrogatepass") if text else b"")
     for path in files:
         name = str(path.relative_to(root)) if root else path.name

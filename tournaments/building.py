@@ -1,4 +1,4 @@
-"""Making a bot: its build command, and whether what that made is still what its sources say."""
+"""Builds of bots: running the build command, and detecting outdated products."""
 
 import contextlib
 import os
@@ -19,40 +19,39 @@ from tournaments.products import ProductError, checked, product_names, put
 from tournaments.toolchains import find_program, toolchains_for
 
 BUILD_LIMIT_S = 120.0
-"""A build command may take this long; a Java or C++ bot of a course compiles in seconds."""
+"""Time limit of a build command in seconds; a Java or C++ bot of a course compiles in seconds."""
 BUILD_LINES_SHOWN = 5
 GROUP_GONE_S = 0.2
-"""A kill takes effect within milliseconds."""
+"""Seconds of waiting after a kill, which takes effect within milliseconds."""
 PRINTED_BYTES_READ = 64 * 1024
 LONGEST_LINE_SHOWN = 300
-"""A line of what a build printed is cut after so many characters: a long command line of a makefile's."""
+"""Characters of a line of a build's output that are shown; command lines of makefiles can be long."""
 
 _LANGUAGES = """
     .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .hxx .rs .go .zig .nim .d .cs .fs .vb
     .swift .ts .tsx .hs .ml .mli .lisp .scm .pas .f90 .adb .ads .s .asm
 """
 SOURCES = frozenset(_LANGUAGES.split())
-"""Suffixes of what is compiled.  Only these are looked at: a build may write other files after its
-products."""
+"""Suffixes of source files.  Others are not considered: a build may write them after its products."""
 KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
-"""What no confined build may write: its own sources, what says how it is built, and what runs commands."""
+"""Files that no confined build may write: sources, the manifest, and files that run commands."""
 
 
 class BuildError(Exception):
-    """A bot could not be built; the message says what went wrong."""
+    """A bot could not be built; the message describes the error."""
 
     def __init__(self, message: str, *, is_ours: bool = False, printed: str = "") -> None:
         super().__init__(message)
         self.is_ours = is_ours
-        """Whether this host failed, and not the bot."""
+        """True if this host failed, and not the bot."""
         self.printed = printed
-        """What the build command printed: its end, or its beginning and its end."""
+        """Output of the build command: its end, or its beginning and its end."""
 
 
 def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[str] = ()) -> bool:
-    """Whether a source file is newer than the oldest product; all products are there.
+    """Return whether a source file is newer than the oldest product; all products must exist.
 
-    ``skipped`` are names of folders that are not looked into.
+    ``skipped`` are names of folders that are not searched.
     """
     oldest = min((directory / name).stat().st_mtime_ns for name in products)
     for folder, folders, names in os.walk(directory):
@@ -60,7 +59,7 @@ def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[st
         for name in names:
             path = Path(folder, name)
             if path.suffix.lower() in SOURCES:
-                with contextlib.suppress(OSError):  # a link to nowhere, as editors leave them
+                with contextlib.suppress(OSError):  # a broken link, as editors leave them
                     if path.stat().st_mtime_ns > oldest:
                         return True
     return False
@@ -73,12 +72,12 @@ def build(
     sandbox: Sandbox | None = None,
     within_s: float | None = None,
 ) -> None:
-    """Run a bot's build command.  Raises BuildError with the end of what it printed.
+    """Run a bot's build command.  Raises BuildError with the end of its output.
 
     It may take ``within_s``, or ``BUILD_LIMIT_S`` if that is less.
 
-    With a sandbox, which must be one that confines, it is run there, in a copy of the directory, and of what
-    it made only the products come back.  Without one it is run as any command.
+    With a sandbox, which must be one that confines, it is run there, in a copy of the directory, and only its
+    products are copied back.  Without one it is run as any command.
     """
     limit_s = BUILD_LIMIT_S if within_s is None else min(within_s, BUILD_LIMIT_S)
     if sandbox is None:
@@ -129,14 +128,14 @@ def _build_in(
 
 
 def _end_of(printed: str) -> str:
-    """The last lines of what a build printed, to end a sentence."""
+    """Return the last lines of a build's output, to end a sentence."""
     lines = [visible(line[:LONGEST_LINE_SHOWN]) for line in printed.strip().splitlines()[-BUILD_LINES_SHOWN:]]
     return ": " + " | ".join(lines) if lines else ""
 
 
 def _build_bare(directory: Path, command: list[str], limit_s: float) -> None:
     shown = shlex.join(command)
-    # Into a file: a pipe would be held open by what the command leaves running in a session of its own.
+    # Into a file: processes that the command leaves running in another session would hold a pipe open.
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
@@ -145,7 +144,7 @@ def _build_bare(directory: Path, command: list[str], limit_s: float) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # so that what it starts can be ended with it
+                start_new_session=True,  # so that its child processes can be ended with it
             )
         except OSError as error:
             raise BuildError(
@@ -173,7 +172,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        while time.monotonic() < until:  # where nobody reaps orphans, it would be in vain
+        while time.monotonic() < until:  # in vain where orphans are not reaped
             os.killpg(process.pid, 0)
             time.sleep(0.001)
     process.wait()

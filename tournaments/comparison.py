@@ -1,8 +1,8 @@
-"""Two bots of a tournament: is one the stronger?  Pure."""
+"""Comparison of the strength of two bots of a tournament (pure)."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from tournaments.evidence import evidence_of, unique_games
@@ -18,28 +18,34 @@ PAIR_POINTS = ("0", "0.5", "1", "1.5", "2")
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is known of ``one`` against ``other``."""
+    """Results and statistics of ``one`` against ``other``."""
 
     one: str
     other: str
     wins: int
-    """Games that ``one`` won, of those between the two that count."""
+    """Number of games that ``one`` won, of those between the two that count."""
     draws: int
     losses: int
     unique: int
-    """Games of these that differ from all others from the same start."""
+    """Number of these games that differ from all others from the same start."""
     pairs: tuple[float, ...]
     """Different pairs of games by the points of ``one``: 0, 0.5, 1, 1.5, 2."""
     match: MatchScore
-    """From whole pairs, or from single games if there is no whole pair."""
+    """Statistics of whole pairs, or of single games if there is no whole pair."""
     difference: Estimate | None
-    """Elo of ``one`` minus that of ``other`` from all games of the tournament; None if they tell nothing."""
-    superiority: float
-    """Probability that ``one`` is the stronger one, from all games of the tournament."""
+    """Elo of ``one`` minus Elo of ``other`` from all games of the tournament; None if one has no game.
+
+    If all games are between the two, this is the difference of the match.
+    """
+    superiority: float | None
+    """Probability that ``one`` is the stronger one, from all games of the tournament.
+
+    None where pairings depended on results: the probability would be overconfident.
+    """
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts; numbers that do not exist (without a game between the two) are null."""
-        match = {name: value if isfinite(value) else None for name, value in asdict(self.match).items()}
+        """Return the comparison for scripts; numbers that do not exist (without a common game) are null."""
+        match = _finite(asdict(self.match))
         return {
             "one": self.one,
             "other": self.other,
@@ -50,12 +56,12 @@ class Comparison:
             "losses": self.losses,
             "pairs": list(self.pairs),
             "match": match,
-            "difference": None if self.difference is None else self.difference._asdict(),
+            "difference": None if self.difference is None else _finite(self.difference._asdict()),
             "likelihood_of_superiority": self.superiority,
         }
 
     def to_text(self) -> str:
-        """For people."""
+        """Return the comparison for people."""
         games = self.wins + self.draws + self.losses
         lines = [
             f"{self.one} against {self.other}: {games} games, {self.unique} of them unique",
@@ -73,29 +79,60 @@ class Comparison:
             )
         if self.difference is not None:
             value, low, high = self.difference
-            lines.append(
-                f"  from the whole tournament  Elo {value:+z.0f}, 95 % interval {low:+z.0f} to {high:+z.0f}; "
-                f"superior with {_percent(self.superiority)}"
-            )
+            line = f"  from the whole tournament  Elo {value:+z.0f}"
+            if self.difference.has_interval:
+                line += f", 95 % interval {low:+z.0f} to {high:+z.0f}"
+            if self.superiority is not None:
+                line += f"; superior with {_percent(self.superiority)}"
+            lines.append(line)
         return "\n".join(lines)
 
 
 def compare(
-    names: Sequence[str], games: Sequence[GameSummary], one: str, other: str, ghosts: float = GHOST_RESULTS
+    names: Sequence[str],
+    games: Sequence[GameSummary],
+    one: str,
+    other: str,
+    ghosts: float = GHOST_RESULTS,
+    *,
+    is_adaptive: bool = False,
+    was_stopped: bool = False,
 ) -> Comparison:
-    """Compare two different bots by the games that count.  Raises ValueError if ``names`` has not both."""
+    """Compare two different bots.
+
+    Args:
+        names: All bots of the tournament.
+        games: Its games that count.
+        one: The bot whose strength is judged.
+        other: The bot that it is compared with.
+        ghosts: Imaginary results of each bot (tournaments/ratings/bradley_terry.py).
+        is_adaptive: Whether pairings depended on results; then the whole tournament gives no interval.
+        was_stopped: Whether a sequential test decided when the match ended.
+
+    Raises:
+        ValueError: ``names`` lacks one of the two.
+    """
     first, second = names.index(one), names.index(other)
     between = [game for game in games if {game.first, game.second} == {one, other}]
     evidence = evidence_of(names, games)
     pairs = pair_counts(evidence, first, second)
-    match = of_pairs(pairs) if sum(pairs) else of_games(game_counts(evidence, first, second))
+    if sum(pairs):
+        match = of_pairs(pairs, was_stopped=was_stopped)
+    else:
+        match = of_games(game_counts(evidence, first, second))
     played = {name for game in games for name in (game.first, game.second)}
     difference = None
-    superiority = 0.5
-    if {one, other} <= played:
+    superiority: float | None = None if is_adaptive else 0.5
+    if played == {one, other}:
+        difference = Estimate(match.elo, match.elo_low, match.elo_high)
+        superiority = match.superiority
+    elif {one, other} <= played:
         ratings = rate(evidence, anchor=second, ghosts=ghosts)
         difference = Estimate(*(float(ends[first]) for ends in (ratings.rating, ratings.low, ratings.high)))
-        superiority = ratings.likelihood_of_superiority(first, second)
+        if is_adaptive:
+            difference = Estimate(difference.value, -inf, inf)
+        else:
+            superiority = ratings.likelihood_of_superiority(first, second)
     points = [game.points[int(game.second == one)] for game in between]
     return Comparison(
         one=one,
@@ -111,6 +148,11 @@ def compare(
     )
 
 
+def _finite(values: dict[str, float]) -> dict[str, float | None]:
+    """Return numbers for JSON; None replaces infinite ones, which JSON does not have."""
+    return {name: value if isfinite(value) else None for name, value in values.items()}
+
+
 def _percent(share: float) -> str:
-    """Never 0 or 100, which no number of games can show."""
+    """Return a percentage, but never 0 or 100, which no number of games can show."""
     return f"{min(max(100 * share, 0.01), 99.99):.4g} %"

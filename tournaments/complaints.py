@@ -1,27 +1,25 @@
-"""What is wrong with a TOML file, as lines for people."""
+"""Error messages for TOML files, one line for each problem."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from referee.games.spec import did_you_mean
 
 
 def render(item: Any, known_keys: Callable[[tuple[Any, ...]], list[str]]) -> str:
-    """One of pydantic's errors as a line; ``known_keys`` tells which keys exist where one is unknown."""
+    """Return one of pydantic's errors as a line; ``known_keys`` returns the valid keys at a location."""
     location: tuple[Any, ...] = item["loc"]
     where = ""
     for part in location:
         where += f"[{part + 1}]" if isinstance(part, int) else ("." if where else "") + str(part)
     context = item.get("ctx", {})
-    given = _shown(item["input"])
+    given = shown(item["input"])
     noun = (
         location[-1] if location and location[-1] in ("bots", "authors", "games", "references") else "words"
     )
     match item["type"]:
         case "extra_forbidden":
-            known = known_keys(location)
-            hint = did_you_mean(str(location[-1]), known) or f"; there are {', '.join(known)}"
-            return f"{where}: unknown key{hint}"
+            return unknown_key(where, str(location[-1]), known_keys(location))
         case "missing":
             return f"{where}: is missing"
         case "value_error":
@@ -44,7 +42,13 @@ def render(item: Any, known_keys: Callable[[tuple[Any, ...]], list[str]]) -> str
     return f"{where}: must be {message}, not {given}"
 
 
-def _shown(value: Any, limit: int = 60) -> str:
-    """A value of the file, cut if it is long."""
+def unknown_key(where: str, key: str, known: Sequence[str]) -> str:
+    """Return the line about an unknown key."""
+    hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+    return f"{where}: unknown key{hint}"
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    """Return a value of the file, cut if it is long."""
     text = repr(value)
     return text if len(text) <= limit else text[:limit] + "..."

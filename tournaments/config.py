@@ -1,10 +1,10 @@
-"""tournament.toml: what it may say, and clear errors for what it may not."""
+"""Tournament files: the parser of tournament.toml, with clear error messages."""
 
 import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from referee.clock import TimeControl
 from referee.games.catalog import parse_game
 from referee.games.opening import OpeningError
 from referee.games.spec import did_you_mean
+from referee.host_resources import default_memory_here
 from referee.limits import Limits
 from referee.needs import needed_paths
 from referee.probe import AUTO, OFF, REQUIRED, probe
@@ -25,21 +26,24 @@ from tournaments.cluster.settings import ClusterTable
 from tournaments.complaints import render
 from tournaments.format_tables import FORMAT_TABLES
 from tournaments.formats.catalog import ROUND_ROBIN
+from tournaments.formats.swiss import MATCH
 from tournaments.manifest import MANIFEST_FILE, NAME
 from tournaments.openings import random_openings, read_openings
 from tournaments.plan import Plan
+from tournaments.rankings import MATCH_POINTS, criteria_of
 from tournaments.schedule import Entrant
 from tournaments.tournament_file import Openings, TournamentFile, known_keys
 
 MAX_RANDOM_OPENINGS = 500
-"""As many as are drawn for a format that may need any number; after these they come over again."""
+"""Maximum number of random openings for a format that may need any number; after these they repeat."""
 
-DEFAULT_RANKINGS = {"swiss": "swiss"}
-"""Format -> ranking, where it is not ``points``."""
+DEFAULT_RANKING = "points"
+DEFAULT_RANKINGS = {"gauntlet": "score", "swiss": "swiss"}
+"""Format -> default ranking, where that is not ``points``."""
 
 
 class ConfigError(ValueError):
-    """A tournament file that cannot be used; the message has one line for each thing that is wrong."""
+    """A tournament file cannot be used; the message has one line for each problem."""
 
 
 class Tournament(BaseModel):
@@ -53,46 +57,76 @@ class Tournament(BaseModel):
     rounds: int
     ranking: str | tuple[str, ...]
     """A preset of tournaments/rankings.py, or a list of criteria."""
+    has_default_ranking: bool = False
+    """True if the ranking is the default of the format."""
     control: TimeControl
     bots: tuple[Player, ...]
     concurrency: int | None = None
-    """Games at a time; None is one per core."""
+    """Number of games at a time; None is one per core."""
     own_core: bool = False
-    """Whether each game has a core of its own."""
+    """True if each game has a core of its own."""
     untrusted: bool = False
-    """Whether the bots must be confined."""
+    """True if the bots must be confined."""
     sandbox_mode: str = OFF
     """One of referee.probe's MODES."""
     limits: Limits = Limits()
+    has_default_memory: bool = False
+    """True if the memory limit is the default of a host, which another host need not have."""
     openings: tuple[str, ...] = ()
-    """Openings, one for each round, and over again; none for the game's own start."""
+    """Openings, one for each round, repeated as needed; none for the game's own start."""
     openings_source: str = ""
-    """Where they are from, as far as results can be compared only with the same."""
+    """Source of the openings; only results with the same source can be compared."""
     cluster: ClusterTable = ClusterTable()
-    """How it uses a cluster, if it is played on one."""
+    """Cluster options, for games on a cluster."""
     format: dict[str, Any] = {"kind": ROUND_ROBIN}
     """The format's name as ``kind``, and its parameters."""
     seed: int = 0
-    """Decides all random choices, and the order of games."""
+    """Seed of all random choices, and of the order of games."""
     anchor: str | None = None
-    """The bot that ratings are told from; None: the average of all is 0."""
+    """Bot with a fixed rating, which the others refer to; None: the average of all is 0."""
     anchor_rating: float = 0.0
 
+    def with_memory_of(self, identity: Mapping[str, Any] | None) -> "Tournament":
+        """Return the tournament with the memory limit of the stored results, if its file has none.
+
+        Args:
+            identity: The result of ``identity`` when the results were begun; None if there are none.
+        """
+        stored = ((identity or {}).get("limits") or {}).get("memory_mb")
+        if stored is None or not self.has_default_memory:
+            return self
+        return self.model_copy(update={"limits": replace(self.limits, memory_mb=stored)})
+
+    def with_ranking_of(self, config: Mapping[str, Any] | None) -> "Tournament":
+        """Return the tournament with the stored ranking, if that was the default when it was begun.
+
+        Earlier versions ranked a gauntlet by points unless its file specified a ranking.
+
+        Args:
+            config: ``Summary.config`` as it is stored; None if there is none.
+        """
+        stored = (config or {}).get("ranking")
+        if stored != DEFAULT_RANKING or not self.has_default_ranking:
+            return self
+        return self.model_copy(update={"ranking": stored})
+
     def opening(self, number: int) -> str:
-        """The n-th opening, counted from 0 and over again; every pair plays it twice, from both sides."""
+        """Return the n-th opening, from 0 and repeated; every pair plays it twice, from both sides."""
         return self.openings[number % len(self.openings)] if self.openings else ""
 
     @property
     def plan(self) -> Plan:
-        """Who meets whom."""
+        """The plan of pairings."""
         return Plan(self.format, self.rounds, self.seed, len(str(len(self.bots))), len(self.openings))
 
+    keep_files: bool = False
+    """True if the files that bots write in their working directories are kept with each game."""
     added: tuple[Player, ...] = ()
-    """Bots that joined later, see tournaments/late_bots.py; they are no part of what the tournament is."""
+    """Bots that joined later, see tournaments/late_bots.py; they do not belong to the identity."""
 
     @property
     def names(self) -> list[str]:
-        """The names of the file's bots, in its order."""
+        """Names of the file's bots, in its order."""
         return [bot.name for bot in self.bots]
 
     @property
@@ -102,15 +136,15 @@ class Tournament(BaseModel):
 
     @property
     def scaled_control(self) -> ScaledControl | None:
-        """The time control on each host; None if it is the same on all."""
+        """Time control on each host; None if it is the same on all."""
         reference = self.cluster.scaled_from
         return None if reference is None else ScaledControl(self.control, reference)
 
     def identity(self) -> dict[str, Any]:
-        """What makes results comparable; two tournaments with the same identity are the same one.
+        """Return the settings that make results comparable; tournaments with equal identities are the same.
 
-        Rounds, ranking and concurrency are not in it: they may change between a run and its resumption.  Nor
-        is the seed of a format whose order of games is all that it decides.
+        Rounds, ranking and concurrency are left out: they may change between a run and its resumption.  So is
+        the seed of a format in which it only determines the order of games.
         """
         kind = self.format["kind"]
         fixed = {}
@@ -122,7 +156,7 @@ class Tournament(BaseModel):
                 if name not in (*loose, "kind")
             ]
             fixed["format"] = ", ".join([kind, *told])
-        if kind == "groups":  # the final's rounds come after the groups'
+        if kind == "groups":  # the final's rounds are numbered after the groups'
             fixed["rounds"] = str(self.rounds)
         if kind not in SEED_IS_ORDER:
             fixed["seed"] = str(self.seed)
@@ -134,27 +168,37 @@ class Tournament(BaseModel):
             "time control": str(self.control),
             "setup_s": self.control.setup_s,
             "openings": self.openings_source,
-            "limits": asdict(self.limits),
+            "limits": _limits_identity(self.limits),
             "pondering": self.control.ponder,
             "bots": {bot.name: bot.digest for bot in self.bots},
         }
 
 
+LATER_LIMITS = ("directory_mb", "directory_files")
+"""Limits that older tournaments do not record: part of the identity where they are not the default."""
+
+
+def _limits_identity(limits: Limits) -> dict[str, Any]:
+    usual = asdict(Limits())
+    values = asdict(limits).items()
+    return {name: value for name, value in values if name not in LATER_LIMITS or value != usual[name]}
+
+
 SEED_IS_ORDER = (ROUND_ROBIN, "gauntlet", "sprt", "placement")
-"""Formats whose games are the same ones for every seed."""
+"""Formats whose games are the same for every seed."""
 
 
 def slug(name: str) -> str:
-    """A name as part of a file name: letters, digits, dots and underscores only."""
+    """Return a name as part of a file name: letters, digits, dots and underscores only."""
     return re.sub(r"[^\w.]", "_", name)
 
 
 _KIND_IN_PLACE = re.compile(rf"^format\.({'|'.join(FORMAT_TABLES)})(?=[.:])")
-"""How pydantic names the place of what is wrong in ``format``; its user has written no ``.swiss`` there."""
+"""Location in ``format`` as pydantic writes it; there is no such ``.swiss`` in the user's file."""
 
 
 def load_tournament(path: Path) -> Tournament:
-    """Read a tournament file.  Raises ConfigError with everything that is wrong with it, a line each."""
+    """Read a tournament file.  Raises ConfigError with all problems, a line each."""
     try:
         text = path.read_text(encoding="utf-8-sig")  # editors on Windows put a byte order mark first
     except (OSError, UnicodeDecodeError) as error:
@@ -172,8 +216,8 @@ def load_tournament(path: Path) -> Tournament:
 
 
 def problems_of(error: ValidationError, keys: Callable[[tuple[Any, ...]], list[str]]) -> list[str]:
-    """What is wrong, a line each; ``keys`` tells which keys exist where one is unknown."""
-    # What is wrong with the whole has no place in it.
+    """Return the problems, a line each; ``keys`` returns the valid keys at the location of an unknown one."""
+    # A problem of the whole table has no location.
     return [_KIND_IN_PLACE.sub("format", render(item, keys).removeprefix(": ")) for item in error.errors()]
 
 
@@ -213,6 +257,8 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
             for number, bot in enumerate(bots, 1)
             if "openings" not in bot.capabilities
         ]
+    ranking = file.ranking or default_ranking(format_table)
+    problems += ranking_problems(ranking, format_table)
     if not problems:
         try:
             plan = Plan(format_table, rounds, file.seed)
@@ -221,21 +267,28 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
             problems.append(f"format: {error}")
     if problems:
         raise ConfigError(_lines(path, problems))
+    limits = file.limits.limits()
+    has_default_memory = "memory_mb" not in file.limits.model_fields_set
+    if has_default_memory:
+        limits = replace(limits, memory_mb=default_memory_here(file.concurrency))
     return Tournament(
         name=file.name or path.stem,
         game=file.game,
         rounds=rounds,
         openings=openings,
         openings_source=source,
-        ranking=file.ranking or DEFAULT_RANKINGS.get(file.format.kind, "points"),
+        ranking=ranking,
+        has_default_ranking=not file.ranking,
         format=format_table,
         seed=file.seed,
         anchor=file.rating.anchor,
         anchor_rating=file.rating.value,
         control=file.control(),
         untrusted=file.untrusted,
+        keep_files=file.keep_files,
         sandbox_mode=file.sandbox.mode or (REQUIRED if file.untrusted else AUTO),
-        limits=file.limits.limits(),
+        limits=limits,
+        has_default_memory=has_default_memory,
         bots=tuple(bots),
         concurrency=file.concurrency,
         own_core=file.own_core,
@@ -244,9 +297,9 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
 
 
 def build_sandbox(*, strict: bool) -> Sandbox | None:
-    """What bots are built in: this host's sandbox where bots must be confined, else none.
+    """Return the sandbox for builds: this host's sandbox where bots must be confined, else None.
 
-    One that does not confine is no error here; it means that no bot is built.
+    A sandbox that does not confine is no error here; then no bot is built.
     """
     return probe().sandbox if strict else None
 
@@ -257,7 +310,7 @@ CANNOT_TAKE_OPENINGS = (
 
 
 def _bad_name(name: str, others: Sequence[Player]) -> Iterator[str]:
-    """Why a bot cannot have this name beside those of the others."""
+    """Yield the reasons why a bot cannot have this name beside the other bots."""
     instead = 'as in {bot = "...", name = "..."}'
     if not NAME.fullmatch(name):
         yield f"{name!r} cannot be the name of a bot: give it one, {instead}"
@@ -268,12 +321,12 @@ def _bad_name(name: str, others: Sequence[Player]) -> Iterator[str]:
 
 
 def name_clash(name: str, others: Sequence[str]) -> str | None:
-    """The name among others that a name is, or whose files would have the same names."""
+    """Return the name among others that equals a name, or has the same file names."""
     return next((other for other in others if slug(other) == slug(name)), None)
 
 
 def _unknown_bots(file: TournamentFile, names: Sequence[str]) -> Iterator[str]:
-    """Names that are used elsewhere in the file, and are no bot's."""
+    """Yield a sentence for each name in the file that no bot has."""
     used = [("rating.anchor", file.rating.anchor)] if file.rating.anchor is not None else []
     used += [("format.challengers", name) for name in getattr(file.format, "challengers", [])]
     for where, name in used:
@@ -285,14 +338,33 @@ def _unknown_bots(file: TournamentFile, names: Sequence[str]) -> Iterator[str]:
 
 
 def default_rounds(kind: str, bots: int) -> int:
-    """A Swiss needs as many rounds as a knockout to find one winner; a ladder, to carry a bot all the way."""
+    """Return the default number of rounds.
+
+    A Swiss needs as many as a knockout to find one winner; a ladder, as many as move a bot all the way up.
+    """
     if kind == "swiss":
         return max(1, math.ceil(math.log2(bots)))
     return bots if kind == "ladder" else 1
 
 
+def default_ranking(parameters: Mapping[str, Any]) -> str:
+    """Return the default ranking of a format with these parameters."""
+    if parameters.get("scoring") == MATCH:
+        return "swiss-match"
+    return DEFAULT_RANKINGS.get(parameters["kind"], DEFAULT_RANKING)
+
+
+def ranking_problems(ranking: str | Sequence[str], parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the problems of a ranking in this format."""
+    if MATCH_POINTS in criteria_of(ranking) and parameters.get("scoring") != MATCH:
+        yield (
+            f"ranking: {MATCH_POINTS!r} needs a Swiss that gives points for matches: "
+            'format = { kind = "swiss", scoring = "match" }'
+        )
+
+
 def openings_wanted(parameters: Mapping[str, Any], rounds: int, bots: int) -> int:
-    """How many random openings a tournament can make use of."""
+    """Return the number of random openings that a tournament can use."""
     kind: str = parameters["kind"]
     pairs: int = parameters.get("pairs", 1)
     bracket: int = pairs + parameters.get("extra_pairs", 0)
@@ -308,8 +380,9 @@ def openings_wanted(parameters: Mapping[str, Any], rounds: int, bots: int) -> in
 
 
 def too_wide(folder: Path, bots: Sequence[Player]) -> Iterator[tuple[int, str]]:
-    """What is wrong with bots that could read another's files, or all of the tournament file's folder; with
-    each one's number, from 1.
+    """Yield the problems of bots that could read others' files, or the whole folder of the tournament file.
+
+    Each problem has its bot's number, from 1.
     """
     folder = folder.resolve()
     for number, bot in enumerate(bots, 1):
@@ -329,7 +402,7 @@ def too_wide(folder: Path, bots: Sequence[Player]) -> Iterator[tuple[int, str]]:
 
 
 def _load_openings(folder: Path, openings: Openings, game: str, wanted: int) -> tuple[tuple[str, ...], str]:
-    """The openings and their source.  Raises OpeningError."""
+    """Return the openings and their source.  Raises OpeningError."""
     rules = parse_game(game)
     if openings.random is not None:
         plies, seed = openings.random.plies, openings.random.seed

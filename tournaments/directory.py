@@ -1,4 +1,4 @@
-"""A tournament's directory: results.db, the games' files, the reports; one runner at a time."""
+"""Directory of a tournament: results.db, the games' files and the reports, for one runner at a time."""
 
 import contextlib
 import fcntl
@@ -14,11 +14,11 @@ LOCK_FILE = ".lock"
 
 
 class DirectoryError(Exception):
-    """The directory cannot be used; the message says why."""
+    """The directory cannot be used; the message gives the reason."""
 
 
 class TournamentDirectory:
-    """Makes the directory if it is not there.  Raises DirectoryError."""
+    """A tournament's directory, which is created if needed.  Raises DirectoryError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,17 +29,17 @@ class TournamentDirectory:
 
     @property
     def store_path(self) -> Path:
-        """The store."""
+        """Path of the store."""
         return self.path / STORE_FILE
 
     @property
     def report_path(self) -> Path:
-        """The page to open in a browser."""
+        """Path of the report page for browsers."""
         return self.path / "report.html"
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runners out; the lock goes with the process, however it ends.  Raises DirectoryError."""
+        """Exclude other runners; the lock ends with the process, however it ends.  Raises DirectoryError."""
         try:
             descriptor = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:

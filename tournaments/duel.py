@@ -1,4 +1,4 @@
-"""A duel: is the new version of a bot stronger than the old one?  From results to words.  Pure."""
+"""Report on a duel: is the new version of a bot stronger than the old one?  Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,32 +10,35 @@ from tournaments.game_summary import GameSummary
 from tournaments.schedule import History
 
 Decision = Literal["stronger", "no improvement", "weaker", "undecided", "unfinished"]
-"""What is known of the new version: it is stronger (with a test: H1 was accepted); not by as much as was
-asked for (H0 was accepted); weaker (never said by a test); it cannot be told; or games are missing."""
+"""Result for the new version.
+
+It is stronger (with a test: H1 was accepted); it is not stronger by the requested difference (H0 was
+accepted); it is weaker (never the result of a test); it is undecided; or games are missing.
+"""
 
 
 @dataclass(frozen=True)
 class Duel:
-    """What a duel has shown."""
+    """Result of a duel."""
 
     comparison: Comparison
-    """``one`` is the new version, ``other`` the old one."""
+    """Comparison of the new version, ``one``, with the old version, ``other``."""
     test: Sprt | None
-    """None for a fixed number of games."""
+    """Sequential test; None for a fixed number of games."""
     verdict: Verdict | None
-    """How the test stands."""
+    """Current verdict of the test; None without a test."""
     finished: bool
-    """Whether no game is missing."""
+    """True if no game is missing."""
 
     @property
     def games(self) -> int:
-        """Games that count."""
+        """Number of games that count."""
         found = self.comparison
         return found.wins + found.draws + found.losses
 
     @property
     def decision(self) -> Decision:
-        """What is known."""
+        """Result for the new version."""
         if self.verdict is not None and self.verdict.accepted is not None:
             return "stronger" if self.verdict.accepted else "no improvement"
         if not self.finished:
@@ -46,7 +49,7 @@ class Duel:
         return "stronger" if difference.low > 0 else "weaker" if difference.high < 0 else "undecided"
 
     def headline(self) -> str:
-        """The result in one sentence."""
+        """Return the result in one sentence."""
         new, old = self.comparison.one, self.comparison.other
         if self.test is None:
             match self.decision:
@@ -68,7 +71,7 @@ class Duel:
         return f"Undecided after {self.games} games."
 
     def meaning(self) -> list[str]:
-        """What the headline means, and what it does not."""
+        """Return the meaning and the limits of the headline, in sentences."""
         if self.test is None:
             return self._meaning_of_games()
         return self._meaning_of_test(self.test)
@@ -119,7 +122,7 @@ class Duel:
         return "It may still be a little stronger, as strong, or weaker: the interval tells roughly."
 
     def figures(self) -> list[str]:
-        """Score, Elo, likelihood of superiority; with a test, how that stands."""
+        """Return lines with score, Elo and likelihood of superiority; with a test, also its state."""
         found = self.comparison
         if not self.games:
             return ["no game was played that counts"]
@@ -132,7 +135,7 @@ class Duel:
             value, low, high = found.difference
             lines.append(
                 f"Elo {value:+z.0f}, 95 % interval {low:+z.0f} to {high:+z.0f}; likelihood of superiority "
-                f"{percent(found.superiority)}"
+                f"{percent(found.match.superiority)}"
             )
         if self.test is not None and self.verdict is not None:
             lines.append(
@@ -143,7 +146,7 @@ class Duel:
         return lines
 
     def live(self) -> str:
-        """How it stands, in short."""
+        """Return the current state, in short."""
         found = self.comparison
         if not self.games or found.difference is None:
             return ""
@@ -151,7 +154,7 @@ class Duel:
         score = 100 * (found.wins + found.draws / 2) / self.games
         text = (
             f"{found.one}: {score:.1f} %, Elo {value:+z.0f} ({low:+z.0f} to {high:+z.0f}), superior with "
-            f"{percent(found.superiority)}"
+            f"{percent(found.match.superiority)}"
         )
         if self.verdict is None:
             return text
@@ -159,7 +162,7 @@ class Duel:
         return f"LLR {verdict.ratio:.2f} between {verdict.lower:.2f} and {verdict.upper:.2f}; {text}"
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts."""
+        """Return the duel for scripts."""
         sprt = None
         if self.test is not None and self.verdict is not None:
             sprt = {
@@ -189,13 +192,15 @@ class Duel:
 def duel_of(
     names: Sequence[str], games: Sequence[GameSummary], test: Sprt | None, history: History, *, finished: bool
 ) -> Duel:
-    """What a duel has shown so far; ``names`` are the new version's and the old one's, ``games`` those that
-    count.
+    """Return the duel so far.
+
+    ``names`` are those of the new version and of the old one, ``games`` those that count.
     """
     verdict = None if test is None else test.verdict(history)
-    return Duel(compare(names[:2], games, names[0], names[1]), test, verdict, finished)
+    comparison = compare(names[:2], games, names[0], names[1], was_stopped=test is not None)
+    return Duel(comparison, test, verdict, finished)
 
 
 def percent(share: float) -> str:
-    """Never 0 or 100, which no number of games can show."""
+    """Return a percentage, but never 0 or 100, which no number of games can show."""
     return f"{min(max(100 * share, 0.01), 99.99):.4g} %"

@@ -1,7 +1,7 @@
-"""A tournament whose games are played on other machines: all that its engine needs, in the order in which it
-is there.  A scheduler on this machine, workers that come to it, and an engine that knows what they must be.
+"""Play of a tournament on other machines: scheduler, workers and engine.
 
-It needs the extra; whoever imports it has asked for that (tournaments/cluster/extra.py).
+The scheduler runs on this machine, workers join it, and the engine states the demands on them.  The module
+needs the extra, whose presence is checked before the import (tournaments/cluster/extra.py).
 """
 
 import hashlib
@@ -26,17 +26,17 @@ from tournaments.engines.dask import DaskEngine, open_dask_engine
 from tournaments.engines.slurm import open_slurm_workers
 
 CREDENTIALS, SCHEDULER_LOG, JOBS = "credentials", "scheduler.log", "slurm"
-"""In the folder of a cluster: who may join, what the scheduler had to complain about, what jobs wrote."""
+"""Entries of a cluster's folder: credentials, the scheduler's errors, and the output of jobs."""
 DASKS_LOGGERS = ("distributed", "distributed.client")
-"""What is wrong we say ourselves; Dask shows tracebacks whenever a scheduler is lost."""
+"""Dask's loggers.  Kalarena reports errors itself; Dask logs tracebacks whenever a scheduler is lost."""
 LOOK_S = 0.5
-"""How often it is looked whether there are workers."""
+"""Seconds between checks for workers."""
 Tell = Callable[[str], None]
-"""Told a sentence for people."""
+"""Callback for a sentence for people."""
 
 
 def quieten() -> None:
-    """Let Dask say nothing in this process."""
+    """Silence Dask's loggers in this process."""
     for name in DASKS_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
@@ -45,9 +45,10 @@ def quieten() -> None:
 async def open_scheduler_here(
     folder: Path, settings: ClusterTable, credentials: Path | None = None
 ) -> AsyncIterator[tuple[str, Credentials]]:
-    """A scheduler's address, and what it lets in: those of a directory, by default in its own folder.
+    """Run a scheduler; yield its address, and its credentials.
 
-    What is not there is made.  Raises ClusterError.
+    The credentials are those of a directory, by default in the cluster's own folder.  Missing ones are
+    created.  Raises ClusterError.
     """
     lets_in = Credentials.made(credentials or folder / CREDENTIALS)
     _make(folder)
@@ -59,7 +60,10 @@ async def open_scheduler_here(
 async def open_jobs(
     address: str, credentials: Credentials, settings: ClusterTable, folder: Path, tell: Tell
 ) -> AsyncIterator[None]:
-    """Meanwhile jobs of Slurm come to a scheduler; ``folder`` is the cluster's.  Raises ClusterError."""
+    """Keep Slurm jobs that join a scheduler during the block; ``folder`` is the cluster's.
+
+    Raises ClusterError.
+    """
     _make(folder / JOBS)
     async with open_slurm_workers(address, credentials, settings, folder / JOBS, tell):
         yield
@@ -73,7 +77,7 @@ def _make(folder: Path) -> None:
 
 
 def demands_of(tournament: Tournament, sandbox: Sandbox, same_speed: float | None) -> Demands:
-    """What a worker must be.  Blocks: reads the bots' files.  Raises ClusterError."""
+    """Return the demands on workers.  Blocks: reads the bots' files.  Raises ClusterError."""
     return Demands(tier=sandbox.tier, same_speed=same_speed, programs=needed_programs(tournament.players))
 
 
@@ -88,10 +92,10 @@ async def open_engine_at(
     tell: Tell,
     shares_as: str = "",
 ) -> AsyncIterator[DaskEngine]:
-    """An engine for a tournament, which has the scheduler for itself unless it ``shares`` it under a name
-    that no other engine ever had.
+    """Open an engine for a tournament.
 
-    ``tell`` is told of workers that will not do.  Raises ClusterError.
+    The engine has the scheduler for itself, unless ``shares_as`` is given, a name that no other engine ever
+    had.  ``tell`` is called with a sentence on each unsuitable worker.  Raises ClusterError.
     """
     async with open_dask_engine(
         address,
@@ -108,7 +112,7 @@ async def open_engine_at(
 
 
 async def tell_of_workers(engine: DaskEngine, tell: Tell) -> None:
-    """Tell what is played on, once there are workers, and when there are none any more; until cancelled."""
+    """Report the hosts once there are workers, and when no worker is left; until cancelled."""
     was_alone = True
     while True:
         is_alone = not engine.slots
@@ -121,23 +125,23 @@ async def tell_of_workers(engine: DaskEngine, tell: Tell) -> None:
 
 
 def slots_in_words(slots: int) -> str:
-    """As in "2 games"."""
+    """Return a number of slots in words, such as "2 games"."""
     return "1 game" if slots == 1 else f"{slots} games"
 
 
 def hosts_of(engine: DaskEngine) -> list[str]:
-    """The names of those that play now."""
+    """Return the names of the hosts that play now."""
     return sorted({facts.name for facts in engine.workers()})
 
 
 def worker_command(address: str, credentials: Path) -> str:
-    """What makes another machine play."""
+    """Return the command that adds another machine."""
     return shlex.join(
         ["kalarena", "worker", "--scheduler", address, "--credentials", str(credentials.resolve())]
     )
 
 
 def unique_name(tournament: Tournament) -> str:
-    """What tells its games from those of any other tournament at the same scheduler."""
+    """Return a name that distinguishes a tournament's games from others at the same scheduler."""
     identity = json.dumps(tournament.identity(), sort_keys=True)
     return f"{tournament.name}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"

@@ -1,19 +1,21 @@
-"""Evidence: what games say, with identical games counted once.
+"""Evidence from games, with near-copies counted once.
 
-Bots that do not use chance play the same game again and again, and a hundred copies of it say no more than
-one.  So games with the same first bot, second bot and opening are a group.  What a group says is the average
-over all its games; how much evidence that is, is the effective number of different games: of n games,
-n ** 2 / (the sum of the squares of how often each was played) (L. Kish, Survey Sampling, 1965).  That is n if
-all are different, 1 if all are copies of one; and if most are copies of one, hardly more than 1, because the
-average then rests on that one game.  (Counting each kind once would be worse: a bot that breaks at its first
-move in 99 of 100 games would be rated by one of these.)
+Bots that do not use chance play the same game again and again, and a hundred copies of it give no more
+information than one.  Nor do games that agree until they are half over (``GameSummary.line``): a bot that
+plays at random once its game is decided gains and loses nothing by it.  So games with the same first bot,
+second bot and opening are a group, in which near-copies are one cluster.  The result of a group is the
+average over all its games; the amount of its evidence is the effective number of clusters: of n games, n ** 2
+/ (the sum of the squares of the clusters' sizes) (L. Kish, Survey Sampling, 1965).  That is n if all are
+different, 1 if all are copies of one; and if most are copies of one, hardly more than 1, because the average
+then rests on that one game.  (Counting each cluster once would be worse: a bot that breaks at its first move
+in 99 of 100 games would be rated by one of these.)
 
-Games of one pair (the same opening, sides exchanged) have something in common, so statistics take a pair for
-one cluster of evidence.  Clusters are counted in the same way.  Two pairs are equal if their games are.  A
-pair of which one game is missing yet, and whose other game is known from another pair, is taken for an
-unfinished copy of that pair.
+Games of one pair (the same opening, sides exchanged) are correlated, so statistics treat a pair as one
+cluster of evidence.  Pairs are counted in the same way: two pairs are near-copies if their games are.  A pair
+of which one game is missing yet, and whose other game occurs in another pair, is treated as an unfinished
+copy of that pair.
 
-Equal pairs become one cluster before anything is computed, so that copies change no number in the least.
+Pairs that are alike become one cluster before anything is computed, so that copies change no number.
 """
 
 from collections import Counter
@@ -28,33 +30,33 @@ from tournaments.game_summary import GameSummary
 
 @dataclass(frozen=True)
 class Evidence:
-    """Games as arrays; a row is a game, or several identical games."""
+    """Games as arrays; a row is a game, or several near-copies with the same result."""
 
     names: tuple[str, ...]
-    """Of the bots; ``first`` and ``second`` are indices into it."""
+    """Names of the bots; ``first`` and ``second`` are indices into it."""
     first: npt.NDArray[np.int64]
     second: npt.NDArray[np.int64]
     points: npt.NDArray[np.float64]
-    """Of the first: 1, 0.5 or 0."""
+    """Points of the first bot: 1, 0.5 or 0."""
     weight: npt.NDArray[np.float64]
-    """How many games' evidence this is; they sum to the effective number of different games."""
+    """Evidence of each row in games; the sum is the effective number of different games."""
     cluster: npt.NDArray[np.int64]
-    """Games of one pair have the same number, counted from 0."""
+    """Number of the pair, counted from 0, which all games of a pair share."""
     cluster_weight: npt.NDArray[np.float64]
-    """How many clusters' evidence each cluster is; (clusters,)."""
+    """Evidence of each cluster in clusters; (clusters,)."""
     played: npt.NDArray[np.int64]
-    """Games of each bot, copies included; (bots,)."""
+    """Number of games of each bot, copies included; (bots,)."""
     unique: npt.NDArray[np.int64]
-    """Different games of each bot; (bots,)."""
+    """Number of different games of each bot, near-copies counted once; (bots,)."""
 
     @property
     def games(self) -> int:
-        """Different games of all bots."""
+        """Number of different games of all bots."""
         return int(self.unique.sum()) // 2
 
 
 def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
-    """The evidence in games between bots with these names.
+    """Return the evidence in games between bots with these names.
 
     Games between others are left out.  Raises ValueError for a name that occurs twice.
     """
@@ -64,9 +66,10 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
     starts = _Starts(number)
     start_of = starts.numbers.get
     copies = starts.copies
-    kinds: dict[tuple[int, str | int], int] = {}
+    lines: dict[tuple[int, str | int], int] = {}
+    copies_of: list[int] = []
+    kinds: dict[tuple[int, int | None], int] = {}
     points: list[float] = []
-    repeats: list[int] = []
     clusters: dict[tuple[str, int] | int, list[int]] = {}
     for serial, game in enumerate(games):
         start = start_of((game.first, game.second, game.opening))
@@ -75,36 +78,43 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
         if start < 0:
             continue
         copies[start] += 1
-        # A game without a fingerprint is like no other.
-        identity = (start, game.fingerprint or serial)
+        # A game with unknown moves is like no other.
+        line = lines.setdefault((start, game.likeness or serial), len(lines))
+        if line == len(copies_of):
+            copies_of.append(0)
+        copies_of[line] += 1
+        identity = (line, game.winner)
         kind = kinds.get(identity)
         if kind is None:
             kind = kinds[identity] = len(kinds)
             points.append(0.5 if game.winner is None else 1.0 - game.winner)
-            repeats.append(0)
-        repeats[kind] += 1
-        # Only games between the same two bots from the same opening are one pair, whatever their keys say.
+        # Games with one pair name are a pair only if they have the same two bots and the same opening.
         key = (game.pair, starts.group[start]) if game.pair else serial
         cluster = clusters.get(key)
         if cluster is None:
             clusters[key] = [kind]
         else:
             cluster.append(kind)
-    identities = list(kinds)
-    begun = [start for start, _ in identities]
-    alike, halves = _merged(clusters.values(), identities)
-    different = Counter(begun)
+    starts_of_lines = [start for start, _ in lines]
+    likenesses = [likeness for _, likeness in lines]
+    line_of = [line for line, _ in kinds]
+    begun = [starts_of_lines[line] for line in line_of]
+    alike, halves = _merged(clusters.values(), [f"{likenesses[line]} {winner}" for line, winner in kinds])
+    different = Counter(starts_of_lines)
     squares = [0] * len(copies)
-    for start, often in zip(begun, repeats, strict=True):
+    for start, often in zip(starts_of_lines, copies_of, strict=True):
         squares[start] += often * often
     total: Counter[int] = Counter()
-    total_squares: Counter[int] = Counter()
     sizes = [
         count + sum(halves[kinds].values()) if kinds in halves else count for kinds, count in alike.items()
     ]
     groups = [starts.group[begun[kinds[0]]] for kinds in alike]
-    for group, size in zip(groups, sizes, strict=True):
+    like_sizes: Counter[tuple[int, tuple[int, ...]]] = Counter()
+    for group, kinds_of_pair, size in zip(groups, alike, sizes, strict=True):
         total[group] += size
+        like_sizes[group, tuple(sorted(line_of[kind] for kind in kinds_of_pair))] += size
+    total_squares: Counter[int] = Counter()
+    for (group, _), size in like_sizes.items():
         total_squares[group] += size * size
     row_kinds: list[int] = []
     row_weights: list[float] = []
@@ -141,19 +151,22 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
 
 
 def unique_games(games: Iterable[GameSummary]) -> int:
-    """How many of these games are different; every game without a fingerprint is."""
+    """Return the number of different games, near-copies counted once.
+
+    Every game with unknown moves is different.
+    """
     known = set()
     unknown = 0
     for game in games:
-        if game.fingerprint:
-            known.add((game.first, game.second, game.opening, game.fingerprint))
+        if game.likeness:
+            known.add((game.first, game.second, game.opening, game.likeness))
         else:
             unknown += 1
     return len(known) + unknown
 
 
 class _Starts:
-    """Numbers for what games have in common before the first move: first bot, second bot, opening."""
+    """Numbers of games' starts: first bot, second bot, opening."""
 
     def __init__(self, bots: Mapping[str, int]) -> None:
         self._bots = bots
@@ -162,12 +175,12 @@ class _Starts:
         self.first: list[int] = []
         self.second: list[int] = []
         self.group: list[int] = []
-        """The same number for a start and for that with exchanged sides."""
+        """Group of each start, which it shares with the start with exchanged sides."""
         self.copies: list[int] = []
-        """Games with each start, counted by the caller."""
+        """Number of games with each start, counted by the caller."""
 
     def add(self, first: str, second: str, opening: str) -> int:
-        """The number of a new start; -1 if one of the bots is not asked for."""
+        """Return the number of a new start; -1 if one of the bots is not included."""
         one, other = self._bots.get(first), self._bots.get(second)
         number = -1
         if one is not None and other is not None:
@@ -182,15 +195,15 @@ class _Starts:
 
 
 Kinds = tuple[int, ...]
-"""What a cluster consists of: numbers of different games, in ascending order."""
+"""Contents of a cluster: numbers of different games, in ascending order."""
 
 
 def _merged(
-    clusters: Iterable[list[int]], identities: Sequence[tuple[int, str | int]]
+    clusters: Iterable[list[int]], texts: Sequence[str]
 ) -> tuple[dict[Kinds, int], dict[Kinds, dict[int, int]]]:
-    """How many clusters of each kind there are; and, of whole ones, how many halves belong to them.
+    """Return the number of clusters of each kind, and the number of halves that belong to whole ones.
 
-    The latter is cluster -> its game -> how many times that one was played without the other.
+    The latter is cluster -> its game -> number of times that this game was played without the other.
     """
     alike: dict[Kinds, int] = {}
     for games in clusters:
@@ -202,7 +215,7 @@ def _merged(
         # In an order that does not depend on the order of the games.
         wholes = [kinds for kinds in alike if len(kinds) > 1 and not alone.isdisjoint(kinds)]
         home: dict[int, Kinds] = {}
-        for kinds in sorted(wholes, key=lambda each: sorted(str(identities[kind][1]) for kind in each)):
+        for kinds in sorted(wholes, key=lambda each: sorted(texts[kind] for kind in each)):
             for kind in kinds:
                 home.setdefault(kind, kinds)
         for kind in alone & home.keys():

@@ -1,6 +1,6 @@
-"""All games, or all moves, of a tournament as rows, for spreadsheets and for one's own statistics.
+"""Export of all games, or all moves, of a tournament as rows, for spreadsheets and other statistics.
 
-Games are read from the store one at a time, and written as they come: nothing here grows with their number.
+Games are read from the store one at a time, and written at once: memory does not grow with their number.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
 from referee.results import GameRecord
 from tournaments.game_summary import GameSummary
+from tournaments.pgn import pgn_of
 from tournaments.rulings import Rulings, pairing_key
 from tournaments.tables import inert
 
@@ -23,13 +24,13 @@ Row = dict[str, Cell]
 
 
 class ExportError(Exception):
-    """The file could not be written; the message says where and why."""
+    """The file could not be written; the message gives the path and the reason."""
 
 
 def games_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iterator[Row]:
-    """A row for every game that was ever played, in the order of the keys; whatever ``record_of`` raises.
+    """Yield a row for every game that was ever played, in the order of the keys.
 
-    The columns of games.csv come first.
+    The columns of games.csv come first.  Raises the exceptions of ``record_of``.
     """
     counted = {game.key for game in rulings.counted}
     for game in rulings.games:
@@ -48,7 +49,7 @@ def games_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iter
 
 
 def _game(game: GameSummary) -> Row:
-    """The columns of games.csv."""
+    """Return the columns of games.csv."""
     names = (game.first, game.second)
     means = [
         round(us / count / 1000, 3) if count else None
@@ -75,13 +76,16 @@ def _game(game: GameSummary) -> Row:
 
 
 def why_not(rulings: Rulings, key: str) -> str:
-    """Why a game counts for nobody."""
+    """Return the reason why a game does not count."""
     entry = rulings.set_aside.get(key)
     return f"the game is played as {rulings.job_key(pairing_key(key))}" if entry is None else str(entry)
 
 
 def moves_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iterator[Row]:
-    """A row for every move of every game that was ever played; whatever ``record_of`` raises."""
+    """Yield a row for every move of every game that was ever played.
+
+    Raises the exceptions of ``record_of``.
+    """
     counted = {game.key for game in rulings.counted}
     for game in rulings.games:
         about: Row = {"key": game.key, "round": game.round, "counts": game.key in counted}
@@ -90,7 +94,7 @@ def moves_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iter
 
 
 def move_rows(record: GameRecord) -> Iterator[Row]:
-    """A row for every move of a game."""
+    """Yield a row for every move of a game."""
     heard = [
         iter([line.at_us for line in record.wire if line.player == player and line.direction == "from"])
         for player in (0, 1)
@@ -108,17 +112,17 @@ def move_rows(record: GameRecord) -> Iterator[Row]:
             "cpu_ms": _ms(move.cpu_us),
             "wait_ms": _ms(move.wait_us),
             "referee_wait_ms": _ms(move.referee_wait_us),
-            "at_ms": _ms(next(heard[move.player], None)),  # a bot's lines become its moves in their order
+            "at_ms": _ms(next(heard[move.player], None)),  # a bot's lines and moves have the same order
             "legal_moves": choices,
             "position": position,
         }
 
 
 class Positions:
-    """The positions of a game as its moves are played.
+    """Positions of a game as its moves are played.
 
-    A record that somebody altered, or that another version wrote, can hold moves that the rules do not allow:
-    then positions are unknown from there on.
+    A record that was altered, or that another version wrote, can hold moves that the rules do not allow: then
+    positions are unknown from there on.
     """
 
     def __init__(self, record: GameRecord) -> None:
@@ -131,8 +135,9 @@ class Positions:
             return
 
     def after(self, text: str) -> tuple[str, int | None]:
-        """The position after the next move, as bots are told it, and among how many moves it was chosen;
-        empty and None if that is not known.
+        """Play the next move; return the position as bots receive it, and the number of legal moves.
+
+        The results are empty and None if they are unknown.
         """
         if self._state is None:
             return "", None
@@ -144,6 +149,14 @@ class Positions:
             self._state = None
             return "", None
         return game.board_text(self._state), choices
+
+
+def pgn_games(rulings: Rulings, record_of: Callable[[str], GameRecord], tournament: str) -> Iterator[str]:
+    """Yield every game that counts as PGN, in the order of the keys.  Raises what ``record_of`` raises."""
+    counted = {game.key for game in rulings.counted}
+    for game in rulings.games:
+        if game.key in counted:
+            yield pgn_of(record_of(game.key), tournament, game.round)
 
 
 def _pair(name: str, values: tuple[Cell, Cell]) -> Row:
@@ -162,7 +175,7 @@ WHAT: Mapping[str, Callable[[Rulings, Callable[[str], GameRecord]], Iterator[Row
     "games": games_rows,
     "moves": moves_rows,
 }
-"""What can be exported, and its rows."""
+"""Name of an export -> function that yields its rows."""
 
 COLUMNS: Mapping[str, Sequence[str]] = {
     "games": (
@@ -177,13 +190,14 @@ COLUMNS: Mapping[str, Sequence[str]] = {
         *("wait_ms", "referee_wait_ms", "at_ms", "legal_moves", "position"),
     ),
 }
-"""The keys of these rows: what can be said where there is no row yet."""
+"""Columns of each export, for files without a row."""
 
 
 def write_csv(rows: Iterable[Row], file: TextIO, columns: Sequence[str] = ()) -> None:
-    """A head and a line for each row; texts are harmless to spreadsheets, milliseconds have three decimals.
+    """Write a header and a line for each row.
 
-    ``columns`` are the head where there is no row.
+    Texts are harmless to spreadsheets, milliseconds have three decimals.  ``columns`` are the header if there
+    is no row.
     """
     writer = csv.writer(file, lineterminator="\n")
     head: Iterable[str] = columns
@@ -210,7 +224,7 @@ def _cell(value: Cell) -> str | int:
 
 
 def write_json(rows: Iterable[Row], file: TextIO, _columns: Sequence[str] = ()) -> None:
-    """One array, a row on each line."""
+    """Write one array, with a row on each line."""
     file.write("[")
     for number, row in enumerate(rows):
         file.write(",\n" if number else "\n")
@@ -219,7 +233,7 @@ def write_json(rows: Iterable[Row], file: TextIO, _columns: Sequence[str] = ()) 
 
 
 def write_json_lines(rows: Iterable[Row], file: TextIO, _columns: Sequence[str] = ()) -> None:
-    """One object a line."""
+    """Write one object per line."""
     for row in rows:
         file.write(json.dumps(row) + "\n")
 
@@ -229,24 +243,24 @@ WRITERS: Mapping[str, Callable[[Iterable[Row], TextIO, Sequence[str]], None]] = 
     "json": write_json,
     "jsonl": write_json_lines,
 }
-"""Format -> what writes rows in it; the last argument are the columns, for when there is no row."""
+"""Format -> function that writes rows; its last argument are the columns, for files without a row."""
 
 STORE_FILE = "results.db"
 OWN_FILES = (
     *(STORE_FILE + end for end in ("", "-wal", "-shm", "-journal")),  # SQLite's companions of a database
     *(".lock", "pseudonyms.csv", "report.html", "standings.csv", "games.csv", "results.json"),
 )
-"""What a tournament keeps in its directory, and what each run writes there anew."""
+"""Files of a tournament in its directory, including those that each run rewrites."""
 OWN_FOLDERS = ("games", "report", "report-anonymous")
 SQLITE_MAGIC = b"SQLite format 3\0"
-"""How every SQLite database begins: https://www.sqlite.org/fileformat.html, 1.3.1."""
+"""First bytes of every SQLite database: https://www.sqlite.org/fileformat.html, 1.3.1."""
 
 
 def protected(path: Path, directory: Path, inputs: Iterable[Path] = ()) -> str:
-    """Why nothing may be written over a path, in a sentence; empty if it is free.
+    """Return the reason why a path must not be overwritten, in a sentence; empty if it may be.
 
-    Not free are what the command reads (``inputs``), what a tournament keeps in its ``directory`` (or in the
-    directory that the path leads into), and databases.  Links are followed.
+    Protected are the files that the command reads (``inputs``), the files of a tournament in its
+    ``directory`` (or in the directory that the path leads into), and databases.  Links are followed.
     """
     if any(_same(path, other) for other in inputs):
         return f"{path} is a file that this command reads: choose another --out"
@@ -264,7 +278,7 @@ def protected(path: Path, directory: Path, inputs: Iterable[Path] = ()) -> str:
 def _same(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
-    except OSError:  # one of them is not there yet
+    except OSError:  # one of them does not exist yet
         return one.resolve() == other.resolve()
 
 
@@ -286,17 +300,32 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """A text file that appears whole or not at all: written under another name, then renamed.
+    """Open a text file that appears whole or not at all: written under another name, then renamed.
 
-    Raises ExportError.  If what is done with it raises anything, the old file stays as it is.
+    Raises ExportError.  The old file stays unchanged if the block raises an exception.
     """
-    path = path.resolve()  # what a link leads to is replaced, not the link
+    with (
+        _replacing(path) as temporary,
+        temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
+        yield file
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all.  Raises ExportError."""
+    with _replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside a file; replace the file by it in the end.  Raises ExportError."""
+    path = path.resolve()  # the target of a link is replaced, not the link
     if path.exists() and not path.is_file():
         raise ExportError(f"{path} is no file, so that it cannot be replaced by one")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            yield file
+        yield temporary
         os.replace(temporary, path)  # noqa: PTH105
     except OSError as error:
         raise ExportError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,8 +1,17 @@
-"""``format`` of a tournament file: which formats there are, and what each may be told."""
+"""``format`` of a tournament file: the tables of all formats, with their options."""
 
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from referee.games.spec import did_you_mean
 from tournaments.formats.catalog import FORMATS
@@ -15,18 +24,22 @@ class _Format(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     EXTENDABLE: ClassVar[tuple[str, ...]] = ()
-    """What may change between a run and its resumption."""
+    """Options that may change between a run and its resumption."""
     TAKES_LATE_BOTS: ClassVar[bool] = True
-    """Whether a bot can join after the first game."""
+    """True if a bot can join after the first game."""
     PAIRS_ROUNDS: ClassVar[bool] = True
-    """Whether a round is paired from the results of the rounds before it."""
+    """True if a round is paired from the results of the rounds before it."""
+    TAKES_MANUAL_PAIRINGS: ClassVar[bool] = False
+    """True if the organiser can fix and forbid pairings."""
     ANNULS: ClassVar[bool] = False
-    """Whether the games of a bot that withdraws count for nobody, unless it is said otherwise: where all are
-    compared by the same number of games against the same opponents."""
+    """True if, by default, the games of a bot that withdraws do not count.
+
+    That is so where all bots are compared by the same number of games against the same opponents.
+    """
 
 
 class RoundRobinTable(_Format):
-    """Everybody meets everybody, from both sides, in each round."""
+    """All bots meet each other, from both sides, in each round."""
 
     PAIRS_ROUNDS: ClassVar[bool] = False
     ANNULS: ClassVar[bool] = True
@@ -34,7 +47,7 @@ class RoundRobinTable(_Format):
 
 
 class GauntletTable(_Format):
-    """Some meet all others."""
+    """The challengers meet all other bots."""
 
     PAIRS_ROUNDS: ClassVar[bool] = False
     ANNULS: ClassVar[bool] = True
@@ -52,7 +65,7 @@ class GauntletTable(_Format):
 
 
 class PlacementTable(_Format):
-    """One finds its place among the others, who are in ascending order of strength."""
+    """A challenger finds its rank among the other bots, which are in ascending order of strength."""
 
     TAKES_LATE_BOTS: ClassVar[bool] = False
     kind: Literal["placement"] = "placement"
@@ -61,21 +74,28 @@ class PlacementTable(_Format):
 
 
 class SwissTable(_Format):
-    """In each round everybody meets somebody with as many points."""
+    """In each round bots with equal points meet."""
 
+    TAKES_MANUAL_PAIRINGS: ClassVar[bool] = True
     kind: Literal["swiss"] = "swiss"
     pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+    scoring: Literal["games", "match"] = "games"
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the default scoring out: tournaments of earlier versions do not record it."""
+        return {name: value for name, value in dump(self).items() if (name, value) != ("scoring", "games")}
 
 
 class LadderTable(_Format):
-    """Neighbours meet, and the better one goes up."""
+    """Neighbours meet, and the better one moves up."""
 
     kind: Literal["ladder"] = "ladder"
     pairs: int = Field(1, ge=1, le=MAX_PAIRS)
 
 
 class KnockoutTable(_Format):
-    """Who loses a match is out."""
+    """The loser of a match is eliminated."""
 
     TAKES_LATE_BOTS: ClassVar[bool] = False
     kind: Literal["knockout"] = "knockout"
@@ -99,7 +119,7 @@ class GroupsTable(_Format):
 
 
 class SprtTable(_Format):
-    """Two bots play until it is decided whether the first is stronger."""
+    """Two bots play until a sequential test decides whether the first is stronger."""
 
     EXTENDABLE: ClassVar[tuple[str, ...]] = ("max_games",)
     PAIRS_ROUNDS: ClassVar[bool] = False
@@ -137,7 +157,7 @@ FORMAT_TABLES: dict[str, type[_Format]] = {
 
 
 def _with_kind(value: Any) -> Any:
-    """A name alone stands for a format with all its defaults."""
+    """Return the table of a format; a name alone stands for a format with all its defaults."""
     kind = value if isinstance(value, str) else value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str):
         raise ValueError(

@@ -1,13 +1,21 @@
-"""What tables, schedules and statistics need to know of a game."""
+"""Summary of a game for tables, schedules and statistics."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from referee.games.base import MoveError
+from referee.games.catalog import parse_game
+from referee.games.opening import OpeningError, parse_opening
+from referee.games.spec import SpecError
 from referee.results import GameRecord, Reason
 
 FINGERPRINT_BYTES = 8
-"""64 bits: that any two of a million different games share a fingerprint has a chance of 3 in 100 million."""
+"""Size of fingerprints.
+
+With 64 bits, two of a million different games share a fingerprint with a chance of 3 in 100 million.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,31 +28,38 @@ class GameSummary:
     """Name of the bot that moved first."""
     second: str
     winner: int | None
-    """0 is ``first``, 1 is ``second``, None is a draw."""
+    """Index of the winner: 0 is ``first``, 1 is ``second``, None is a draw."""
     reason: Reason
     fault: str | None
     detail: str
     score: tuple[int, int] | None
     moves: tuple[int, int]
-    """Moves made by first and second."""
+    """Number of moves of first and second."""
     wall_us: tuple[int, int]
-    """Wall time of these moves together."""
+    """Total wall time of these moves in microseconds."""
     charged_us: tuple[int, int]
-    """What was charged of it."""
+    """Total charged time of these moves in microseconds."""
     sandbox: str
-    """How the bots were confined, see referee/sandbox.py."""
+    """Confinement of the bots, see referee/sandbox.py."""
     pair: str = ""
-    """What this game and its return game have in common; empty for a game that has none."""
+    """Common name of this game and its return game; empty for a game without one."""
     opening: str = ""
-    """The opening's text; empty for the game's own start."""
+    """Text of the opening; empty for the game's own start."""
     fingerprint: str = ""
-    """Equal for identical games: the same start, moves, winner and reason."""
+    """Fingerprint that is equal for identical games: the same start, moves, winner and reason."""
     swapped: int | None = None
-    """Who used the pie rule's swap (0 first, 1 second); None if nobody did."""
+    """Bot that used the pie rule's swap (0 first, 1 second); None if neither did."""
+    line: str = ""
+    """Digest that is equal for near-copies: the same rules, start and moves until the game is half over."""
+
+    @property
+    def likeness(self) -> str:
+        """Digest that is equal for games that count once; empty for a game that is like no other."""
+        return self.line or self.fingerprint
 
     @property
     def points(self) -> tuple[float, float]:
-        """1 for a win, 0.5 for a draw, of first and second."""
+        """Points of first and second: 1 for a win, 0.5 for a draw."""
         if self.winner is None:
             return 0.5, 0.5
         return (1.0, 0.0) if self.winner == 0 else (0.0, 1.0)
@@ -56,7 +71,7 @@ class GameSummary:
 
     @classmethod
     def of(cls, record: GameRecord, round_number: int, pair: str = "") -> "GameSummary":
-        """The summary of a record."""
+        """Create the summary of a record."""
         result = record.result
         moves = [[move for move in record.moves if move.player == player] for player in (0, 1)]
         return cls(
@@ -76,17 +91,52 @@ class GameSummary:
             pair=pair,
             opening=record.opening,
             fingerprint=fingerprint(record),
+            line=line_of(record.game, record.opening, [move.move for move in record.moves]),
             swapped=next((move.player for move in record.moves if move.move == SWAP), None),
         )
 
 
 SWAP = "SWAP"
-"""How a record's list of moves writes the pie rule's swap, whatever the game (referee/games/base.py)."""
+"""Text of the pie rule's swap in a record's moves, for all games (referee/games/base.py)."""
 
 
 def fingerprint(record: GameRecord) -> str:
-    """Equal for identical games: the same rules, start, moves, winner and reason."""
+    """Return a digest that is equal for identical games: the same rules, start, moves, winner and reason."""
     result = record.result
     moves = [move.move for move in record.moves]
-    told = [record.game, record.opening, moves, result.winner, result.reason.value]
-    return blake2b(json.dumps(told).encode(), digest_size=FINGERPRINT_BYTES).hexdigest()
+    return _digest([record.game, record.opening, moves, result.winner, result.reason.value])
+
+
+def line_of(game: str, opening: str, moves: Sequence[str]) -> str:
+    """Return a digest that is equal for near-copies of a game.
+
+    Of two games that agree until they are half over, the second adds hardly any information: a bot that plays
+    at random once its game is decided must not make many games out of one.  All moves count if the game ends
+    before it is half over, or if a move is not possible by the rules.
+
+    Args:
+        game: Spec text of the rules.
+        opening: The opening's text.
+        moves: The moves' texts, the swap written as SWAP.
+    """
+    return _digest([game, opening, list(moves[: _half(game, opening, moves)])])
+
+
+def _half(spec: str, opening: str, moves: Sequence[str]) -> int:
+    """Return the number of moves until the game is half over; at most all."""
+    try:
+        rules = parse_game(spec)
+        steps = parse_opening(rules, opening)
+        state = steps[-1].state if steps else rules.initial_state()
+        for number, text in enumerate(moves, 1):
+            swap = rules.swap if text == SWAP else None
+            state = rules.apply(state, rules.parse_move(state, text) if swap is None else swap)
+            if rules.is_half_over(state):
+                return number
+    except (SpecError, OpeningError, MoveError):
+        pass
+    return len(moves)
+
+
+def _digest(content: object) -> str:
+    return blake2b(json.dumps(content).encode(), digest_size=FINGERPRINT_BYTES).hexdigest()

@@ -1,4 +1,4 @@
-"""How much a process of ours gives way to others, or goes before them."""
+"""Scheduling priority (nice values) of Kalarena's own processes."""
 
 import contextlib
 import os
@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 AUTOGROUP = Path("/proc/self/autogroup")
-"""Where Linux shares processors between sessions, sched(7), nice values count within one session alone; here
-is that of ours."""
+"""Nice value of this process's session.
+
+Where Linux shares processors between sessions, sched(7), nice values of processes count within one session
+alone.
+"""
 
 
 def give_way(nice: int) -> None:
-    """Give way by so much (0 to 19) more than an ordinary process, and never less than before.
+    """Lower the priority by ``nice`` (0 to 19) below that of an ordinary process, and never raise it.
 
-    Who started us may go before others, which we do not take over.
+    A higher priority of the parent process is not inherited.
     """
     is_now = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, 0, min(19, max(0, is_now) + nice))
@@ -21,10 +24,10 @@ def give_way(nice: int) -> None:
 
 @contextlib.contextmanager
 def going_first(nice: int) -> Iterator[None]:
-    """Go before others in the block: with this nice value (below 0), in a session with the same one.
+    """Raise the priority in the block: to this nice value (below 0), also of the session.
 
-    Only root may, and whom root lets: with `Nice=` in a unit of systemd.  For others nothing happens.  What
-    is started meanwhile would go first, too, unless it gives way.
+    Only root may do so, or a process that root permits, with `Nice=` in a unit of systemd.  For others
+    nothing happens.  Processes that are started meanwhile have the same priority, unless they lower it.
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with contextlib.suppress(OSError):
@@ -36,12 +39,12 @@ def going_first(nice: int) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, before)
-        if session is not None:  # others may be in it, whose shell has started us
+        if session is not None:  # other processes may be in it, whose shell has started this one
             _set_autogroup_nice(session)
 
 
 def _autogroup_nice() -> int | None:
-    """The session's nice value; None where there is none."""
+    """Return the session's nice value; None where there is none."""
     try:
         return int(AUTOGROUP.read_text(encoding="utf-8").rpartition("nice ")[2])
     except (OSError, ValueError):

@@ -1,5 +1,4 @@
-"""How Python runs a process that hears of many games: its threads take turns often, and it looks for garbage
-in cycles seldom."""
+"""Interpreter settings for a process that handles many games: frequent thread switches, rare collections."""
 
 import gc
 import sys
@@ -7,16 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SELDOM = (20_000, 20, 20)
-"""Objects more than before, and rounds of the younger.  A game that arrives is a thousand objects, none in a
-cycle: with Python's own 700, 10 and 10 a fourth of the head's time for a game went into looking."""
+"""Thresholds of the garbage collector: objects, and collections of the younger generations.
+
+A game that arrives is a thousand objects, none in a cycle: with Python's own 700, 10 and 10 a fourth of the
+head's time for a game was spent on collections.
+"""
 SWITCH_S = 0.0005
-"""How long a thread may keep the interpreter while others wait, at most.  Python's own 5 ms would be paid for
-each word that one thread has for another while a third one computes."""
+"""Maximum seconds for which a thread keeps the interpreter while others wait.
+
+Python's own 5 ms would be added to each message between two threads while a third one computes.
+"""
 
 
 @contextmanager
 def many_games() -> Iterator[None]:
-    """Meanwhile, in this process."""
+    """Use these settings in this process during the block."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     gc.set_threshold(*SELDOM)
     sys.setswitchinterval(SWITCH_S)

@@ -1,4 +1,4 @@
-"""The journal: what people ruled of a tournament, appeals and late bots.  It is only ever added to."""
+"""The journal of a tournament: an append-only list of rulings on games, bots and pairings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,25 +7,46 @@ from typing import Any
 
 
 class Action(StrEnum):
-    """What was ruled."""
+    """Kinds of rulings."""
 
     VOID = "void"
-    """A game counts for nobody, and is not played again."""
+    """A game does not count, and is not played again."""
     REPLAY = "replay"
-    """A game counts for nobody, and is played again."""
+    """A game does not count, and is played again."""
     WITHDRAW = "withdraw"
-    """A bot plays no more; ``data["annul"]`` says whether its games count for nobody, ``data["games"]`` has
-    their keys: if it is restored, it may play others."""
+    """A bot withdraws.
+
+    ``data["annul"]`` is true if its games do not count; then ``data["games"]`` has their keys: if the bot is
+    restored, it may play others.
+    """
     ADD = "add"
-    """A bot joins: ``data`` has ``bot`` (as a tournament file would have it), ``base`` (the folder that its
-    paths are taken from), ``digest``, and ``replaces``, the name of the bot whose place it takes, or None."""
+    """A bot joins.
+
+    ``data`` has ``bot`` (as in a tournament file), ``base`` (the folder of its relative paths), ``digest``,
+    and ``replaces``, the name of the bot that it replaces, or None.
+    """
     RESTORE = "restore"
-    """A ruling is taken back: a game that was void counts again, a bot that withdrew plays on, with the games
-    that were annulled.  ``data["what"]`` is ``game`` or ``bot``."""
+    """A ruling is taken back.
+
+    A game that was void counts again, a bot that withdrew plays on, with the games that were annulled, a
+    pairing is not fixed or forbidden any more.  ``data["what"]`` is ``game``, ``bot``, or the action on a
+    pairing, with that action's own data.
+    """
+    PAIR = "pair"
+    """A bot meets ``data["opponent"]`` in the round ``data["for_round"]``."""
+    BYE = "bye"
+    """A bot has a bye in the round ``data["for_round"]``."""
+    FORBID = "forbid"
+    """A bot does not meet ``data["opponent"]`` from the round ``data["for_round"]`` on.  If that is taken
+    back, ``data["for_round"]`` is the first round in which the two may meet again."""
+
+
+ON_PAIRINGS = (Action.PAIR, Action.BYE, Action.FORBID)
+"""Actions on the pairings of a round that has not begun."""
 
 
 GAME, BOT = "game", "bot"
-"""What an entry that restores is about."""
+"""Subjects of an entry that restores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +58,42 @@ class Entry:
     """Key of a game, or name of a bot."""
     why: str
     round: int
-    """The round that was under way: pairings of it, and of those before, stay as they are."""
+    """Current round: its pairings, and those of earlier rounds, are not changed."""
     at: str
-    """UTC, ISO 8601."""
+    """Time in UTC, ISO 8601."""
     data: Mapping[str, Any] = field(default_factory=dict)
     number: int | None = None
-    """Counted from 1; None until it is kept."""
+    """Number, counted from 1; None until the entry is stored."""
 
     @property
     def is_of_game(self) -> bool:
-        """Whether the subject is a game, and not a bot."""
+        """True if the subject is a game, and not a bot."""
         return self.action in (Action.VOID, Action.REPLAY) or self.data.get("what") == GAME
+
+    @property
+    def of_pairing(self) -> Action | None:
+        """Action on a pairing that is taken, or taken back; None if the entry has another subject."""
+        action = self.data.get("what") if self.action is Action.RESTORE else self.action
+        return Action(action) if action in ON_PAIRINGS else None
 
     def __str__(self) -> str:
         extra = ""
-        if self.action is Action.WITHDRAW:
+        if self.of_pairing is not None:
+            extra = f" ({pairing_words(self)})"
+        elif self.action is Action.WITHDRAW:
             extra = " (its games count for nobody)" if self.data.get("annul") else " (its games still count)"
         elif self.action is Action.ADD and self.data.get("replaces"):
             extra = f" (in the place of {self.data['replaces']})"
         return f"{self.action} {self.subject}{extra}: {self.why}"
+
+
+def pairing_words(entry: Entry) -> str:
+    """Return the meaning of an entry on a pairing for its subject, as a predicate."""
+    opponent, number = entry.data.get("opponent"), entry.data["for_round"]
+    is_taken_back = entry.action is Action.RESTORE
+    match entry.of_pairing:
+        case Action.PAIR:
+            return f"{'need not meet' if is_taken_back else 'meets'} {opponent} in round {number}"
+        case Action.BYE:
+            return f"{'need not have' if is_taken_back else 'has'} a bye in round {number}"
+    return f"{'may meet' if is_taken_back else 'does not meet'} {opponent} from round {number} on"

@@ -1,11 +1,10 @@
-"""Keeps games as they end: those that end while others are being written are written together.
+"""Writer of results that stores games as they end, and groups simultaneous ones.
 
-A transaction waits for the disk, once for all that is in it.  So games that end at one time share one: a
+A transaction waits for the disk once for all its games.  So games that end at the same time share one: a
 tournament on a few cores has a transaction for each game or few, and one on thousands has one for hundreds.
-Nobody is told that a game was kept before it is on the disk, and no game waits for others that are still
-played.
+A game is reported as stored only once it is on the disk, and no game waits for others that are still played.
 
-Files come after the store, and may fall behind it: they can be made from it at any time.
+Files are written after the store, and may be delayed: they can be made from it at any time.
 """
 
 import math
@@ -22,21 +21,31 @@ from tournaments.schedule import Pairing
 from tournaments.store import Store, StoreError
 
 APART_S = 0.02
-"""From the beginning of a transaction to that of the next: a game by itself does not wait, and of hundreds in
-a second some share one.  A transaction takes a millisecond of processor time, a game in it 30 us."""
+"""Minimum seconds between the beginnings of two transactions.
+
+A game by itself does not wait, and of hundreds in a second some share one.  A transaction takes a millisecond
+of processor time, a game in it 30 us.
+"""
 MOST_AT_ONCE = 500
-"""Games in a transaction: a quarter of a second, in which nobody else can write to the store."""
+"""Maximum games in a transaction: a quarter of a second, in which the store has no other writer."""
 FILES_AT_ONCE = 32
-"""Games whose files one process writes on."""
+"""Number of games whose files one process writes at a time."""
 MOST_BEHIND_ONE = 64
-"""Games that one thread of ours may be behind with their files, a tenth of a second.  If there are more, they
-end faster than it writes: then other cores help, and not before, since they may be the games' own."""
+"""Maximum games whose files one thread of this process may have pending, a tenth of a second.
+
+More games are a sign that they end faster than the thread writes: then other cores help, and not before,
+since they may be the games' own.
+"""
 BATCHES_BEHIND = 40
-"""Transactions that the files may be behind the store: 20,000 games, which are 80 MB.  Whoever plays quicker
-than files are written for longer than that waits for the files."""
+"""Maximum transactions whose files are pending: 20,000 games, which are 80 MB.
+
+A tournament that plays faster than files are written for longer than that waits for the files.
+"""
 STILL_WRITTEN = MOST_AT_ONCE
-"""A run that is stopped writes the files of so many games, which takes a second; those of more are written by
-the next run."""
+"""Maximum games whose files a stopped run still writes, which takes a second.
+
+With more, the next run writes them.
+"""
 
 
 @dataclass
@@ -46,11 +55,11 @@ class _Batch:
     games: list[tuple[Pairing, PackedGame]] = field(default_factory=list)
     is_taken: bool = False
     failure: StoreError | None = None
-    """Why none of them is in the store."""
+    """Error that kept all of them out of the store."""
 
 
 class Keeper:
-    """Writes to the store, and the games' files, beside the event loop."""
+    """Writer of the store and of the games' files, outside the event loop."""
 
     def __init__(
         self,
@@ -59,7 +68,7 @@ class Keeper:
         kept: Callable[[Pairing, PackedGame], None],
         processes: trio_parallel.WorkerContext,
     ) -> None:
-        """``kept`` is told, in the event loop, of each game that is in the store now and was not before.
+        """``kept`` is called, in the event loop, with each game that was added to the store.
 
         ``processes`` are started when they are first needed.
         """
@@ -75,17 +84,17 @@ class Keeper:
         self._batch = _Batch()
 
     async def keep(self, pairing: Pairing, game: PackedGame) -> None:
-        """Return when the game is in the store.  Raises StoreError, GameFilesError."""
+        """Wait until the game is in the store.  Raises StoreError, GameFilesError."""
         if self._batch.is_taken or len(self._batch.games) >= MOST_AT_ONCE:
             self._batch = _Batch()
         batch = self._batch
         batch.games.append((pairing, game))
         async with self._storing:
-            if batch.is_taken:  # by the first of them who came here
+            if batch.is_taken:  # by the first task of the batch
                 if batch.failure is not None:
                     raise StoreError(str(batch.failure), is_ours=batch.failure.is_ours) from batch.failure
                 return
-            with trio.CancelScope(shield=True):  # a moment: no game that has ended is lost for it
+            with trio.CancelScope(shield=True):  # a short delay: no game that has ended is lost by it
                 await trio.sleep_until(self._next_at)
             try:
                 self._behind.acquire_nowait()
@@ -107,7 +116,7 @@ class Keeper:
 
     async def _store_batch(self, batch: _Batch) -> None:
         games = [packed for _, packed in batch.games]
-        with trio.CancelScope(shield=True):  # what is kept is told of
+        with trio.CancelScope(shield=True):  # stored games are always reported
             # A thread cannot be stopped half-way, nor can a transaction be half kept.
             try:
                 added = await trio.to_thread.run_sync(self._store.add_all, games)

@@ -1,22 +1,22 @@
-"""Where a bot stands on a ladder of players whose order is known.  Pure.
+"""Estimation of a bot's place on a ladder of players whose order is known (pure).
 
-All games of the bot together give one Bradley-Terry fit (tournaments/ratings), and with it how much
-stronger than each level the bot is, with an interval.  Of the levels only their order is taken for granted,
-and that each is at least ``LEAST_STEP_ELO`` stronger than the one below: how far they really are from each
-other depends on the game and on the time that they are given.  So
+All games of the bot together give one Bradley-Terry fit (tournaments/ratings), which gives the difference
+between the bot and each level, with an interval.  Of the levels only their order is presupposed, and that
+each is at least ``LEAST_STEP_ELO`` stronger than the one below: their real distances depend on the game and
+on the time control.  Therefore
 
-- a bot that is stronger than a level is by so much more stronger than all levels below, and what one level
-  shows holds for others as well;
+- a bot that is stronger than a level is by so much more stronger than all levels below, and results against
+  one level hold for others as well;
 - estimates that fall by less than they should are averaged with their neighbours (isotonic regression by
-  pooling adjacent violators: Ayer and others 1955; Barlow and others 1972), weighted by what they rest on;
-- between two levels, a difference in Elo is taken to fall along a straight line.  The bot stands where that
-  line is at 0.
+  pooling adjacent violators: Ayer and others 1955; Barlow and others 1972), weighted by their precision;
+- between two levels, a difference in Elo is taken to fall along a straight line.  The bot's place is where
+  that line is at 0.
 
 The ends of the interval leave out the places at which the bot is shown to be stronger, or weaker, than a
 player of that place would be.  They are where the lines through the lower and the upper ends of the
-differences are at 0; and what the levels show adds up: a bot is above a level, too, if the evidence for its
-being stronger than this one and those above it (the sum of the squared standard deviations by which each of
-them speaks for that) exceeds what one interval needs.
+differences are at 0.  The evidence of the levels adds up: a bot is above a level, too, if the evidence that
+it is stronger than this level and those above it (the sum of the squared standard deviations by which each of
+them supports that) exceeds what one interval needs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,34 +32,38 @@ from tournaments.ratings.ratings import quantile, rate
 from tournaments.standing import Estimate
 
 LEAST_STEP_ELO = 50.0
-"""How much stronger than the one below a level is taken to be at least: an expected score of 57 %.  The
-ladder's own table (sample_bots/README.md) has 65 % and more; other games and times may bring levels closer
-together."""
+"""Minimum difference in Elo between neighbouring levels: an expected score of 57 %.
+
+The ladder's own table (sample_bots/README.md) has 65 % and more; other games and times may bring levels
+closer together.
+"""
 
 LEAST_CHANCE = 1e-12
-"""Likelihoods of superiority are not told from 0 and 1 beyond this: 7 standard deviations, far more than any
-interval needs."""
+"""Minimum distance of likelihoods of superiority from 0 and 1.
+
+It is 7 standard deviations, far more than any interval needs.
+"""
 
 
 @dataclass(frozen=True)
 class LevelResult:
-    """What a bot reached against one level."""
+    """Result of a bot against one level."""
 
     level: int
     name: str
-    """Of the player of that level."""
+    """Name of the player of that level."""
     wins: int
-    """Games that the bot won."""
+    """Number of games that the bot won."""
     draws: int
     losses: int
     unique: int
-    """Games that differ from all others from the same start."""
+    """Number of games that differ from all others from the same start."""
     difference: Estimate | None
     """Elo of the bot minus that of the level, with its 95 % interval; None without a game."""
 
     @property
     def games(self) -> int:
-        """Games played."""
+        """Number of games played."""
         return self.wins + self.draws + self.losses
 
     @property
@@ -68,7 +72,7 @@ class LevelResult:
         return (self.wins + self.draws / 2) / self.games if self.games else None
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts."""
+        """Return the result for scripts."""
         return {
             "level": self.level,
             "name": self.name,
@@ -88,34 +92,36 @@ class LadderPlace:
 
     bot: str
     results: tuple[LevelResult, ...]
-    """Level by level, the lowest first."""
+    """Results by level, the lowest first."""
     value: float
-    """The level; minus or plus infinity for below or above all levels that it met, or if it met none."""
+    """Level; minus or plus infinity for below or above all levels that it met, or if it met none."""
     low: float
     """Lower end of the 95 % interval; minus infinity if it is open."""
     high: float
     against_order: bool = False
-    """Whether the results do not fit the order of the levels: one shows that the bot is weaker than a place,
-    and another that it is stronger than that."""
+    """True if the results do not fit the order of the levels.
+
+    One of them shows that the bot is weaker than a place, and another that it is stronger than that.
+    """
 
     @property
     def met(self) -> list[LevelResult]:
-        """The levels with a game."""
+        """Levels with a game."""
         return [result for result in self.results if result.games]
 
     @property
     def nearest(self) -> LevelResult | None:
-        """The level below the place; if there is none, the lowest one.  None without a game."""
+        """Level below the place, or the lowest one if there is none; None without a game."""
         below = [result for result in self.met if result.level <= self.value]
         return below[-1] if below else next(iter(self.met), None)
 
     @property
     def known(self) -> bool:
-        """Whether the games say anything of the place."""
+        """True if the games give any information on the place."""
         return self.low > -inf or self.high < inf
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts; what is infinite is null, and ``position`` says which way."""
+        """Return the place for scripts; infinite values are null, and ``position`` gives the direction."""
         nearest = self.nearest
         return {
             "position": self.position,
@@ -137,7 +143,7 @@ class LadderPlace:
         return "between" if isfinite(self.value) else "above" if self.value > 0 else "below"
 
     def sentences(self) -> list[str]:
-        """The place in words."""
+        """Return the place in words."""
         if not self.met or (nearest := self.nearest) is None or nearest.difference is None:
             return [f"{self.bot}: no game was played that counts."]
         lowest, highest = self.met[0].level, self.met[-1].level
@@ -158,6 +164,8 @@ class LadderPlace:
             f"Against level {nearest.level} its rating is {value:+z.0f} Elo "
             f"(95 % interval {low:+z.0f} to {high:+z.0f}).",
         ]
+        if not self.known:
+            lines += self._advice()
         if self.against_order:
             lines.append(
                 "Its results do not fit the order of the levels: read them level by level, no single number "
@@ -165,9 +173,30 @@ class LadderPlace:
             )
         return lines
 
+    def _seen(self) -> str:
+        """Return the levels between which the scores place the bot, where there is no interval."""
+        better = [result.level for result in self.met if (result.score or 0) > 0.5]
+        worse = [result.level for result in self.met if (result.score or 0) < 0.5]
+        ends = [f"at least level {max(better)}"] if better else []
+        ends += [f"at most level {min(worse)}"] if worse else []
+        if better and worse and max(better) > min(worse):
+            return "its scores do not fit the order of the levels"
+        return "by its scores " + (", ".join(ends) or "as strong as the levels that it met")
+
+    def _advice(self) -> list[str]:
+        """Return advice for a better answer, where games were repeated."""
+        repeated = [str(result.level) for result in self.met if result.games > result.unique]
+        if not repeated:
+            return ["More games give an interval: --games."]
+        which = f"level {repeated[0]}" if len(repeated) == 1 else f"levels {', '.join(repeated)}"
+        return [
+            f"Games against {which} were repetitions, which count once: let the bot take openings "
+            '(capabilities = ["openings"] in its bot.toml), or give it chance.'
+        ]
+
     def _interval(self, lowest: int, highest: int) -> str:
         if not self.known:
-            return "95 % interval: anywhere; too few different games"
+            return f"{self._seen()}; too few different games for an interval"
         if self.low == inf:
             return f"95 % interval: above level {highest}"
         if self.high == -inf:
@@ -180,7 +209,7 @@ class LadderPlace:
 
 
 def _level(value: float) -> str:
-    """A level number for people; a whole one has no decimals."""
+    """Return a level number for people; a whole one has no decimals."""
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
@@ -191,10 +220,10 @@ def place_on(
     rungs: Iterable[int] = (),
     ghosts: float = GHOST_RESULTS,
 ) -> LadderPlace:
-    """The place of a bot on a ladder, by the games that count.
+    """Return the place of a bot on a ladder, by the games that count.
 
     ``levels`` has the players' names by their levels; a higher level is a stronger player.  ``rungs`` are
-    levels that there are besides.  Raises ValueError if two names are the same.
+    further existing levels.  Raises ValueError if two names are the same.
     """
     of_level = {name: level for level, name in levels.items()}
     between: dict[int, list[GameSummary]] = {level: [] for level in sorted(levels)}
@@ -224,7 +253,7 @@ def place_on(
 
 
 def _deviations(chance: float) -> float:
-    """By how many standard deviations results speak for the bot being the stronger one."""
+    """Return the standard deviations by which results indicate that the bot is the stronger one."""
     return NormalDist().inv_cdf(min(max(chance, LEAST_CHANCE), 1 - LEAST_CHANCE))
 
 
@@ -239,14 +268,16 @@ def _level_result(
 def _placed(
     bot: str, results: tuple[LevelResult, ...], rungs: Sequence[int], roots: Sequence[float], needed: float
 ) -> LadderPlace:
-    """``roots`` are the standard deviations by which each level that was met speaks for the bot, ``needed``
-    is the sum of their squares that an end of the interval needs.
+    """Return the place from the results.
+
+    ``roots`` are the standard deviations by which each level that was met supports the bot, ``needed`` is the
+    sum of their squares that an end of the interval needs.
     """
     met = {result.level: result.difference for result in results if result.difference is not None}
     if not met:
         return LadderPlace(bot, results, inf, -inf, inf)
     levels = list(met)
-    # Once the least step is taken out, differences need only not to rise.
+    # Once the least step is taken out, differences must only not rise.
     flat = {level: Estimate(*(end + LEAST_STEP_ELO * level for end in met[level])) for level in levels}
     # A wide interval weighs little: as in all averages of estimates, by the inverse of the variance.
     weights = [1 / max(found.high - found.low, 1e-9) ** 2 for found in flat.values()]
@@ -268,13 +299,14 @@ def _placed(
 
 
 def _sloping(levels: Sequence[int], values: Sequence[float]) -> list[float]:
-    """Differences with the least step in them again."""
+    """Return the differences with the least step in them again."""
     return [value - LEAST_STEP_ELO * level for level, value in zip(levels, values, strict=True)]
 
 
 def falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The values that never rise and are nearest to these, by weighted squares: neighbours that rise are
-    averaged.
+    """Return the values that never rise and are nearest to these, by weighted squares.
+
+    Neighbours that rise are averaged.
     """
     blocks: list[tuple[float, float, int]] = []
     """Average, weight, length."""
@@ -289,10 +321,10 @@ def falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
 
 
 def crossing(levels: Sequence[int], values: Sequence[float]) -> float:
-    """The level at which values that never rise are at 0, along straight lines between neighbours.
+    """Return the level at which values that never rise are at 0, on straight lines between neighbours.
 
-    The middle, if they are at 0 for a while; minus infinity if all are below 0, plus infinity if all are
-    above.
+    The result is the middle, if they are at 0 for a while; minus infinity if all are below 0, plus infinity
+    if all are above.
     """
     above = [index for index, value in enumerate(values) if value > 0]
     below = [index for index, value in enumerate(values) if value < 0]

@@ -1,4 +1,4 @@
-"""Bots that join a tournament after its first game: how they are noted, and found again."""
+"""Bots that join a tournament after its first game, and their storage in the journal."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from tournaments.manifest import NAME
 
 
 def late_bot(text: str, base: Path, name: str | None, game: str, *, strict: bool) -> Player:
-    """The player that a text names.  ``strict``: bots must be confined, and so must their builds.
+    """Return the player that a text names.  ``strict``: bots must be confined, and so must their builds.
 
     Raises BotError.
     """
@@ -31,14 +31,14 @@ def late_bot(text: str, base: Path, name: str | None, game: str, *, strict: bool
 
 
 def note_of(bot: Player, text: str, base: Path, replaces: str | None) -> dict[str, Any]:
-    """What the journal keeps of a bot that joins."""
+    """Return the journal's data on a bot that joins."""
     return {"bot": text, "base": str(base.resolve()), "digest": bot.digest, "replaces": replaces}
 
 
 def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Path) -> Tournament:
-    """The tournament with all bots that the journal says have joined.
+    """Return the tournament with all bots that have joined according to the journal.
 
-    ``folder`` is that of the tournament's file.  Raises ConfigError, with everything that is wrong.
+    ``folder`` is that of the tournament's file.  Raises ConfigError, with all problems.
     """
     added: list[Player] = []
     problems: list[str] = []
@@ -71,7 +71,7 @@ def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Pat
 
 
 def unfit(bot: Player, names: Sequence[str], *, openings: bool) -> Iterator[str]:
-    """Why a bot cannot join those of these names; ``openings``: whether games begin with any."""
+    """Yield the reasons why a bot cannot join those of these names; ``openings``: games have openings."""
     clash = name_clash(bot.name, names)
     if clash is not None:
         how = "taken already" if clash == bot.name else f"too like {clash!r}"

@@ -1,7 +1,7 @@
-"""A server's tables from one database to another: all of them, verified, or an error.
+"""Transfer of a server's tables to another database: all of them, verified, or an error.
 
-Rows are copied as they are, by the same tables on both sides, and then read from both and compared.  Numbers
-that are never given twice go on where they were.
+Rows are copied unchanged, by the same tables on both sides, and then read from both and compared.  Sequences
+of numbers that are never reused continue at the same number.
 """
 
 import hashlib
@@ -24,16 +24,16 @@ MODULUS = 1 << 256
 
 
 class MoveError(Exception):
-    """It could not be moved; the message says why and what to do."""
+    """The transfer failed; the message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a table holds, whatever the order."""
+    """Contents of a table, in any order."""
 
     rows: int
     digest: str
-    """The sum of the SHA-256 of all rows, in hexadecimal: equal for equal rows in any order."""
+    """Sum of the SHA-256 of all rows, in hexadecimal: equal for equal rows in any order."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class Moved:
 
 
 def move(source: Database, target: Database, told: Callable[[Moved], None]) -> None:
-    """Copy a course and all its competitions into a database that holds nothing of ours yet.
+    """Copy a course and all its competitions into a database without any of Kalarena's data.
 
-    ``told`` gets each schema when it is there and verified.  Nobody may write meanwhile.  Raises MoveError
-    and StoreError; the source is as it was then, and what the target got is of no use.
+    ``told`` is called with each schema once it is copied and verified.  There must be no writers meanwhile.
+    Raises MoveError and StoreError; then the source is unchanged, and the target must not be used.
     """
     with Course(source.course()) as course, Course(target.course()):
         slugs = [competition.slug for competition in course.competitions.all()]
-    for slug in slugs:  # before the course, which is what a server looks for: half of a move is no server
+    for slug in slugs:  # the course last, since a server looks for that: a partial transfer is no server
         for database in (source, target):
             with Store(database.competition(slug)):
-                pass  # has its tables now
+                pass  # creates its tables
     places = [(source.competition(slug), target.competition(slug), store_metadata) for slug in slugs]
     places.append((source.course(), target.course(), course_schema.metadata))
     for old, new, metadata in places:
@@ -64,7 +64,7 @@ def move(source: Database, target: Database, told: Callable[[Moved], None]) -> N
 
 
 def copy_tables(source: Place, target: Place, metadata: MetaData) -> dict[str, Contents]:
-    """Copy the rows of all tables, which are there and empty; what each holds.
+    """Copy the rows of all tables, which exist and are empty; return the contents of each.
 
     Raises MoveError, StoreError; then the target's tables are still empty.
     """
@@ -92,7 +92,7 @@ def copy_tables(source: Place, target: Place, metadata: MetaData) -> dict[str, C
 
 
 def contents(connection: Connection, table: Table) -> Contents:
-    """What a table holds."""
+    """Return the contents of a table."""
     count, total = 0, 0
     for rows in _rows(connection, table):
         for row in rows:
@@ -103,17 +103,17 @@ def contents(connection: Connection, table: Table) -> Contents:
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[Sequence[RowMapping]]:
-    """In chunks, and in the order of the primary key: who refers to an earlier row finds it there."""
+    """Yield rows in chunks, by primary key, so that referenced earlier rows precede."""
     statement = select(table).order_by(*table.primary_key.columns)
     result = connection.execution_options(yield_per=CHUNK).execute(statement)
     return result.mappings().partitions(CHUNK)
 
 
 def _go_on_counting(reader: Connection, writer: Connection, table: Table) -> None:
-    """Let the target give the next number after the source's last one, also if that row is gone."""
+    """Continue the target's sequence after the source's last number, even if that row is deleted."""
     column = table.autoincrement_column
     if column is None or writer.dialect.name != "postgresql":
-        return  # SQLite looks at the numbers that are there
+        return  # SQLite uses the existing numbers
     last = reader.execute(select(func.max(column))).scalar() or 0
     if reader.dialect.name == "sqlite" and inspect(reader).has_table("sqlite_sequence"):
         kept = text("SELECT seq FROM sqlite_sequence WHERE name = :name")

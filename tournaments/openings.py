@@ -7,15 +7,16 @@ from referee.games.catalog import AnyGame
 from referee.games.opening import OpeningError, parse_opening
 
 MAX_OPENING_PLIES = 100
-"""Documented bound on random openings."""
+"""Documented bound on the plies of random openings."""
 ATTEMPTS = 1000
-"""A random opening that ends the game, or was there before, is drawn again at most this often."""
+"""Maximum draws of a random opening; one that ends the game, or is a duplicate, is drawn again."""
 
 
 def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:
-    """The openings of a file: one a line, a position or moves with spaces between them; # begins a comment.
+    """Return the openings of a file.
 
-    Raises OpeningError that names each bad line.
+    A line holds one opening, a position or moves with spaces between them; # begins a comment.  Raises
+    OpeningError that names each bad line.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -40,13 +41,13 @@ def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:
 
 
 def random_openings(game: AnyGame, plies: int, seed: int, count: int) -> tuple[str, ...]:
-    """As many openings as wanted, all different; fewer if no other one is found.
+    """Return ``count`` different openings; fewer if no other one is found.
 
-    The first ones stay the same when more are wanted.  Raises OpeningError if none can be found.
+    The first ones are the same for a larger ``count``.  Raises OpeningError if none can be found.
     """
     found: dict[str, None] = {}
     for number in range(count):
-        dice = random.Random(f"{seed}/{number}")  # a text's hash is the same everywhere and for ever
+        dice = random.Random(f"{seed}/{number}")  # a text gives the same seed everywhere and for ever
         drawn = (_draw(game, plies, dice) for _ in range(ATTEMPTS))
         text = next((text for text in drawn if text is not None and text not in found), None)
         if text is None:
@@ -58,7 +59,7 @@ def random_openings(game: AnyGame, plies: int, seed: int, count: int) -> tuple[s
 
 
 def _draw(game: AnyGame, plies: int, dice: random.Random) -> str | None:
-    """Random moves from the start, never the swap; None if the game is over after them."""
+    """Return random moves from the start, never the swap; None if the game is over after them."""
     state = game.initial_state()
     words = []
     for _ in range(plies):

@@ -1,4 +1,4 @@
-"""What decides who meets whom, beside the results: kept in the store, so that it alone tells what is due."""
+"""Plan of a tournament: all inputs of its pairings but the results, stored so that the store suffices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,21 +13,21 @@ class Plan:
     """A format with its parameters."""
 
     format: Mapping[str, Any] = field(default_factory=lambda: {"kind": ROUND_ROBIN})
-    """Its name as ``kind``, and its own parameters; bots are named."""
+    """Name of the format as ``kind``, and its own parameters; bots are named."""
     rounds: int = 1
     seed: int = 0
     width: int = 1
     """Digits of a bot's number in keys: those of the number of bots in the tournament's file."""
     openings: int = 0
-    """How many different openings there are; 0 is the game's own start alone."""
+    """Number of different openings; 0 is the game's own start alone."""
 
     @property
     def kind(self) -> str:
-        """The format's name."""
+        """Name of the format."""
         return str(self.format["kind"])
 
     def schedule(self, names: Sequence[str], entrants: Sequence[Entrant]) -> Schedule:
-        """The schedule for these bots.  Raises ValueError if the format cannot be played with them."""
+        """Return the schedule for these bots.  Raises ValueError if the format cannot be played with them."""
         parameters = dict(self.format)
         if "challengers" in parameters:
             parameters["challengers"] = tuple(map(names.index, parameters["challengers"]))
@@ -36,7 +36,7 @@ class Plan:
         return schedule_of(parameters, entrants, self.rounds, self.seed, self.width)
 
     def to_json(self) -> dict[str, Any]:
-        """The plan, for the store."""
+        """Return the plan for the store."""
         return {
             "format": dict(self.format),
             "rounds": self.rounds,
@@ -47,9 +47,9 @@ class Plan:
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> "Plan":
-        """The plan in what a store notes of its tournament.
+        """Create the plan from a store's configuration of its tournament.
 
-        Stores of the first versions note the number of games instead, of a round robin.
+        Stores of the first versions hold the number of games instead, of a round robin.
         """
         if "format" in config:
             return cls(**{name: config[name] for name in ("format", "rounds", "seed", "width", "openings")})

@@ -1,4 +1,4 @@
-"""What a confined build made, put into the bot's directory: only what was declared, only plain files."""
+"""Transfer of a confined build's products into the bot's directory: only declared, plain files."""
 
 import contextlib
 import errno
@@ -13,17 +13,17 @@ CLASS = ".class"
 
 
 class ProductError(Exception):
-    """A product that cannot be taken; the message says which and why, with the product's name first."""
+    """A product is refused; the message begins with its name and gives the reason."""
 
 
 def product_names(directory: Path, products: Sequence[str], kept: Collection[str]) -> list[str]:
-    """The products as paths from the directory.  Raises ProductError.
+    """Return the products as paths from the directory.  Raises ProductError.
 
-    ``kept`` are names and suffixes of what no build may write.
+    ``kept`` are names and suffixes of files that no build may write.
     """
     names = []
     for product in products:
-        # Not resolved: a link is refused where it is met, not followed.
+        # Not resolved: a link is refused, not followed.
         path = PurePosixPath(os.path.normpath(directory / product))
         if not path.is_relative_to(directory) or path == PurePosixPath(directory):
             raise ProductError(f"{product!r} is not below the bot's directory")
@@ -41,7 +41,7 @@ def _check_writable(name: PurePosixPath, kept: Collection[str]) -> None:
 def checked(
     parcels: Sequence[Parcel], names: Sequence[str], kept: Collection[str]
 ) -> dict[PurePosixPath, Parcel]:
-    """The files that are to be written, by where.  Raises ProductError if one is none, or is missing."""
+    """Return the files to write, by path.  Raises ProductError if a product is invalid or missing."""
     found: dict[PurePosixPath, Parcel] = {}
     for parcel in parcels:
         path = PurePosixPath(parcel.name)
@@ -68,7 +68,7 @@ def _is_wanted(path: PurePosixPath, names: Sequence[str]) -> bool:
 def put(directory: Path, files: dict[PurePosixPath, Parcel]) -> None:
     """Write files below a directory, each in one step.  Raises ProductError, OSError.
 
-    No link in the directory is followed, and what has the name of a product is replaced, not written to.
+    No link in the directory is followed, and a file with the name of a product is replaced, not written to.
     """
     root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -83,7 +83,7 @@ def put(directory: Path, files: dict[PurePosixPath, Parcel]) -> None:
 
 
 def _folder(root: int, path: PurePosixPath) -> int:
-    """A descriptor of the directory that a product lies in, which is made if it is not there."""
+    """Return a descriptor of a product's directory, which is created if needed."""
     here = os.dup(root)
     try:
         for part in path.parts[:-1]:
@@ -100,7 +100,7 @@ def _folder(root: int, path: PurePosixPath) -> int:
             os.close(here)
             here = inner
             with contextlib.suppress(PermissionError):
-                os.utime(here)  # a product that is a directory is as new as what was put into it
+                os.utime(here)  # the time of a product that is a directory is that of its newest file
     except BaseException:
         os.close(here)
         raise

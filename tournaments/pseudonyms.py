@@ -1,6 +1,6 @@
-"""Pseudonyms: which neutral name stands for which bot in what is handed out.
+"""Pseudonyms: neutral names of bots in published reports.
 
-They are drawn once and kept in a file of the lecturer's, so that the next report uses the same ones.
+They are drawn once and stored in a file of the lecturer, so that the next report uses the same ones.
 """
 
 import contextlib
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 KEY_FILE = "pseudonyms.csv"
-"""In the tournament's directory."""
+"""Name of the file in the tournament's directory."""
 HEAD = ["pseudonym", "name"]
 PRIVATE = 0o600
-"""The file says who is who: nobody but its owner reads it."""
+"""Mode of the file, which reveals the names: only its owner can read it."""
 
 COLOURS = (
     *("Amber", "Azure", "Bronze", "Copper", "Coral", "Crimson", "Ebony", "Golden", "Indigo", "Ivory"),
@@ -39,19 +39,19 @@ BIRDS = (
         "Wagtail",
     ),
 )
-"""Two words make a pseudonym: 800 of them, far more than a course has bots."""
+"""Words of pseudonyms: two make one, 800 in all, far more than a course has bots."""
 
 
 class PseudonymError(Exception):
-    """The key file cannot be used; the message says why."""
+    """The key file cannot be used; the message gives the reason."""
 
 
 def pseudonyms_for(path: Path, names: Sequence[str], chance: random.Random | None = None) -> dict[str, str]:
-    """Name -> pseudonym for all of these names, and for those that the file knows beside them.
+    """Return name -> pseudonym for all of these names, and for the others in the file.
 
-    The order is that of the file, and says nothing of the names: new pseudonyms are drawn in random order.
-    What the file holds is never changed; what it lacks is drawn and added to it, and a file that is not
-    there is made.  ``chance`` is the system's own source unless a test says otherwise.
+    The order is that of the file, and reveals nothing of the names: new pseudonyms are drawn in random order.
+    Existing pseudonyms are never changed; missing ones are drawn and added to the file, which is created if
+    needed.  ``chance`` is the system's own source, except in tests.
 
     Raises PseudonymError.
     """
@@ -66,7 +66,7 @@ def pseudonyms_for(path: Path, names: Sequence[str], chance: random.Random | Non
 
 
 def draw(names: Sequence[str], known: Mapping[str, str], chance: random.Random) -> dict[str, str]:
-    """New pseudonyms, each used once, none of which has a word of a bot's name in it."""
+    """Return new pseudonyms, each used once, none of which contains a word of a bot's name."""
     taken = set(known.values())
     words = [name.casefold() for name in (*names, *known)]
     colours, birds = (
@@ -76,7 +76,7 @@ def draw(names: Sequence[str], known: Mapping[str, str], chance: random.Random) 
     free = [f"{colour} {bird}" for colour in colours for bird in birds]
     free = [name for name in free if name not in taken and not any(word == name.casefold() for word in words)]
     number = 1
-    while len(free) < len(names):  # more bots than words: numbers tell nothing either
+    while len(free) < len(names):  # more bots than words: numbers reveal nothing either
         free += [name for name in (f"Bird {number}",) if name not in taken and name.casefold() not in words]
         number += 1
     shuffled = list(names)
@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """The file, made if need be, and ours alone."""
+    """Open the file, creating it if needed, and hold its lock."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
     except OSError as error:
@@ -121,10 +121,10 @@ def _locked(path: Path) -> Iterator[int]:
 
 
 def _append(descriptor: int, path: Path, drawn: Mapping[str, str]) -> None:
-    """All of the rows, or none."""
+    """Append all of the rows, or none."""
     size = os.fstat(descriptor).st_size
     out = io.StringIO()
-    if size and os.pread(descriptor, 1, size - 1) != b"\n":  # somebody's editor left the last line open
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":  # an editor left the last line open
         out.write("\n")
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)  # a name may hold a line end
     if not size:
@@ -145,7 +145,7 @@ FORMULA = ("=", "+", "-", "@", "'")
 
 
 def _inert(name: str) -> str:
-    """A name that no spreadsheet takes for a formula; ``_bare`` is the way back."""
+    """Return a name that no spreadsheet takes for a formula; ``_bare`` is the inverse."""
     return "'" + name if name.startswith(FORMULA) else name
 
 

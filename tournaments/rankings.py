@@ -1,7 +1,4 @@
-"""How a table is ordered: by a list of criteria, each deciding among those that the ones before leave level.
-
-Pure.
-"""
+"""Order of a table by a list of criteria, each of which breaks the ties of those before (pure)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -14,12 +11,17 @@ PRESETS = {
     "wins-then-speed": ("wins", "speed"),
     "swiss": ("points", "buchholz", "head-to-head", "wins"),
     "rating": ("rating",),
+    "score": ("score", "wins"),
+    "swiss-match": ("match-points", "points", "buchholz", "head-to-head", "wins"),
 }
 """Name -> criteria.  ``wins-then-speed`` is the Manchester course's rule."""
 
 
 def criteria_of(ranking: str | Sequence[str]) -> tuple[str, ...]:
-    """The criteria of a preset, or a list of criteria as it is.  Raises ValueError for unknown ones."""
+    """Return the criteria of a preset, or a list of criteria unchanged.
+
+    Raises ValueError for unknown ones.
+    """
     if isinstance(ranking, str):
         if ranking not in PRESETS:
             raise ValueError(f"no ranking {ranking!r}; there are {', '.join(PRESETS)}")
@@ -33,7 +35,7 @@ def criteria_of(ranking: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def order(lines: Lines, ranking: Sequence[str], places: Mapping[str, int]) -> None:
-    """Set ``rank`` (those that nothing tells apart share one) and ``criteria`` of every line.
+    """Set ``rank`` (shared by bots that are tied on all criteria) and ``criteria`` of every line.
 
     Bots that withdrew, and of which no game counts, come last.
     """
@@ -57,7 +59,7 @@ def order(lines: Lines, ranking: Sequence[str], places: Mapping[str, int]) -> No
 def _ordered(
     level: Lines, ranking: list[str], values: Mapping[str, Mapping[str, float | None]]
 ) -> Iterator[Lines]:
-    """The groups that the criteria cannot tell apart, best first."""
+    """Yield the groups that are tied on all criteria, best first."""
     if len(level) == 1 or not ranking:
         yield level
         return
@@ -73,7 +75,7 @@ def _ordered(
 
 
 def _split(lines: Lines, merit: Callable[[Standing], float]) -> list[Lines]:
-    """Groups of equal merit, the greatest first."""
+    """Return groups of equal merit, the greatest first."""
     groups: dict[float, list[Standing]] = {}
     for line in lines:
         groups.setdefault(merit(line), []).append(line)
@@ -85,45 +87,68 @@ def _least_if_missing(value: float | None) -> float:
 
 
 HEAD_TO_HEAD = "head-to-head"
+MATCH_POINTS = "match-points"
 
 
 def head_to_head(level: Lines) -> dict[str, float]:
-    """Points in the games of those that are level, if all of these have met equally often; else 0 for all
-    (after the FIDE Handbook, C.07, direct encounter: it decides only if all tied have met).
+    """Return points in the games between tied bots, if all of these have met equally often; else 0 for all.
+
+    This follows the FIDE Handbook, C.07, direct encounter: it decides only if all tied have met.
     """
     names = [line.name for line in level]
-    met = {line.versus[name].games for line in level for name in names if name != line.name}
+    met = {_against(line, name)[0] for line in level for name in names if name != line.name}
     if len(met) != 1 or met == {0}:
         return dict.fromkeys(names, 0.0)
-    return {line.name: sum(line.versus[name].points for name in names if name != line.name) for line in level}
+    return {line.name: sum(_against(line, name)[1] for name in names if name != line.name) for line in level}
+
+
+def _score(line: Standing) -> float:
+    """Return the match points of a bot; its points, where points are given for games.
+
+    The tie-breaks of FIDE are computed from the score that decides pairings (FIDE Handbook, C.07).
+    """
+    return line.points if line.match_points is None else line.match_points
+
+
+def _against(line: Standing, opponent: str) -> tuple[int, float]:
+    """Return how often a bot met another, and its score: in matches, where match points are given."""
+    versus = line.versus[opponent]
+    if line.match_points is None:
+        return versus.games, versus.points
+    return versus.matches, versus.match_points
 
 
 def _sonneborn_berger(line: Standing, everybody: Mapping[str, Standing]) -> float:
-    """Points against each opponent times all points of that opponent (FIDE Handbook, C.07)."""
-    return sum(versus.points * everybody[name].points for name, versus in line.versus.items())
+    """Return the score against each opponent times the whole score of that opponent (FIDE Handbook, C.07)."""
+    return sum(_against(line, name)[1] * _score(everybody[name]) for name in line.versus)
 
 
 def _buchholz(line: Standing, everybody: Mapping[str, Standing]) -> float:
-    """The opponents' points, once for each game; a bye counts as games against a bot with as many points as
-    this one (FIDE Handbook, C.07: the dummy opponent of an unplayed round).
+    """Return the sum of the opponents' scores, once for each game or match.
+
+    A bye counts as games, or a match, against a bot with the same score (FIDE Handbook, C.07: the dummy
+    opponent of an unplayed round).
     """
-    met = sum(versus.games * everybody[name].points for name, versus in line.versus.items())
-    return met + line.bye_points * line.points
+    met = sum(_against(line, name)[0] * _score(everybody[name]) for name in line.versus)
+    byes = line.bye_points if line.match_points is None else line.bye_matches
+    return met + byes * _score(line)
 
 
 def _speed(line: Standing, _everybody: Mapping[str, Standing]) -> float | None:
-    """The average charged time of a move in milliseconds, negative since the lower one is better."""
+    """Return the average charged time of a move in milliseconds, negative since less is better."""
     return None if line.mean_move_ms is None else -line.mean_move_ms
 
 
 CRITERIA: dict[str, Callable[[Standing, Mapping[str, Standing]], float | None]] = {
     "points": lambda line, _: line.points,
     "wins": lambda line, _: line.wins,
-    HEAD_TO_HEAD: lambda _line, _: None,  # depends on who else is level: see head_to_head
+    HEAD_TO_HEAD: lambda _line, _: None,  # depends on the tied bots: see head_to_head
     "sonneborn-berger": _sonneborn_berger,
     "buchholz": _buchholz,
     "fewest-forfeits": lambda line, _: -line.forfeits,
     "speed": _speed,
     "rating": lambda line, _: None if line.rating is None else line.rating.value,
+    "score": lambda line, _: line.score,
+    MATCH_POINTS: lambda line, _: line.match_points,
 }
 """Name of a criterion -> (line, all lines by name) -> merit, the greater the better; None is worst."""

@@ -1,6 +1,6 @@
-"""What counts: the games that were played, and what the journal says of them.  Pure.
+"""Application of a journal's rulings to the games that were played, and the results that count (pure).
 
-A game that is played again keeps its pairing's key, with the attempt behind it: ``r001-1v3`` is first played
+A game that is replayed keeps its pairing's key, with the attempt behind it: ``r001-1v3`` is first played
 under that key, then as ``r001-1v3~2``.  All attempts stay in the store.
 """
 
@@ -9,29 +9,29 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tournaments.game_summary import GameSummary
-from tournaments.journal import Action, Entry
-from tournaments.schedule import Entrant, History, Result
+from tournaments.journal import Action, Entry, pairing_words
+from tournaments.schedule import NOBODY, Entrant, ForbiddenPairing, History, ManualPairings, Result
 
 ATTEMPT = "~"
-"""Stands between a pairing's key and the number of the attempt; no key of a pairing has it."""
+"""Separator of a pairing's key and the number of the attempt; no key of a pairing contains it."""
 
 
 class RulingError(ValueError):
-    """A ruling that makes no sense; the message says why."""
+    """An invalid ruling; the message gives the reason."""
 
 
 def pairing_key(key: str) -> str:
-    """The key of the pairing that a game was played for."""
+    """Return the key of the pairing for which a game was played."""
     return key.partition(ATTEMPT)[0]
 
 
 def attempt_of(key: str) -> int:
-    """Which attempt a game was, counted from 1."""
+    """Return the number of a game's attempt, counted from 1."""
     return int(key.partition(ATTEMPT)[2] or 1)
 
 
 def attempt_key(pairing: str, attempt: int) -> str:
-    """The key under which the n-th attempt of a pairing is played."""
+    """Return the key under which the n-th attempt of a pairing is played."""
     return pairing if attempt == 1 else f"{pairing}{ATTEMPT}{attempt}"
 
 
@@ -40,21 +40,24 @@ class Rulings:
     """Games and journal together."""
 
     names: Sequence[str]
-    """Of the bots of the tournament's file."""
+    """Names of the bots of the tournament's file."""
     games: Sequence[GameSummary] = ()
-    """All that were ever played."""
+    """All games that were ever played."""
     entries: Sequence[Entry] = ()
     entrants: list[Entrant] = field(default_factory=list, init=False)
     bots: list[str] = field(default_factory=list, init=False)
     """Names of all bots: those of the file, then those that were added."""
     withdrawn: dict[str, Entry] = field(default_factory=dict, init=False)
-    """Name of a bot -> what made it leave."""
+    """Name of a bot -> entry by which it withdrew."""
     set_aside: dict[str, Entry] = field(default_factory=dict, init=False)
-    """Key of a game that counts for nobody -> why."""
+    """Key of a game that does not count -> entry with the reason."""
     results: dict[str, Result] = field(default_factory=dict, init=False)
-    """Key of a pairing -> its result as it stands now."""
+    """Key of a pairing -> its current result."""
     earlier: dict[str, list[tuple[int, Result | None]]] = field(default_factory=dict, init=False)
-    """See ``History``."""
+    """Earlier results, see ``History``."""
+    fixed: dict[int, list[tuple[int, int]]] = field(default_factory=dict, init=False)
+    """Fixed pairings by round, see ``ManualPairings``."""
+    forbidden: list[ForbiddenPairing] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.bots = list(self.names)
@@ -100,6 +103,14 @@ class Rulings:
                 place = self.bots.index(other) if other is not None else None
                 self.bots.append(entry.subject)
                 self.entrants.append(Entrant(since=entry.round + 1, replaces=place))
+            case Action.PAIR | Action.BYE:
+                self.fixed.setdefault(int(entry.data["for_round"]), []).append(self._pair_of(entry))
+            case Action.FORBID:
+                self.forbidden.append(
+                    ForbiddenPairing(frozenset(self._pair_of(entry)), int(entry.data["for_round"]))
+                )
+            case Action.RESTORE if entry.of_pairing is not None:
+                self._release(entry)
             case Action.RESTORE if entry.is_of_game:
                 self._bring_back(entry.subject, entry)
             case Action.RESTORE:
@@ -108,6 +119,22 @@ class Rulings:
                 left = self.withdrawn.pop(entry.subject)
                 for key in [key for key, why in self.set_aside.items() if why is left]:
                     self._bring_back(key, entry)
+
+    def _pair_of(self, entry: Entry) -> tuple[int, int]:
+        """Return the numbers of the two bots of an entry on a pairing; NOBODY in a bye."""
+        opponent = entry.data.get("opponent")
+        return self.bots.index(entry.subject), NOBODY if opponent is None else self.bots.index(opponent)
+
+    def _release(self, entry: Entry) -> None:
+        """Take back that a pairing was fixed or forbidden."""
+        number, pair = int(entry.data["for_round"]), frozenset(self._pair_of(entry))
+        if entry.of_pairing is Action.FORBID:
+            self.forbidden = [
+                replace(one, until=number - 1) if one.bots == pair and one.until is None else one
+                for one in self.forbidden
+            ]
+        else:
+            self.fixed[number] = [one for one in self.fixed[number] if frozenset(one) != pair]
 
     def _bring_back(self, key: str, entry: Entry) -> None:
         pairing = pairing_key(key)
@@ -125,12 +152,22 @@ class Rulings:
 
     @property
     def history(self) -> History:
-        """What a schedule is told.  ``results`` may go on growing."""
-        return History(self.results, self.earlier)
+        """History for the schedule.  ``results`` may go on growing."""
+        return History(self.results, self.earlier, self.manual)
+
+    @property
+    def manual(self) -> ManualPairings:
+        """Pairings that were fixed or forbidden."""
+        return ManualPairings(self.fixed, self.forbidden)
+
+    @property
+    def rounds_begun(self) -> int:
+        """Last round with a stored game; 0 before the first game."""
+        return max((game.round for game in self.games), default=0)
 
     @property
     def counted(self) -> list[GameSummary]:
-        """The games that count, in the order of their keys."""
+        """Games that count, in the order of their keys."""
         if not self.entries:
             return list(self.games)
         return [
@@ -140,7 +177,7 @@ class Rulings:
         ]
 
     def games_of(self, bot: str) -> list[str]:
-        """Keys of a bot's games that count: those that are annulled if it withdraws now."""
+        """Return the keys of a bot's games that count: those that are annulled if it withdraws now."""
         current = (self._by_key[self.job_key(pairing)] for pairing in self.results)
         return [
             game.key
@@ -149,7 +186,7 @@ class Rulings:
         ]
 
     def job_key(self, pairing: str) -> str:
-        """The key under which a pairing is played now."""
+        """Return the key of a pairing's current attempt."""
         return attempt_key(pairing, self._attempts.get(pairing, 1))
 
     def check(self, entry: Entry) -> None:
@@ -160,6 +197,8 @@ class Rulings:
             self._check_game(entry)
         elif entry.action is Action.WITHDRAW:
             self._check_plays(entry.subject)
+        elif entry.of_pairing is not None:
+            self._check_pairing(entry)
         elif entry.action is Action.RESTORE:
             self._check_restored(entry)
         else:
@@ -206,6 +245,51 @@ class Rulings:
             if entrant.replaces == number:
                 raise RulingError(f"{other!r} has taken the place of {subject!r}: withdraw that one first")
 
+    def _check_pairing(self, entry: Entry) -> None:
+        number, opponent = entry.data["for_round"], entry.data.get("opponent")
+        names = [entry.subject] if opponent is None else [entry.subject, opponent]
+        for name in names:
+            self._check_known(name)
+        if len(set(names)) < len(names):
+            raise RulingError(f"{entry.subject!r} cannot meet itself: name two bots")
+        if number <= self.rounds_begun:
+            raise RulingError(
+                f"round {number} has begun, and its pairings stay as they are: the next round is "
+                f"{self.rounds_begun + 1}"
+            )
+        pair = frozenset(self._pair_of(entry))
+        is_forbidden = pair in self.manual.forbidden_in(number)
+        if entry.action is Action.RESTORE:
+            if not (is_forbidden if entry.of_pairing is Action.FORBID else pair in self._fixed_in(number)):
+                ruled = pairing_words(replace(entry, action=entry.of_pairing or entry.action))
+                raise RulingError(
+                    f"there is nothing to take back: nobody ruled that {entry.subject!r} {ruled}"
+                )
+            return
+        for name in names:
+            self._check_plays(name)
+        both = f"{entry.subject!r} and {opponent!r}"
+        if entry.action is Action.FORBID:
+            if is_forbidden:
+                raise RulingError(f"{both} are forbidden to meet already")
+            for later in sorted(self.fixed):
+                if later >= number and pair in self._fixed_in(later):
+                    raise RulingError(f"{both} meet in round {later} by a ruling: take that back first")
+            return
+        if is_forbidden:
+            raise RulingError(f"{both} are forbidden to meet: take that back first")
+        for name in names:
+            bot = self.bots.index(name)
+            if self.entrants[bot].since > number:
+                raise RulingError(f"{name!r} joins in round {self.entrants[bot].since}, after round {number}")
+            if any(bot in other for other in self._fixed_in(number)):
+                raise RulingError(
+                    f"{name!r} has a fixed pairing in round {number} already: take it back first"
+                )
+
+    def _fixed_in(self, number: int) -> list[frozenset[int]]:
+        return [frozenset(pair) for pair in self.fixed.get(number, ())]
+
     def _check_known(self, name: str) -> None:
         if name not in self.bots:
             raise RulingError(f"there is no bot {name!r} here; there are {', '.join(self.bots)}")
@@ -217,6 +301,6 @@ class Rulings:
 
 
 def result_of(game: GameSummary) -> Result:
-    """What a schedule needs to know of a game."""
+    """Return the result of a game for a schedule."""
     margin = 0 if game.score is None else game.score[0] - game.score[1]
-    return Result(game.winner, margin, game.fingerprint)
+    return Result(game.winner, margin, game.likeness)

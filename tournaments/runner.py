@@ -1,4 +1,4 @@
-"""Runs what a schedule says is due, and keeps each game as it ends."""
+"""Runner of a tournament, which plays the games that are due, and stores each as it ends."""
 
 import math
 import os
@@ -27,43 +27,48 @@ from tournaments.schedule import Pairing
 from tournaments.store import Store, StoreError
 
 MAX_ATTEMPTS = 3
-"""A game that fails for a reason of ours is played again, at most this often in all."""
+"""Maximum attempts at a game that fails because of the host."""
 MAX_LOSSES = 20
-"""So often may the machine be lost that plays it, which is no failure of the game's: machines come and go.
-One that outlived none of so many may be what ends them."""
+"""Maximum losses of the machine that plays a game, which are no failures of the game: machines come and go.
+
+A game that has outlived none of so many may be what ends them.
+"""
 
 ASKING_SHARE = 10
-"""A schedule of 320,000 games takes a fifth of a second to say what is due: that is a tenth of the time, at
-most, and none of it while it matters little."""
+"""Minimum ratio of the time between two queries of the schedule to the time of a query.
+
+A schedule of 320,000 games takes a fifth of a second to list the due games: that is a tenth of the time, at
+most, and no query is made while it matters little.
+"""
 
 MOST_BESIDE = 1000
-"""Games that wait for a place, or for the store, beside those that are played."""
+"""Maximum games that wait for a slot, or for the store, beside those that are played."""
 
 OPEN = Sandbox()
 """No sandbox."""
 
 
 class Observer(Protocol):
-    """Told what becomes of each game, in the event loop: all of these return at once."""
+    """Callbacks for the events of each game, in the event loop; all of them return at once."""
 
     def started(self, pairing: Pairing, key: str, host: str = "") -> None:
-        """A game is being played now, as ``key``; told again when it is tried again.
+        """Called when a game begins, as ``key``; called again when it is retried.
 
-        ``host`` is the cluster's that plays it; empty if this machine does.
+        ``host`` is the cluster host that plays it; empty if this machine does.
         """
         ...
 
     def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
-        """A game has its result, and it was kept; for ``host`` see ``PackedGame``."""
+        """Called when a game has its result, and is stored; for ``host`` see ``PackedGame``."""
         ...
 
     def unplayed(self, pairing: Pairing, why: str) -> None:
-        """Our side could not play a game, however often it tried."""
+        """Called when the host could not play a game, in all its attempts."""
         ...
 
 
 class _Nobody:
-    """An observer that looks at nothing."""
+    """An observer that ignores all events."""
 
     def started(self, pairing: Pairing, key: str, host: str = "") -> None: ...
     def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None: ...
@@ -72,26 +77,26 @@ class _Nobody:
 
 @dataclass
 class RunReport:
-    """What a run did."""
+    """Report of a run."""
 
     total: int
-    """Games of the whole tournament, as far as they can be foreseen."""
+    """Number of games of the whole tournament, as far as they can be foreseen."""
     before: int
-    """Games that had a result already."""
+    """Number of games that had a result before the run."""
     played: int = 0
     unplayed: dict[str, str] = field(default_factory=dict)
-    """Key of a game -> why our side could not play it.  Nobody's loss."""
+    """Key of a game -> reason why the host could not play it.  It is lost by neither bot."""
 
     @property
     def missing(self) -> int:
-        """Games without a result."""
+        """Number of games without a result."""
         return self.total - self.before - self.played
 
 
 class Run:
-    """One run of a tournament: what is known of it as it goes on.
+    """One run of a tournament, with its state as it goes on.
 
-    Raises StoreError if the store holds games that this tournament has not.
+    Raises StoreError if the store holds games that this tournament does not have.
     """
 
     def __init__(self, tournament: Tournament, store: Store) -> None:
@@ -110,47 +115,58 @@ class Run:
         self.report = RunReport(total=self.schedule.total(self.history), before=len(self.rulings.results))
 
     def due(self) -> Sequence[Pairing]:
-        """The games that can be started now."""
+        """Return the games that can be started now."""
         return self.schedule.due(self.history)
 
     def foresee(self) -> None:
-        """Bring the report's total up to date.
+        """Update the report's total.
 
         For 100,000 games that takes 10 ms, as long as a game: it is not done after each of them.
         """
         self.report.total = self.schedule.total(self.history)
 
     def job(self, pairing: Pairing, sandbox: Sandbox) -> Job:
-        """A pairing as the engine plays it."""
+        """Return the job of a pairing for the engine."""
         tournament = self.tournament
         players = (tournament.players[pairing.first], tournament.players[pairing.second])
         opening = tournament.opening(pairing.opening)
         key = self.rulings.job_key(pairing.key)
         control, limits = tournament.control, tournament.limits
-        return Job(key, tournament.game, players, control, limits, opening, sandbox, pairing.pair)
+        keep_files = tournament.keep_files
+        return Job(
+            key,
+            tournament.game,
+            players,
+            control,
+            limits,
+            opening,
+            sandbox,
+            pairing.pair,
+            keep_files=keep_files,
+        )
 
     def ended(self, pairing: Pairing, game: GameSummary) -> None:
-        """A game has its result, and it was kept."""
+        """Record the result of a stored game."""
         self.rulings.results[pairing.key] = result_of(game)
         self.report.played += 1
 
 
 class Brake:
-    """Stops a run gently: games that are being played are finished and kept, and nothing else is begun."""
+    """Stops a run gently: games that are being played are finished and stored, and no other games begin."""
 
     def __init__(self) -> None:
         self.pulled = False
         self._waiting: set[trio.CancelScope] = set()
 
     def pull(self) -> None:
-        """Begin no more games.  In the event loop."""
+        """Begin no more games.  Called in the event loop."""
         self.pulled = True
         for scope in self._waiting:
             scope.cancel()
 
     @contextmanager
     def cancels(self, scope: trio.CancelScope) -> Iterator[None]:
-        """In this block the scope is cancelled when the brake is pulled: nothing is lost by that."""
+        """Cancel the scope in this block when the brake is pulled: nothing is lost by that."""
         if self.pulled:
             scope.cancel()
         self._waiting.add(scope)
@@ -160,7 +176,7 @@ class Brake:
             self._waiting.discard(scope)
 
     async def play(self, engine: Engine, job: Job, begins: Begun) -> PackedGame | None:
-        """Play one game, see ``Engine.play``; None if the brake was pulled before it began."""
+        """Play one game, see ``Engine.play``; return None if the brake was pulled before it began."""
         with trio.CancelScope() as scope, self.cancels(scope):
 
             def begun(host: str) -> None:
@@ -179,12 +195,12 @@ async def play_all(
     sandbox: Sandbox = OPEN,
     brake: Brake | None = None,
 ) -> None:
-    """Play everything that has no result yet, or until the brake is pulled.
+    """Play all games without a result, until the brake is pulled.
 
-    Raises StoreError if a result cannot be kept, GameFilesError if a game's files cannot be written.
+    Raises StoreError if a result cannot be stored, GameFilesError if a game's files cannot be written.
 
-    The run's report is kept up to date.  When cancelled, games under way are given up; those that were kept
-    stay, and the next run goes on there.
+    The run's report is updated continuously.  When cancelled, games in progress are cancelled; stored ones
+    stay, and the next run resumes there.
     """
     brake = brake or Brake()
     await trio.to_thread.run_sync(_restore_files, run, directory)
@@ -214,16 +230,16 @@ async def play_all(
         while not over:
             if brake.pulled:
                 waiting.clear()
-            # A schedule may be long: it is asked when all that it said was started, and not after each game
-            # if it takes long to answer.
+            # A schedule may be long: it is queried when all its due games were started, and not after each
+            # game if a query takes long.
             elif not waiting and (not under_way or (changed and trio.current_time() >= ask_at)):
                 asked_at = trio.current_time()
                 waiting.extend(pairing for pairing in run.due() if pairing.key not in started)
-                if waiting or not under_way:  # only then can the schedule have thought of something new
+                if waiting or not under_way:  # only then can there be new games
                     run.foresee()
                 changed = False
                 ask_at = trio.current_time() + ASKING_SHARE * (trio.current_time() - asked_at)
-            # More than the engine's places, so that a worker never waits for the store.
+            # More than the engine's slots, so that a worker never waits for the store.
             while waiting and under_way < engine.concurrency + min(engine.concurrency, MOST_BESIDE):
                 pairing = waiting.popleft()
                 started.add(pairing.key)
@@ -237,10 +253,10 @@ async def play_all(
 
 
 def _restore_files(run: Run, directory: Path) -> None:
-    """Write the files of kept games that have none.  In a thread; can be cancelled between two games.
+    """Write the files of stored games that have none.  In a thread; can be cancelled between two games.
 
-    A kill between a game's transaction and its files must not lose them for good.  A game's folder is there
-    with all its files or not at all, so one look at the list of folders tells what is missing.
+    A kill between a game's transaction and its files must not lose them for good.  A game's folder exists
+    with all its files or not at all, so the list of folders shows what is missing.
     """
     try:
         there = set(os.listdir(directory / GAMES))  # noqa: PTH208 - the names alone, of 100,000 at times
@@ -257,7 +273,10 @@ def _restore_files(run: Run, directory: Path) -> None:
 async def _play(
     run: Run, engine: Engine, pairing: Pairing, sandbox: Sandbox, observer: Observer, brake: Brake
 ) -> PackedGame | None:
-    """Play a pairing, again if our side fails; None if it failed every time, or the brake was pulled."""
+    """Play a pairing, with retries after failures of the host.
+
+    Returns None if all attempts failed, or the brake was pulled.
+    """
     job = run.job(pairing, sandbox)
     attempts, losses, failure = 0, 0, ""
     while attempts < MAX_ATTEMPTS and losses < MAX_LOSSES:
@@ -270,7 +289,7 @@ async def _play(
         except (RefereeError, EngineError) as error:
             attempts += 1
             failure = str(error)
-        await trio.lowlevel.checkpoint()  # a cancelled tournament tries nothing again
+        await trio.lowlevel.checkpoint()  # a cancelled tournament retries nothing
     run.report.unplayed[job.key] = failure
     observer.unplayed(pairing, failure)
     return None

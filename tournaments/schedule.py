@@ -1,18 +1,22 @@
-"""Who meets whom: what every tournament format is to the runner.
+"""Interface of tournament formats to the runner: pairings, results and schedules.
 
-A format is a pure function of the results so far.  It is asked anew whenever games have ended, so that a
-tournament that was killed goes on as if nothing had happened.  Three things make that work:
+A format is a pure function of the results so far.  It is called again whenever games have ended, so that a
+tournament that was killed continues as if nothing had happened.  It has these guarantees:
 
 - a pairing's key never changes, and a game that is due stays due until it has a result;
 - in formats that pair round by round, a round is paired from the results of the rounds before it alone, all
-  of which must be there; the order in which games end plays no part;
-- what a lecturer rules later (a void game, a game to be played again, a bot that withdraws or joins) changes
-  the rounds that were not yet paired when it was ruled, and never those that were: see ``History.at``.
+  of which must exist; the order in which games end does not matter;
+- later rulings (a void game, a game to be replayed, a bot that withdraws or joins) change the rounds that
+  were not yet paired at that time, and never those that were: see ``History.at``;
+- the organiser fixes and forbids pairings only in rounds of which no game has a result yet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
+
+NOBODY = -1
+"""The opponent of a bot that has a bye."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,60 +24,117 @@ class Pairing:
     """One game to be played."""
 
     key: str
-    """Identifies it within the tournament, and never changes."""
+    """Unique key within the tournament, which never changes."""
     round: int
-    """Counted from 1."""
+    """Number of the round, counted from 1."""
     first: int
     """Number of the bot that moves first: its index among the entrants."""
     second: int
     pair: str = ""
-    """What this game and its return game, from the same start with sides exchanged, have in common."""
+    """Common name of this game and its return game, which has the same start and exchanged sides."""
     opening: int = 0
-    """Number of the opening, counted from 0; taken modulo the number of openings that there are."""
+    """Number of the opening, counted from 0; taken modulo the number of openings."""
 
 
 class Result(NamedTuple):
-    """What a format needs to know of a game."""
+    """Result of a game for a format."""
 
     winner: int | None
-    """0 is the bot that moved first, 1 the other, None a draw."""
+    """Index of the winner: 0 is the bot that moved first, 1 the other, None a draw."""
     margin: int = 0
     """Score of the first minus that of the second; 0 if the game was not played to its end."""
-    fingerprint: str = ""
-    """Equal for identical games; empty if not known."""
+    line: str = ""
+    """Digest that is equal for games that count once (tournaments/game_summary.py); empty if not known."""
     counts: bool = True
-    """False for a game that was ruled void: nobody's result, and not to be played again."""
+    """False for a game that was ruled void: it counts for neither bot, and is not replayed."""
+
+
+class MatchScore(NamedTuple):
+    """The match points of a match, which is all games of two bots in a round, or of a bye."""
+
+    first: int
+    second: int
+    """NOBODY in a bye."""
+    points: tuple[int, int]
+    is_played: bool
+    """False for a bye, and for a match of which no game counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """How long a bot takes part.  Its number is its index among the entrants; numbers are never reused."""
+    """Rounds of a bot's participation.
+
+    Its number is its index among the entrants; numbers are never reused.
+    """
 
     since: int = 1
-    """The first round that it may be paired in."""
+    """First round in which it may be paired."""
     until: int | None = None
-    """The last round that it was paired in before it withdrew; of that one it plays nothing more."""
+    """Last round in which it was paired before it withdrew.
+
+    Its remaining games of that round are not played.
+    """
     replaces: int | None = None
-    """Number of the bot whose newer version it is."""
+    """Number of the bot that it replaces as a newer version."""
 
     def plays(self, round_number: int) -> bool:
-        """Whether it may be paired in a round."""
+        """Return whether it may be paired in a round."""
         return self.since <= round_number and (self.until is None or round_number <= self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenPairing:
+    """Two bots that the organiser forbids to meet."""
+
+    bots: frozenset[int]
+    since: int
+    """First round in which they do not meet."""
+    until: int | None = None
+    """Last such round; None if the ruling was not taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManualPairings:
+    """The pairings that the organiser fixed or forbade, each before its round began."""
+
+    fixed: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    """Round -> pairs of bots, by number; the opponent in a bye is NOBODY."""
+    forbidden: Sequence[ForbiddenPairing] = ()
+
+    def fixed_in(self, round_number: int, playing: Collection[int]) -> tuple[tuple[int, int], ...]:
+        """Return the fixed pairings of a round.
+
+        Pairings of bots that are not among ``playing``, since they have withdrawn before, are left out.
+        """
+        present = {*playing, NOBODY}
+        return tuple(pair for pair in self.fixed.get(round_number, ()) if present.issuperset(pair))
+
+    def forbidden_in(self, round_number: int) -> frozenset[frozenset[int]]:
+        """Return the pairs of bots that do not meet in a round."""
+        return frozenset(
+            one.bots
+            for one in self.forbidden
+            if one.since <= round_number and (one.until is None or round_number <= one.until)
+        )
 
 
 @dataclass(frozen=True)
 class History:
-    """The results so far."""
+    """Results so far, and the organiser's rulings on pairings."""
 
     results: Mapping[str, Result] = field(default_factory=dict)
-    """Key of a game -> its result as it stands now."""
+    """Key of a game -> its current result."""
     earlier: Mapping[str, Sequence[tuple[int, Result | None]]] = field(default_factory=dict)
-    """Key -> what stood before rulings on it, oldest first: (the round that was under way when it was ruled
-    otherwise, the result until then)."""
+    """Key -> results before rulings on it, oldest first.
+
+    Each is (the round at the time of the ruling, the result until then).
+    """
+    manual: ManualPairings = field(default_factory=ManualPairings)
 
     def at(self, round_number: int) -> Mapping[str, Result]:
-        """The results that a round is paired from: rulings made while it, or a later one, was under way
-        are not in them.
+        """Return the results from which a round is paired.
+
+        Rulings made during this round, or a later one, are ignored.
         """
         if not self.earlier:
             return self.results
@@ -93,46 +154,57 @@ class Schedule(Protocol):
 
     Contract, tested for every registered format in tests/test_formats_contract.py: all of these are pure
     functions; ``due`` is a part of ``pairings``, in its order, without the games that have a result; when
-    every due game gets a result, again and again, that ends; the order in which results come in, and asking
-    in between, change nothing.
+    every due game gets a result, again and again, that ends; the order in which results arrive, and calls in
+    between, change nothing.
     """
 
     def pairings(self, history: History) -> Sequence[Pairing]:
-        """Every game that was paired so far, played or not, in the order of play."""
+        """Return every game that was paired so far, played or not, in the order of play."""
         ...
 
     def due(self, history: History) -> Sequence[Pairing]:
-        """The games that can be started now: paired, without a result, and between bots that still play."""
+        """Return the games that can be started now: paired, without a result, and between active bots."""
         ...
 
     def total(self, history: History) -> int:
-        """Games of the whole tournament as far as they can be foreseen; exact once nothing is due."""
+        """Return the number of all games as far as they can be foreseen; exact once nothing is due."""
         ...
 
     def places(self, history: History) -> Mapping[int, int]:
-        """Number of a bot -> its place (from 1, ties share one), where the format itself decides places, as a
-        knockout does; empty where the table does.
+        """Return bot number -> rank (from 1, ties share one), where the format itself decides ranks.
+
+        A knockout does so.  Empty where the table decides.
         """
         ...
 
     def byes(self, history: History) -> Mapping[int, float]:
-        """Number of a bot -> points that it got without a game.  Bots without any may be missing."""
+        """Return bot number -> points without a game.  Bots without any may be missing."""
         ...
 
     def conclusion(self, history: History) -> str:
-        """What there is to say of the tournament beside its table, in one sentence; empty if nothing is."""
+        """Return a remark on the tournament beside its table, in one sentence; empty if there is none."""
+        ...
+
+
+@runtime_checkable
+class MatchScoring(Protocol):
+    """A format that can give points for matches instead of games."""
+
+    def matches(self, history: History) -> Sequence[MatchScore] | None:
+        """Return the matches that are over, byes included; None if points are given for games."""
         ...
 
 
 def round_under_way(schedule: Schedule, history: History) -> int:
-    """The last round that was paired; 1 before the first game."""
+    """Return the last round that was paired; 1 before the first game."""
     return max((pairing.round for pairing in schedule.pairings(history)), default=1)
 
 
 def key_of(round_number: int, first: int, second: int, width: int, leg: int = 0) -> str:
-    """The key of a game: ``r002-1v3``; with more than one pair a round, ``r002-1v3.2`` is of the second.
+    """Return the key of a game, such as ``r002-1v3``.
 
-    ``width`` is the number of digits of the bots' numbers, ``leg`` counts the pairs of a round from 0.
+    With more than one pair a round, ``r002-1v3.2`` is of the second.  ``width`` is the number of digits of
+    the bots' numbers, ``leg`` counts the pairs of a round from 0.
     """
     behind = f".{leg + 1}" if leg else ""
     return f"r{round_number:03d}-{first + 1:0{width}d}v{second + 1:0{width}d}{behind}"
@@ -141,9 +213,9 @@ def key_of(round_number: int, first: int, second: int, width: int, leg: int = 0)
 def pair_of_games(
     round_number: int, first: int, second: int, width: int, leg: int = 0, opening: int | None = None
 ) -> tuple[Pairing, Pairing]:
-    """Two games from the same start, each bot moving first once.
+    """Return two games from the same start, in each of which another bot moves first.
 
-    ``opening`` is the round's own unless another is given.
+    ``opening`` is the round's own by default.
     """
     low, high = sorted((first, second))
     pair = key_of(round_number, low, high, width, leg).replace("v", "+")

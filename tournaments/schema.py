@@ -1,12 +1,12 @@
-"""The tables of the store, as SQLAlchemy sees them.  Migrations make them; a test compares the two."""
+"""Tables of the store, for SQLAlchemy.  Migrations create them; a test compares both."""
 
 from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, String, Table, Text
 
-REVISION = "0003"
-"""The newest of migrations/versions, which makes these tables."""
+REVISION = "0005"
+"""Newest revision of migrations/versions, which creates these tables."""
 
 _MICROSECONDS = BigInteger().with_variant(Integer(), "sqlite")
-"""Of a whole game: 32 bits, which is what PostgreSQL calls an integer, end after 36 minutes."""
+"""Type of times of a whole game: PostgreSQL's 32-bit integers end after 36 minutes."""
 
 metadata = MetaData(
     naming_convention={
@@ -49,6 +49,7 @@ game = Table(
     Column("opening", Text, nullable=False),
     Column("fingerprint", String(16), nullable=False, comment="equal for identical games"),
     Column("swapped", Integer, comment="0 first, 1 second, NULL nobody"),
+    Column("line", String(16), nullable=False, comment="equal for near-copies of a game"),
     Column("record", LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
 )
 
@@ -62,4 +63,14 @@ journal = Table(
     Column("why", Text, nullable=False),
     Column("round", Integer, nullable=False, comment="the round that was under way"),
     Column("data", Text, nullable=False, comment="what else belongs to it, as JSON"),
+)
+
+chain = Table(
+    "chain",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False, comment="counted from 1"),
+    Column("kind", String(16), nullable=False, comment="tournament, game, ruling or adopted"),
+    Column("subject", Text, nullable=False, comment="key of a game, or what else was stored"),
+    Column("content", String(64), nullable=False, comment="SHA-256 of what was stored"),
+    Column("digest", String(64), nullable=False, comment="SHA-256 of this entry and the digest before"),
 )

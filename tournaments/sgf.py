@@ -1,7 +1,8 @@
-"""A game as one text that people read and programs parse, in the manner of the Smart Game Format.  Pure.
+"""Games as text for people and programs, in the manner of the Smart Game Format (pure).
 
 The notation is that of SGF FF[4] (nodes, properties, and how ``]`` and ``\\`` are escaped in values); the
-properties are our own, since SGF knows only the games that it lists.  docs/exports.md has the grammar.
+properties are Kalarena's own, since SGF defines only the games that it lists.  docs/exports.md has the
+grammar.
 """
 
 from collections.abc import Iterator
@@ -14,48 +15,51 @@ from referee.results import GameRecord
 from referee.sentences import visible
 
 VERSION = "1"
-"""Of the properties; a reader refuses a newer one."""
+"""Version of the properties; a reader refuses a newer one."""
 PLAYED_BY = ("F", "S")
-"""The property of a move: by the first player, by the second."""
+"""Properties of a move: by the first player, by the second."""
 RESULTS = {0: "first", 1: "second", None: "draw"}
 _WINNERS = {word: winner for winner, word in RESULTS.items()}
 NEEDED = ("KA", "RU", "PF", "PS", "RE", "RN")
-"""Properties of every root; others are left out if there is nothing to say."""
+"""Required properties of a root; others are omitted if they are empty."""
 SPACE = " \t\r\n"
 MOST_DIGITS = 18
-"""More than any time in microseconds has; Python refuses to read numbers of thousands of digits."""
+"""Maximum digits of numbers, more than any time in microseconds has.
+
+Python refuses to read numbers of thousands of digits.
+"""
 
 
 class GameTextError(ValueError):
-    """A text that is no game of this format; the message says where and why."""
+    """A text that is no game of this format; the message gives the line and the reason."""
 
 
 class Ply(NamedTuple):
     """One move."""
 
     player: int
-    """0 moved first."""
+    """Index of the player; 0 moved first."""
     move: str
     charged_us: int
-    """Microseconds that were charged for it."""
+    """Charged time in microseconds."""
 
 
 @dataclass(frozen=True)
 class GameText:
-    """What the text of a game says."""
+    """Contents of a game's text."""
 
     game: str
     """Spec text of the rules."""
     first: str
-    """Names of the bots."""
+    """Name of the bot that moves first."""
     second: str
     winner: int | None
-    """0 is ``first``, 1 is ``second``, None is a draw."""
+    """Index of the winner: 0 is ``first``, 1 is ``second``, None is a draw."""
     reason: str
     sentence: str
-    """The verdict for people."""
+    """Verdict for people."""
     fault: str = ""
-    """The finer word for a fault; empty if the game was played to its end."""
+    """Kind of the fault; empty if the game was played to its end."""
     score: tuple[int, int] | None = None
     started_at: str = ""
     control: str = ""
@@ -64,16 +68,16 @@ class GameText:
     round: int | None = None
     key: str = ""
     final: str = ""
-    """The last position, as bots are told it."""
+    """Last position, as bots receive it."""
     aside: str = ""
-    """Why the game counts for nobody; empty if it counts."""
+    """Reason why the game does not count; empty if it counts."""
     plies: tuple[Ply, ...] = ()
 
     @classmethod
     def of(
         cls, record: GameRecord, tournament: str = "", round_number: int | None = None, aside: str = ""
     ) -> "GameText":
-        """The text of a record.  What does not print is escaped as everywhere in our reports."""
+        """Create the text of a record.  Unprintable characters are escaped, as in all reports."""
         result = record.result
         return cls(
             game=visible(record.game),
@@ -96,7 +100,7 @@ class GameText:
         )
 
     def states(self) -> Iterator[object]:
-        """The position before the first move, and that after each, by the rule book.
+        """Yield the position before the first move, and after each move, by the rules.
 
         Raises SpecError, OpeningError or MoveError where the moves do not follow the rules.
         """
@@ -110,7 +114,7 @@ class GameText:
 
 
 def write(text: GameText) -> str:
-    """The game as text, a property of the root and a move on each line."""
+    """Return the game as text, with a property of the root or a move on each line."""
     score = "" if text.score is None else f"{text.score[0]}:{text.score[1]}"
     root = {
         "KA": VERSION,
@@ -143,7 +147,7 @@ def _escaped(value: str) -> str:
 
 
 def parse(text: str) -> GameText:
-    """The game that a text is.  Properties that are not known are passed over.  Raises GameTextError."""
+    """Return the game of a text.  Unknown properties are ignored.  Raises GameTextError."""
     root, *moves = _Reader(text).nodes()
     if root.get("KA") != VERSION:
         raise GameTextError(
@@ -201,14 +205,14 @@ def _whole(what: str, digits: str) -> int:
 
 
 class _Reader:
-    """Takes a text apart into nodes."""
+    """Reader that splits a text into nodes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
     def nodes(self) -> list[dict[str, str]]:
-        """The properties of every node; there is one at least."""
+        """Return the properties of every node; there is at least one."""
         self._expect("(")
         found = []
         while self._next() == ";":
@@ -248,7 +252,7 @@ class _Reader:
         raise self._error("a value has no end: its ] is missing")
 
     def _next(self) -> str:
-        """The next character that is not white space; empty at the end."""
+        """Skip white space; return the next character, empty at the end."""
         while self._text[self._at : self._at + 1] in SPACE and self._at < len(self._text):
             self._at += 1
         return self._text[self._at : self._at + 1]

@@ -1,4 +1,4 @@
-"""What stands behind a program of a version manager: on PATH is a small one that starts the real one."""
+"""Resolution of version managers' shims: small programs on PATH that start the real ones."""
 
 import os
 import shutil
@@ -6,16 +6,16 @@ import subprocess
 from pathlib import Path
 
 SHIM_MANAGERS = ("pyenv", "rbenv", "nodenv", "jenv", "goenv", "asdf", "mise")
-"""Version managers whose ``shims`` folder is on PATH, and whose ``which`` tells the program behind a shim."""
+"""Version managers with a ``shims`` folder on PATH, whose ``which`` prints the program behind a shim."""
 RUSTUP = "rustup"
-"""Its programs are links to itself, beside it; it has a ``which``, too."""
+"""Manager whose programs are links to itself, in the same folder; it has a ``which``, too."""
 SHIM_LIMIT_S = 10.0
 
 
 def behind_shim(program: str) -> str:
-    """What a version manager's shim stands for: the shim costs 0.1 s and needs the whole manager.
+    """Return the program behind a version manager's shim, which costs 0.1 s and needs the whole manager.
 
-    The program itself if it is none, or its manager does not tell.
+    Returns the program itself if it is no shim, or its manager fails.
     """
     path = Path(program)
     command = _manager(path)
@@ -32,7 +32,7 @@ def behind_shim(program: str) -> str:
 
 
 def _manager(path: Path) -> str | None:
-    """The version manager that a program is a shim of; None if it is none."""
+    """Return the version manager of a shim; None if the program is no shim."""
     if path.parent.name == "shims":
         name = next((name for name in SHIM_MANAGERS if name in path.parent.parent.name), None)
         if name is None:

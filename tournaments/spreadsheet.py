@@ -1,4 +1,4 @@
-"""Tables as spreadsheets save them: CSV, with what they put before and between cells.  Pure."""
+"""Reader of tables in CSV as spreadsheets save them, with their marks and separators (pure)."""
 
 import csv
 import io
@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterator
 
 DELIMITERS = ",;\t"
-"""What spreadsheets put between columns, by country and by how the file was saved."""
+"""Separators of columns, which depend on the country and on how the file was saved."""
 SEPARATOR_LINE = re.compile(r"""("?)sep=([^\w\s"]|\t)\1[ ]*(?:\r\n|\r|\n|\Z)""", re.IGNORECASE)
-"""A first line that tells Excel what is between columns (and that Excel does not show)."""
+"""Optional first line with the separator for Excel (which Excel does not show)."""
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class SpreadsheetError(ValueError):
-    """This is no CSV; the message says in which line."""
+    """The text is not CSV; the message gives the line."""
 
 
 def spreadsheet_rows(text: str) -> list[tuple[int, list[str]]]:
-    """Every row that is not empty, with the line that it begins in, from 1; cells without spaces around them.
+    """Return the rows that are not empty, each with its first line, from 1; cells are stripped.
 
-    Columns are separated by what a first line ``sep=`` says, else by that of DELIMITERS which the first line
-    has most of.  Raises SpreadsheetError.
+    The separator is that of a first line ``sep=``, else the one of DELIMITERS that is most frequent in the
+    first line.  Raises SpreadsheetError.
     """
     return [(number, row) for number, row in _rows(text) if any(row)]
 
@@ -51,9 +51,9 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _open_quote(text: str, delimiter: str) -> int | None:
-    """The line of the first cell that begins with a quote and does not end with one; None without any.
+    """Return the line of the first cell that begins with a quote and does not end with one; None without any.
 
-    The reader itself knows only where it gave up, which is often the end of the file.
+    The reader itself reports only where it stopped, which is often the end of the file.
     """
     stop = re.escape(delimiter)
     cell = re.compile(

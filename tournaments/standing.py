@@ -1,15 +1,21 @@
-"""One bot's line of the table."""
+"""Table line of one bot, with its rating and its records against others."""
 
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import NamedTuple
 
 
 class Estimate(NamedTuple):
-    """A rating with its 95 % interval, in Elo."""
+    """A rating with its 95 % interval, in Elo; without one, its ends are infinite."""
 
     value: float
     low: float
     high: float
+
+    @property
+    def has_interval(self) -> bool:
+        """True if both ends are finite."""
+        return isfinite(self.low) and isfinite(self.high)
 
 
 @dataclass
@@ -21,15 +27,19 @@ class Standing:
     draws: int = 0
     losses: int = 0
     forfeits: int = 0
-    """Those of the losses that were by a fault, not by score."""
+    """Number of losses by a fault, not by score."""
     unique: int = 0
-    """Games that differ from all others between the same bots from the same start: see docs/statistics.md."""
+    """Number of games that differ from all others from the same start, see docs/statistics.md."""
     bye_points: float = 0.0
-    """Points that it got without a game."""
+    """Points without a game."""
+    match_points: int | None = None
+    """Match points: 2 for a won match, 1 for a drawn one, and those of byes; None if games give points."""
+    bye_matches: int = 0
+    """Number of matches won without a game that counts."""
     moves: int = 0
     charged_us: int = 0
     rank: int = 0
-    """Counted from 1; bots that the ranking cannot tell apart share one."""
+    """Rank, counted from 1; bots that are tied on all criteria share one."""
     criteria: dict[str, float | None] = field(default_factory=dict)
     """Criterion of the ranking -> this bot's value."""
     rating: Estimate | None = None
@@ -40,13 +50,19 @@ class Standing:
 
     @property
     def games(self) -> int:
-        """Games played."""
+        """Number of games played."""
         return self.wins + self.draws + self.losses
 
     @property
     def points(self) -> float:
-        """1 for a win, 0.5 for a draw, and those of byes."""
+        """Points: 1 for a win, 0.5 for a draw, and those of byes."""
         return self.wins + self.draws / 2 + self.bye_points
+
+    @property
+    def score(self) -> float | None:
+        """Share of the possible points, from 0 to 1; None without a game or a bye."""
+        possible = self.games + self.bye_points
+        return self.points / possible if possible else None
 
     @property
     def mean_move_ms(self) -> float | None:
@@ -61,13 +77,16 @@ class Versus:
     wins: int = 0
     draws: int = 0
     losses: int = 0
+    matches: int = 0
+    match_points: int = 0
+    """Match points in these matches."""
 
     @property
     def points(self) -> float:
-        """1 for a win, 0.5 for a draw."""
+        """Points: 1 for a win, 0.5 for a draw."""
         return self.wins + self.draws / 2
 
     @property
     def games(self) -> int:
-        """Games played."""
+        """Number of games played."""
         return self.wins + self.draws + self.losses

@@ -1,14 +1,24 @@
-"""Tables from results.  Pure."""
+"""Tables from results (pure)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from tournaments.game_summary import GameSummary
 from tournaments.rankings import criteria_of, order
 from tournaments.standing import Estimate, Standing, Versus
 
 
+class NamedMatch(NamedTuple):
+    """A ``MatchScore`` with the bots' names."""
+
+    names: tuple[str, str | None]
+    """Names of both bots; None is the opponent in a bye."""
+    points: tuple[int, int]
+    is_played: bool
+
+
 class Tally:
-    """The table of the games so far; takes one game after the other."""
+    """Table of the games so far; games are added one by one."""
 
     def __init__(self, names: Sequence[str], games: Iterable[GameSummary] = ()) -> None:
         self._lines = {
@@ -21,8 +31,8 @@ class Tally:
 
     def add(self, game: GameSummary) -> None:
         """Count a game."""
-        same = (game.first, game.second, game.opening, game.fingerprint)
-        unique = not game.fingerprint or same not in self._seen
+        same = (game.first, game.second, game.opening, game.likeness)
+        unique = not game.likeness or same not in self._seen
         self._seen.add(same)
         one, other = self._lines[game.first], self._lines[game.second]
         against_other, against_one = one.versus[other.name], other.versus[one.name]
@@ -56,12 +66,13 @@ class Tally:
         byes: Mapping[str, float] | None = None,
         ratings: Mapping[str, Estimate] | None = None,
         withdrawn: Iterable[str] = (),
+        matches: Iterable[NamedMatch] | None = None,
     ) -> list[Standing]:
-        """The table, best first, ordered by the criteria of ``ranking`` (a preset's name or a list, see
-        tournaments/rankings.py).
+        """Return the table, best first, ordered by the criteria of ``ranking``.
 
-        ``places`` come before all of them, where the format itself decides places; bots without one come
-        last.  Within a shared rank, by name.
+        ``ranking`` is a preset's name or a list, see tournaments/rankings.py.  ``places`` take precedence
+        over all criteria, where the format itself decides ranks; bots without one are last.  Bots with the
+        same rank are ordered by name.  ``matches`` are the finished ones, if points are given for matches.
         """
         lines = list(self._lines.values())
         left = set(withdrawn)
@@ -69,12 +80,32 @@ class Tally:
             line.bye_points = (byes or {}).get(line.name, 0.0)
             line.rating = (ratings or {}).get(line.name)
             line.withdrawn = line.name in left
+        self._count_matches(matches)
         order(lines, criteria_of(ranking), places or {})
         return sorted(lines, key=lambda line: (line.rank, line.name))
+
+    def _count_matches(self, matches: Iterable[NamedMatch] | None) -> None:
+        """Set the match points of every line; None if points are given for games."""
+        for line in self._lines.values():
+            line.match_points = None if matches is None else 0
+            line.bye_matches = 0
+            for versus in line.versus.values():
+                versus.matches = versus.match_points = 0
+        for names, all_points, is_played in matches or ():
+            for name, opponent, points in zip(names, reversed(names), all_points, strict=True):
+                if name is None:
+                    continue
+                line = self._lines[name]
+                line.match_points = (line.match_points or 0) + points
+                if is_played and opponent is not None:
+                    line.versus[opponent].matches += 1
+                    line.versus[opponent].match_points += points
+                elif points:
+                    line.bye_matches += 1
 
 
 def standings(
     names: Sequence[str], games: Iterable[GameSummary], ranking: str | Sequence[str]
 ) -> list[Standing]:
-    """The table of these games; see ``Tally.table``."""
+    """Return the table of these games; see ``Tally.table``."""
     return Tally(names, games).table(ranking)

@@ -1,37 +1,56 @@
-"""The store: what was played.  A game, or several that ended at a time, in one transaction.
+"""The store of a tournament's games, each written in a transaction, alone or with simultaneous ones.
 
-Everything else (what is due, tables, reports) is computed from what is here.
+Everything else (due games, tables, reports) is computed from the store.
 """
 
 import json
-from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import Connection, RowMapping, func, insert, select
 
 from referee.errors import RefereeError
 from referee.results import GameRecord, Reason
+from tournaments.chain import (
+    Head,
+    Item,
+    Link,
+    extend,
+    game_item,
+    head_of,
+    ruling_item,
+    tournament_item,
+)
 from tournaments.database.connections import Connections
 from tournaments.database.errors import StoreError
 from tournaments.database.migrations import Migrations
 from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.game_summary import GameSummary
+from tournaments.game_summary import GameSummary, line_of
 from tournaments.journal import Action, Entry
 from tournaments.packed_game import PackedGame, unpacked
-from tournaments.schema import REVISION, game, journal, tournament
+from tournaments.schema import REVISION, chain, game, journal, tournament
 
 __all__ = ["NothingKeptError", "Store", "StoreError"]
 
 KEYS_AT_ONCE = 500
-"""In one question: SQLite takes 999 parameters at least, https://sqlite.org/limits.html."""
+"""Maximum keys in a query: SQLite takes 999 parameters at least, https://sqlite.org/limits.html."""
+
+WITHOUT_LINES = "0003"
+"""The last revision without near-copies."""
+UNCHAINED = (WITHOUT_LINES, "0004")
+"""Revisions that have all tables but the chain; a store that is only read stays at one of them."""
 
 MIGRATIONS = Migrations(
-    Path(__file__).parent / "migrations", REVISION, "results store", "run the tournament first"
+    Path(__file__).parent / "migrations",
+    REVISION,
+    "results store",
+    "run the tournament first",
+    UNCHAINED,
 )
 
 _SUMMARY_COLUMNS = [column for column in game.columns if column.name != "record"]
@@ -41,19 +60,55 @@ class NothingKeptError(StoreError):
     """The store holds no tournament yet."""
 
 
+@dataclass(frozen=True)
+class StoredGame:
+    """A game's row: its packed record, and its round and pair."""
+
+    key: str
+    round: int
+    pair: str
+    packed: bytes
+
+    @property
+    def item(self) -> Item:
+        """Item of the game in the chain."""
+        return game_item(self.key, self.round, self.pair, self.packed)
+
+
+@dataclass(frozen=True)
+class ChainedStore:
+    """The chain and the stored items that it covers, at one moment."""
+
+    links: Sequence[Link]
+    tournament: Item | None
+    games: frozenset[str]
+    """Keys of all games."""
+    rulings: Mapping[str, Item]
+    """Subject in the chain -> entry of the journal."""
+
+    @property
+    def head(self) -> Head | None:
+        """Last entry; None if there is none."""
+        return head_of(self.links)
+
+
 class Store:
     """The results of one tournament.  Use as a context manager; raises StoreError."""
 
     def __init__(self, where: Path | Place, *, read_only: bool = False) -> None:
-        """Open the store in a file or at another place; make it if it is not there, bring it up to date if it
-        is old.
+        """Open the store in a file or at another location; create or migrate it if needed.
 
-        ``read_only`` changes nothing, works on a medium that cannot be written, and needs a store.
+        ``read_only`` changes nothing, works on a medium that cannot be written, and needs an existing store.
         """
         self.place = SQLiteFile(where) if isinstance(where, Path) else where
         self._connections = Connections(self.place, read_only=read_only)
         try:
-            MIGRATIONS.apply(self._connections)
+            revision = MIGRATIONS.apply(self._connections)
+            self.is_chained = revision not in UNCHAINED
+            """True if there is a chain: not in an old store that is only read."""
+            self._columns, self._read = _SUMMARY_COLUMNS, _summary
+            if revision == WITHOUT_LINES:  # an old store that is only read
+                self._columns, self._read = [*_SUMMARY_COLUMNS[:-1], game.c.record], _summary_without_line
         except BaseException:
             self._connections.close()
             raise
@@ -67,7 +122,7 @@ class Store:
         self._connections.close()
 
     def claim(self, name: str, config: dict[str, Any], identity: dict[str, Any]) -> None:
-        """Note which tournament this is; if one is there already it must have the same identity.
+        """Store the tournament's data; an existing tournament must have the same identity.
 
         Raises StoreError that names each difference.
         """
@@ -76,11 +131,13 @@ class Store:
         if row is None:
             with self._connections.writing(_NOT_NOTED) as connection:
                 connection.execute(insert(tournament).values(id=1, **values))
+                _chain(connection, [tournament_item(**values)])
             return
         self.check_identity(identity)
         if row["config"] != values["config"] or row["name"] != name:
             with self._connections.writing(_NOT_NOTED) as connection:
                 connection.execute(tournament.update().values(name=name, config=values["config"]))
+                _chain(connection, [tournament_item(**values)])
 
     def check_identity(self, identity: dict[str, Any]) -> None:
         """Raise StoreError, naming each difference, if this is another tournament."""
@@ -94,8 +151,20 @@ class Store:
             "Undo the change, or choose another directory with --out"
         )
 
+    def identity(self) -> dict[str, Any] | None:
+        """Return the identity that ``claim`` stored; None if there is no tournament yet."""
+        row = self._one_tournament()
+        if row is None:
+            return None
+        with self._connections.explained():
+            identity: dict[str, Any] = json.loads(row["identity"])
+            return identity
+
     def config(self) -> dict[str, Any]:
-        """What was noted by ``claim``, with its ``name``.  Raises NothingKeptError if nothing was."""
+        """Return the configuration that ``claim`` stored, with its ``name``.
+
+        Raises NothingKeptError if there is none.
+        """
         row = self._one_tournament()
         if row is None:
             raise NothingKeptError(f"{self.place} holds no tournament yet: run the tournament first")
@@ -108,16 +177,16 @@ class Store:
             return connection.execute(select(tournament)).mappings().one_or_none()
 
     def add(self, record: GameRecord, round_number: int, pair: str = "") -> bool:
-        """Keep a game; False if it was there already.  All of it is kept, or nothing.
+        """Store a game, as a whole or not at all; return False if it was stored already.
 
-        ``pair`` is what it has in common with its return game.
+        ``pair`` is the common name of the game and its return game.
         """
         return bool(self.add_all([PackedGame.of(record, round_number, pair)]))
 
     def add_all(self, games: Sequence[PackedGame]) -> set[str]:
-        """Keep games of different keys in one transaction; the keys of those that were not there already.
+        """Store games of different keys in one transaction; return the keys of those that are new.
 
-        All are kept, or none: what is waited for is the disk, once, however many they are.
+        All are stored, or none: the disk is awaited once, however many there are.
         """
         keys = [one.summary.key for one in games]
         what = f"game {keys[0]}" if len(keys) == 1 else f"{len(keys)} games"
@@ -126,13 +195,15 @@ class Store:
             for at in range(0, len(keys), KEYS_AT_ONCE):
                 part = keys[at : at + KEYS_AT_ONCE]
                 there.update(connection.execute(select(game.c.key).where(game.c.key.in_(part))).scalars())
-            rows = [_row(one) for one in games if one.summary.key not in there]
-            if rows:
-                connection.execute(insert(game), rows)
-        return {row["key"] for row in rows}
+            added = [_row(one) for one in games if one.summary.key not in there]
+            if added:
+                connection.execute(insert(game), added)
+                items = (game_item(row["key"], row["round"], row["pair"], row["record"]) for row in added)
+                _chain(connection, items)
+        return {row["key"] for row in added}
 
     def note(self, *entries: Entry) -> None:
-        """Add entries to the journal, all or none; their numbers are given here."""
+        """Add entries to the journal, all or none, and number them."""
         rows = [
             {name: value for name, value in asdict(entry).items() if name != "number"}
             | {"data": json.dumps(entry.data)}
@@ -140,12 +211,12 @@ class Store:
         ]
         with self._connections.writing("nothing was noted in the journal: ") as connection:
             last = connection.execute(select(func.max(journal.c.number))).scalar() or 0
-            connection.execute(
-                insert(journal), [{"number": last + i, **row} for i, row in enumerate(rows, 1)]
-            )
+            numbered = [{"number": last + i, **row} for i, row in enumerate(rows, 1)]
+            connection.execute(insert(journal), numbered)
+            _chain(connection, map(_ruling_item, numbered))
 
     def journal(self) -> list[Entry]:
-        """All entries, oldest first."""
+        """Return all entries, oldest first."""
         with self._connections.reading() as connection:
             rows = connection.execute(select(journal).order_by(journal.c.number)).mappings().all()
             return [
@@ -154,15 +225,16 @@ class Store:
             ]
 
     def played(self, after: str = "") -> set[str]:
-        """The keys of all games that are kept, or of those that come after a key; in which order letters
-        come is the database's to say, but digits are in order.
+        """Return the keys of all stored games, or of those after a key.
+
+        The order of letters depends on the database, but digits are in order.
         """
         query = select(game.c.key).where(game.c.key > after) if after else select(game.c.key)
         with self._connections.reading() as connection:
             return set(connection.execute(query).scalars())
 
     def size(self) -> tuple[int, int]:
-        """How many games and entries of the journal there are: neither ever gets less."""
+        """Return the numbers of games and of journal entries, which never decrease."""
         with self._connections.reading() as connection:
             games, entries = (
                 connection.execute(select(func.count()).select_from(table)).scalar_one()
@@ -171,8 +243,8 @@ class Store:
             return games, entries
 
     def games(self, keys: Collection[str] | None = None) -> list[GameSummary]:
-        """All games, or those of some keys, without their records, in the order of their keys."""
-        query = select(*_SUMMARY_COLUMNS)
+        """Return all games, or those of some keys, without their records, in the order of their keys."""
+        query = select(*self._columns)
         with self._connections.reading() as connection:
             if keys is None:
                 rows = list(connection.execute(query))
@@ -182,19 +254,63 @@ class Store:
                 rows = [
                     row for part in parts for row in connection.execute(query.where(game.c.key.in_(part)))
                 ]
-            # Sorted here: the database would read the file in the order of the keys, here and there.
-            return sorted(map(_summary, rows), key=attrgetter("key"))
+            # Sorted here: the database would read the file in the order of the keys, with many seeks.
+            return sorted(map(self._read, rows), key=attrgetter("key"))
 
     def record(self, key: str) -> GameRecord:
-        """One game, whole.  Raises StoreError if it is not there."""
-        with self._connections.reading() as connection:
-            packed = connection.execute(select(game.c.record).where(game.c.key == key)).scalar()
-        if packed is None:
+        """Return the record of a game.  Raises StoreError if it is not stored."""
+        stored = self.stored([key]).get(key)
+        if stored is None:
             raise StoreError(f"{self.place} holds no game {key!r}")
         try:
-            return unpacked(packed)
+            return unpacked(stored.packed)
         except RefereeError as error:
             raise StoreError(f"{self.place}: game {key}: {error}", is_ours=True) from error
+
+    def stored(self, keys: Sequence[str]) -> dict[str, StoredGame]:
+        """Return stored games by their keys, at most KEYS_AT_ONCE; missing games are left out."""
+        query = select(game.c.key, game.c.round, game.c.pair, game.c.record).where(game.c.key.in_(keys))
+        with self._connections.reading() as connection:
+            return {row.key: StoredGame(*row) for row in connection.execute(query)}
+
+    def head(self) -> Head | None:
+        """Return the chain's last entry; None if there is no entry or no chain."""
+        if not self.is_chained:
+            return None
+        with self._connections.reading() as connection:
+            return _head(connection)
+
+    def chained(self) -> ChainedStore | None:
+        """Return the chain and its items, without the games' records; None if there is no chain."""
+        if not self.is_chained:
+            return None
+        with self._connections.reading() as connection:
+            links = connection.execute(select(chain).order_by(chain.c.number)).all()
+            noted = connection.execute(select(tournament)).mappings().one_or_none()
+            rulings = map(_ruling_item, connection.execute(select(journal)).mappings())
+            return ChainedStore(
+                [Link(*row) for row in links],
+                None if noted is None else tournament_item(noted["name"], noted["config"], noted["identity"]),
+                frozenset(connection.execute(select(game.c.key)).scalars()),
+                {item.subject: item for item in rulings},
+            )
+
+
+def _head(connection: Connection) -> Head | None:
+    query = select(chain.c.digest, chain.c.number).order_by(chain.c.number.desc()).limit(1)
+    row = connection.execute(query).first()
+    return None if row is None else Head(*row)
+
+
+def _chain(connection: Connection, items: Iterable[Item]) -> None:
+    """Append items to the chain, in the transaction that stores them: there is one writer at a time."""
+    connection.execute(insert(chain), [link._asdict() for link in extend(_head(connection), items)])
+
+
+def _ruling_item(row: Mapping[str, Any] | RowMapping) -> Item:
+    """Return the item of a row of the journal."""
+    columns = ("number", "at", "action", "subject", "why", "round", "data")
+    return ruling_item(*(row[column] for column in columns))
 
 
 def _row(one: PackedGame) -> dict[str, Any]:
@@ -220,6 +336,7 @@ def _row(one: PackedGame) -> dict[str, Any]:
         "pair": summary.pair,
         "opening": summary.opening,
         "fingerprint": summary.fingerprint,
+        "line": summary.line,
         "swapped": summary.swapped,
         "record": one.packed,
     }
@@ -229,7 +346,7 @@ _REASONS = {reason.value: reason for reason in Reason}
 
 
 def _summary(row: Any) -> GameSummary:
-    """From the columns in the order of the schema, since looking them up by name takes thrice as long."""
+    """Return a summary from the columns in the order of the schema; looking up names takes thrice as long."""
     (key, round_number, first, second, winner, reason, fault, detail, *numbers, sandbox) = row[:17]
     score = None if numbers[0] is None else (numbers[0], numbers[1])
     return GameSummary(
@@ -250,8 +367,20 @@ def _summary(row: Any) -> GameSummary:
     )
 
 
+def _summary_without_line(row: Any) -> GameSummary:
+    """Return a summary from a row without line, which is computed from the record, the last column."""
+    *columns, packed = row
+    found = _summary(columns)
+    try:
+        record = unpacked(packed)
+        line = line_of(record.game, record.opening, [move.move for move in record.moves])
+    except (RefereeError, LookupError, TypeError, ValueError, AttributeError):
+        line = ""  # a damaged record is reported where it is read
+    return replace(found, line=line)
+
+
 OLD_DEFAULTS = {"format": "round-robin"}
-"""What is meant by an identity that does not say: then there was, or is, nothing else to choose."""
+"""Values assumed for settings that older databases do not record."""
 
 
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> Sequence[str]:

@@ -1,6 +1,6 @@
-"""Submits a bot to a server over its HTTP API, and follows the check there.
+"""Client that submits a bot to a server over its HTTP API, and follows the check there.
 
-With the standard library alone: this runs on students' machines.
+It uses the standard library alone, since it runs on students' machines.
 """
 
 import http.client
@@ -25,39 +25,39 @@ from tournaments.submissions.names import passed_over
 from tournaments.tables import json_text
 
 ANSWER_LIMIT_S = 30.0
-"""For one answer; the server checks a bot aside, so each comes at once."""
+"""Time limit of one answer in seconds; checks are asynchronous, so that each answer comes at once."""
 LONGEST_ANSWER = 16 << 20
-"""A report of a check has some 100 kB."""
+"""Maximum bytes of an answer; a report of a check has some 100 kB."""
 POLL_S = 1.0
-"""Between two looks at the log; the server's own limits for a token allow three times as many."""
+"""Seconds between two requests for the log; the server permits a token three times as many."""
 POLLS_LOST = 30
-"""So many looks in a row may fail (a server that is started again) before following is given up."""
+"""Maximum failures in a row (while a server restarts) before following is given up."""
 DEFAULT_LIMITS = UploadLimits()
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)
-"""The date of every entry, the earliest that a zip archive can name: the same files make the same archive."""
+"""Date of every entry, the earliest in a zip archive: the same files make the same archive."""
 
 
 class SubmitError(Exception):
-    """Submitting failed; the message says why, and what to do."""
+    """Submitting failed; the message gives the reason and the remedy."""
 
     def __init__(self, message: str, *, is_ours: bool = False) -> None:
         super().__init__(message)
         self.is_ours = is_ours
-        """Whether the server or the network failed, and not what the user gave."""
+        """True if the server or the network failed, and the user's input is not at fault."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """What is sent."""
+    """An upload."""
 
     name: str
     content: bytes
     left_out: tuple[str, ...]
-    """Names in the folder that are no part of the bot, or that its build makes."""
+    """Names in the folder that do not belong to the bot, or that its build makes."""
 
 
 def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
-    """A bot's folder as a zip archive, or its file as it is.  Raises SubmitError."""
+    """Return a bot's folder as a zip archive, or its file unchanged.  Raises SubmitError."""
     if path.is_file():
         return Package(path.name, _read(path), ())
     if not path.is_dir():
@@ -111,7 +111,7 @@ def _read(file: Path) -> bytes:
 
 
 class Client:
-    """The API of one server, with one token."""
+    """Client of one server's API, with one token."""
 
     def __init__(self, server: str, token: str) -> None:
         """``server`` is the address of its first page.  Raises SubmitError."""
@@ -125,28 +125,28 @@ class Client:
         except UnicodeEncodeError as error:
             raise SubmitError("the token has characters that none has: copy it again") from error
         self.tells_the_token = parts.scheme == "http" and not _is_this_machine(parts.hostname)
-        """Whether others on the way to the server can read the token."""
+        """True if the token can be read on the way to the server."""
         self.base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._token = token
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def submit(self, package: Package) -> dict[str, Any]:
-        """Send it; what the server answers (``SubmissionAnswer``).  Raises SubmitError."""
+        """Send an upload; return the server's answer (``SubmissionAnswer``).  Raises SubmitError."""
         query = urlencode({"name": package.name})
         return self._ask("POST", f"/api/v1/submissions?{query}", package.content)
 
     def version(self, number: int) -> dict[str, Any]:
-        """A version and the report of its check (``VersionAnswer``); ``number`` is its id."""
+        """Return a version and the report of its check (``VersionAnswer``); ``number`` is its id."""
         return self._ask("GET", f"/api/v1/submissions/{number}")
 
     def log(self, number: int, after: int) -> dict[str, Any]:
-        """What the log has behind so many lines (``LogAnswer``)."""
+        """Return the lines of the log after the first ``after`` (``LogAnswer``)."""
         return self._ask("GET", f"/api/v1/submissions/{number}/log?after={after}")
 
     def follow(self, number: int, told: Callable[[str], None], wait: Callable[[float], None]) -> None:
-        """Tell each line of the check's log until it is over.  Raises SubmitError.
+        """Call ``told`` with each line of the check's log until its end.  Raises SubmitError.
 
-        A server that does not answer for a while is asked again: what it took, it has.
+        A server that does not answer for a while is polled again: accepted uploads are not lost.
         """
         after, lost = 0, 0
         while True:
@@ -159,7 +159,7 @@ class Client:
                 wait(POLL_S)
                 continue
             lost = 0
-            if answer["next"] < after:  # the check was begun again
+            if answer["next"] < after:  # the check was restarted
                 after = 0
                 continue
             for line in answer["lines"]:
@@ -171,7 +171,7 @@ class Client:
                 wait(POLL_S)
 
     def page(self, path: str) -> str:
-        """The address of a page for a browser."""
+        """Return the address of a page for a browser."""
         return self.base + quote(path, safe="/?=&#%")
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
@@ -219,14 +219,14 @@ def _is_this_machine(host: str) -> bool:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Lets no answer lead elsewhere: the token is for this server."""
+    """Handler that follows no redirects: the token is for this server."""
 
     def redirect_request(self, *_arguments: Any) -> None:
-        """Follow none."""
+        """Follow no redirect."""
 
 
 def _json(text: bytes) -> dict[str, Any] | None:
-    """An object; None if the text is none."""
+    """Return the JSON object of a text; None if it is no object."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -247,5 +247,5 @@ def _reason(error: object) -> str:
 
 
 def answer_text(submitted: Mapping[str, Any], version: Mapping[str, Any] | None) -> str:
-    """What was submitted and what became of it, as one JSON object."""
+    """Return the submission and the result of its check, as one JSON object."""
     return json_text({**submitted, **(version or {})})

@@ -1,15 +1,17 @@
-"""A tournament's results as a whole: what the store holds, put into every form in which it is read."""
+"""Summary of a tournament: the store's contents in all forms of output."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
 from tournaments import tables
+from tournaments.chain import Head
 from tournaments.cluster.fairness import ScaledControl
 from tournaments.evidence import evidence_of
 from tournaments.format_tables import FORMAT_TABLES
@@ -20,49 +22,57 @@ from tournaments.rankings import criteria_of
 from tournaments.ratings.bradley_terry import GHOST_RESULTS, GHOST_RESULTS_OF_ADAPTIVE
 from tournaments.ratings.ratings import Ratings, rate
 from tournaments.rulings import Rulings
-from tournaments.schedule import History, Schedule
+from tournaments.schedule import NOBODY, History, MatchScoring, Schedule
 from tournaments.standing import Estimate, Standing
-from tournaments.standings import Tally
+from tournaments.standings import NamedMatch, Tally
 from tournaments.store import Store
 
-if TYPE_CHECKING:  # it reads tournament files and finds bots, which nobody does who looks at results
+if TYPE_CHECKING:  # it reads tournament files and resolves bots, which results do not need
     from tournaments.config import Tournament
 
 CAVEAT = (
-    "who met whom depended on results, so that luck adds up: read these ratings as a guide, differences as "
-    "smaller than they look, and do not take two bots for different because of them"
+    "pairings depended on results, so that luck adds up: read these ratings as a guide; they have no "
+    "interval, and do not show that two bots differ"
 )
-"""What must be known of ratings from a Swiss and its like; docs/statistics.md has the figures."""
+"""Caveat for ratings from a Swiss and its like; docs/statistics.md has the figures."""
+SPRT_CAVEAT = (
+    "the test stopped the match at a good moment: the decision is what counts, and the estimate leans away "
+    "from 0"
+)
+"""Caveat for ratings after a sequential test."""
 
 
 @dataclass
 class Summary:
-    """All that tables and reports show.  What it computes is kept: make a new one when games were added."""
+    """Data for all tables and reports.  Results are cached: create a new summary when games were added."""
 
     name: str
     game: str
-    """Canonical spec text."""
+    """Canonical spec text of the game."""
     control: str
-    """The time control, in words."""
+    """Time control, in words."""
     file_bots: Sequence[str]
     """Names of the bots of the tournament's file."""
     ranking: str | Sequence[str]
     """A preset of tournaments/rankings.py, or criteria."""
     plan: Plan = field(default_factory=Plan)
     anchor: str | None = None
-    """The bot that ratings are told from; None: the average of all is 0."""
+    """Bot with a fixed rating, which the others refer to; None: the average of all is 0."""
     anchor_rating: float = 0.0
     untrusted: bool = False
-    """Whether bots must be confined."""
+    """True if bots must be confined."""
     scaled: ScaledControl | None = None
-    """The time control on each host; None if it is the same on all."""
+    """Time control on each host; None if it is the same on all."""
     kept: Sequence[GameSummary] = field(default_factory=list)
     """Every game that was ever played, those that were set aside too."""
     journal: Sequence[Entry] = field(default_factory=list)
+    head: Head | None = field(default=None, compare=False)
+    """Head of the store's chain when the summary was begun; None if there is no chain."""
 
     @classmethod
     def load(cls, store: Store) -> "Summary":
-        """The summary of what a store holds.  Raises StoreError."""
+        """Create the summary of a store.  Raises StoreError."""
+        head = store.head()  # before the games, so that all games that it covers are shown
         config = store.config()
         return cls(
             name=config["name"],
@@ -77,11 +87,12 @@ class Summary:
             scaled=ScaledControl.from_json(config["scaled"]) if config.get("scaled") else None,
             kept=store.games(),
             journal=store.journal(),
+            head=head,
         )
 
     @classmethod
     def of(cls, tournament: "Tournament") -> "Summary":
-        """The summary of a tournament before its first game."""
+        """Create the summary of a tournament before its first game."""
         return cls(
             name=tournament.name,
             game=tournament.game,
@@ -96,7 +107,7 @@ class Summary:
         )
 
     def config(self) -> dict[str, Any]:
-        """What the store notes beside the name, for ``load``."""
+        """Return the store's configuration beside the name, for ``load``."""
         return {
             "game": self.game,
             "control": self.control,
@@ -111,7 +122,7 @@ class Summary:
 
     @cached_property
     def rulings(self) -> Rulings:
-        """Which of the games count."""
+        """Rulings, which decide about the games that count."""
         return Rulings(self.file_bots, self.kept, self.journal)
 
     @property
@@ -121,37 +132,37 @@ class Summary:
 
     @cached_property
     def games(self) -> list[GameSummary]:
-        """The games that count."""
+        """Games that count."""
         return self.rulings.counted
 
     @cached_property
     def schedule(self) -> Schedule:
-        """Who meets whom."""
+        """Schedule of the tournament."""
         return self.plan.schedule(self.bots, self.rulings.entrants)
 
     @property
     def history(self) -> History:
-        """What the schedule is told."""
+        """History for the schedule."""
         return self.rulings.history
 
     @cached_property
     def total(self) -> int:
-        """Games of the whole tournament, as far as they can be foreseen."""
+        """Number of games of the whole tournament, as far as they can be foreseen."""
         return self.schedule.total(self.history)
 
     @property
     def done(self) -> int:
-        """Games of these that have a result, or were ruled void."""
+        """Number of these games that have a result, or were ruled void."""
         return len(self.rulings.results)
 
     @cached_property
     def conclusion(self) -> str:
-        """What there is to say beside the table."""
+        """Remark on the tournament beside the table; empty if there is none."""
         return self.schedule.conclusion(self.history).format(*self.bots)
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Bot -> place, where the format decides that."""
+        """Bot -> rank, where the format decides it."""
         return {self.bots[number]: place for number, place in self.schedule.places(self.history).items()}
 
     @cached_property
@@ -160,8 +171,19 @@ class Summary:
         return {self.bots[number]: points for number, points in self.schedule.byes(self.history).items()}
 
     @cached_property
+    def matches(self) -> Sequence[NamedMatch] | None:
+        """Matches that are over, byes included; None where points are given for games."""
+        scores = self.schedule.matches(self.history) if isinstance(self.schedule, MatchScoring) else None
+        if scores is None:
+            return None
+        return [
+            NamedMatch((self.bots[first], None if second == NOBODY else self.bots[second]), points, is_played)
+            for first, second, points, is_played in scores
+        ]
+
+    @cached_property
     def ratings(self) -> Ratings:
-        """What the games that count say of the bots' strengths, in Elo."""
+        """Ratings from the games that count, in Elo."""
         anchor = None if self.anchor is None else self.bots.index(self.anchor)
         # More threads make this small problem slower, and take cores from the bots of a running game.
         with threadpool_limits(1):
@@ -169,8 +191,20 @@ class Summary:
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether who meets whom depends on results, which ratings cannot quite make up for."""
+        """True if pairings depend on results, which biases ratings."""
         return FORMAT_TABLES[self.plan.kind].PAIRS_ROUNDS
+
+    @property
+    def caveat(self) -> str:
+        """Caveat for the ratings; empty if there is none."""
+        if not self.games:
+            return ""
+        return CAVEAT if self.is_adaptive else SPRT_CAVEAT if self.was_stopped else ""
+
+    @property
+    def was_stopped(self) -> bool:
+        """True if a sequential test decides when the games end."""
+        return self.plan.kind == "sprt"
 
     @property
     def ghosts(self) -> float:
@@ -179,43 +213,49 @@ class Summary:
 
     @cached_property
     def estimates(self) -> Mapping[str, Estimate]:
-        """Bot -> its rating, of those with a game that counts."""
+        """Bot -> rating, for bots with a game that counts; without interval in an adaptive format."""
         if not self.games:
             return {}
         found = self.ratings
         values = zip(found.rating.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
         rows = zip(self.bots, values, found.games.tolist(), strict=True)
-        # A hundredth of an Elo is far below what any interval allows to tell, and noise is far below that.
-        # 0.0 is added lest -0.0 be shown.
+        # A hundredth of an Elo is far below the precision of any interval, and noise is far below that. 0.0
+        # is added lest -0.0 be shown.
         return {
-            name: Estimate(*(round(elo, 2) + 0.0 for elo in estimate))
+            name: Estimate(
+                *(
+                    round(elo, 2) + 0.0
+                    for elo in ((*estimate[:1], -inf, inf) if self.is_adaptive else estimate)
+                )
+            )
             for name, estimate, games in rows
             if games
         }
 
     @cached_property
     def table(self) -> list[Standing]:
-        """The standings."""
+        """Standings."""
         return self.standings_of(Tally(self.bots, self.games))
 
     def standings_of(self, tally: Tally) -> list[Standing]:
-        """The table of a tally of this tournament's games."""
+        """Return the table of a tally of this tournament's games."""
         return tally.table(
             self.ranking,
             places=self.places,
             byes=self.byes,
             ratings=self.estimates,
             withdrawn=self.rulings.withdrawn,
+            matches=self.matches,
         )
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """What the table is ordered by."""
+        """Criteria that order the table."""
         return criteria_of(self.ranking)
 
     @property
     def about(self) -> str:
-        """One line on what was played."""
+        """Description of the tournament, in one line."""
         confined = f", sandbox {self.sandbox}" if self.games else ""
         kind = "" if self.plan.kind == "round-robin" else f"{self.plan.kind}, "
         aside = len(self.kept) - len(self.games)
@@ -224,7 +264,7 @@ class Summary:
 
     @property
     def sandbox(self) -> str:
-        """How the bots of the games so far were confined; each tier with its games if there are several."""
+        """Confinement of the bots in the games so far; if there are several tiers, each with its games."""
         tiers: Counter[str] = Counter(map(attrgetter("sandbox"), self.games))
         if "" in tiers:
             tiers["unknown"] += tiers.pop("")
@@ -235,7 +275,7 @@ class Summary:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The table for scripts; only ever added to."""
+        """Return the table for scripts; keys are only ever added."""
         about = {
             "tournament": self.name,
             "game": self.game,
@@ -250,20 +290,23 @@ class Summary:
             "seed": self.plan.seed,
             "conclusion": self.conclusion,
             "anchor": self.anchor,
-            "ratings_caveat": CAVEAT if self.is_adaptive else "",
+            "ratings_caveat": self.caveat,
         }
         return tables.to_json(self.table, self.ranking, about)
 
     def render(self, form: str, width: int | None = None) -> str:
-        """The table as one of ``tables.FORMATS``; ``width`` is the terminal's, for text."""
+        """Return the table as one of ``tables.FORMATS``; ``width`` is the terminal's, for text."""
         match form:
             case "csv":
-                return tables.to_csv(self.table, self.ranking).rstrip("\n")
+                return tables.to_csv(self.table, self.ranking, self.caveat).rstrip("\n")
             case "json":
                 return tables.json_text(self.to_json())
             case "html":
-                return tables.to_html(self.name, self.about, self.table, self.games, self.ranking)
+                return tables.to_html(
+                    self.name, self.about, self.table, self.games, self.ranking, self.caveat
+                )
             case "text":
                 text = tables.to_text(self.name, self.about, self.table, self.ranking, width)
-                return f"{text}\n\n{self.conclusion}" if self.conclusion else text
+                notes = [self.conclusion, self.caveat and f"Ratings: {self.caveat}."]
+                return "\n\n".join([text, *filter(None, notes)])
         raise ValueError(f"no format {form!r}; there are {', '.join(tables.FORMATS)}")

@@ -1,11 +1,12 @@
-"""Standings as text, CSV, JSON and HTML.  Pure: rows in, text out."""
+"""Standings as text, CSV, JSON and HTML (pure)."""
 
 import csv
 import html
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 
@@ -15,51 +16,95 @@ from tournaments.rankings import criteria_of
 from tournaments.standing import Standing, Versus
 
 OPEN_FAULTS = 20
-"""More faults than this are shown folded, bot by bot."""
+"""Number of faults above which they are shown folded, bot by bot."""
 
 Ranking = str | Sequence[str]
 """A preset of tournaments/rankings.py, or criteria."""
 Cells = tuple[list[str], list[list[str]]]
-"""Head and rows."""
+"""Head and rows of a table."""
 
 FORMATS = ("text", "csv", "json", "html")
 
 
+class Figure(str):
+    """A cell with a number, as it is written; empty if there is none."""
+
+    __slots__ = ()
+
+
+class Grid(NamedTuple):
+    """A sheet of a workbook; cells that are no figures are texts."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    frozen_columns: int
+    """Number of columns on the left that stay when others are scrolled."""
+
+
 def number(points: float) -> str:
-    """Points, which are whole or half, without a needless ``.0``."""
+    """Return points, which are whole or half, without a needless ``.0``."""
     return f"{points:.1f}".removesuffix(".0")
 
 
-SHOWN_ANYWAY = ("points", "wins", "rating", "fewest-forfeits", "speed")
+SHOWN_ANYWAY = ("points", "match-points", "score", "wins", "rating", "fewest-forfeits", "speed")
 """Criteria of a ranking that need no column of their own."""
 
 
 def columns(table: Sequence[Standing], ranking: Ranking) -> Cells:
-    """Head and rows of the standings.  Times are shown only where they count: no two runs agree on them."""
+    """Return head and rows of the standings.
+
+    Times are included only where they are a criterion: they differ between any two runs.
+    """
     criteria = criteria_of(ranking)
     timed = "speed" in criteria
     others = [name for name in criteria if name not in SHOWN_ANYWAY]
     with_byes = any(line.bye_points for line in table)
-    head = ["rank", "name", "points", "played", "unique", "wins", "draws", "losses", "forfeits"]
+    with_matches = any(line.match_points is not None for line in table)
+    head = [
+        "rank",
+        "name",
+        *["match_points"] * with_matches,
+        "points",
+        "played",
+        "unique",
+        "wins",
+        "draws",
+        "losses",
+        "forfeits",
+    ]
     head += ["byes"] * with_byes + [name.replace("-", "_") for name in others] + ["mean_move_ms"] * timed
     head += ["rating", "rating_low", "rating_high"]
     rows = []
     for line in table:
-        row = [str(line.rank), line.name, number(line.points)]
+        row = [str(line.rank), line.name, *[str(line.match_points)] * with_matches, number(line.points)]
         counts = (line.games, line.unique, line.wins, line.draws, line.losses, line.forfeits)
         row += [str(count) for count in counts]
         row += [number(line.bye_points)] * with_byes
         row += [_criterion(line.criteria.get(name)) for name in others]
         if timed:
             row.append("" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}")
-        row += ["", "", ""] if line.rating is None else [whole(elo) for elo in line.rating]
+        row += (
+            ["", "", ""]
+            if line.rating is None
+            else [whole(elo) if math.isfinite(elo) else "" for elo in line.rating]
+        )
         rows.append(row)
     return head, rows
 
 
 def whole(elo: float) -> str:
-    """A rating without decimals; never -0."""
+    """Return a rating without decimals; never -0."""
     return str(round(elo))
+
+
+SLACK = 1e-9
+"""More than the error of a share of points, and less than any difference between two shares."""
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent with one decimal, halves rounded up; empty if there is none."""
+    return "" if share is None else f"{math.floor(1000 * share + 0.5 + SLACK) / 10:.1f}"
 
 
 def _criterion(value: float | None) -> str:
@@ -67,32 +112,43 @@ def _criterion(value: float | None) -> str:
 
 
 def people_columns(table: Sequence[Standing], ranking: Ranking) -> Cells:
-    """The same as ``columns``, with each interval in one cell and spaces for underscores."""
+    """Return the columns for people: the score, each interval in one cell, and spaces for underscores."""
     head, rows = columns(table, ranking)
+    before_rating = head.index("rating")
+    head.insert(before_rating, SCORE)
+    for line, row in zip(table, rows, strict=True):
+        row.insert(before_rating, percent(line.score))
     low = head.index("rating_low")
     shown = [*(name.replace("_", " ") for name in head[:low]), "95 % interval"]
     cells = [[*row[:low], f"{row[low]} to {row[low + 1]}" if row[low] else ""] for row in rows]
     for line, row in zip(table, cells, strict=True):
         if line.withdrawn:
             row[1] += " (withdrawn)"
+    rated = [line.rating for line in table if line.rating is not None]
+    if rated and not any(rating.has_interval for rating in rated):
+        return shown[:-1], [row[:-1] for row in cells]
     return shown, cells
 
 
+SCORE = "score %"
+"""Title of the column with the share of points."""
 EXPENDABLE = ("draws", "losses", "unique", "mean move ms", "byes", "wins", "forfeits", "played")
-"""Columns for people that a narrow table goes without, the first to go first: what the others tell as well,
-or what matters least.  After these go those of the ranking's own criteria, the last criterion's first.
+"""Columns for people that a narrow table omits, in this order.
+
+They repeat other columns, or matter least.  After these, the ranking's own criteria are omitted, the last
+criterion first, then the score.
 """
 LAST_EXPENDABLE = ("95 % interval", "rating")
-"""What goes after that."""
-STAYING = ("rank", "name", "points")
+"""Columns that are omitted last."""
+STAYING = ("rank", "name", "match points", "points")
 GAP = 2
-"""Columns of the terminal between two of a table."""
+"""Terminal columns between two columns of a table."""
 
 
 def fitting(cells: Cells, width: int, measure: Callable[[str], int] = cell_len) -> Cells:
-    """The cells of ``people_columns`` without as many columns as it takes to fit into a terminal's width.
+    """Return the cells of ``people_columns``, without columns that do not fit into a terminal's width.
 
-    Rank, name and points stay, whatever their width.  ``measure`` is the width of a text.
+    Rank, name and points are never omitted.  ``measure`` returns the width of a text.
     """
     head, rows = cells
     widths = [max(map(measure, column)) for column in zip(head, *rows, strict=True)]
@@ -106,7 +162,7 @@ def fitting(cells: Cells, width: int, measure: Callable[[str], int] = cell_len) 
 
 
 def cross(versus: Versus | None) -> str:
-    """A cell of the cross table: points of the row against the column, of how many games."""
+    """Return a cell of the cross table: points of the row against the column, and the number of games."""
     if versus is None:
         return "-"
     return f"{number(versus.points)}/{versus.games}" if versus.games else ""
@@ -115,9 +171,9 @@ def cross(versus: Versus | None) -> str:
 def to_text(
     title: str, about: str, table: Sequence[Standing], ranking: Ranking, width: int | None = None
 ) -> str:
-    """Standings and cross table in one, for a terminal: column n is the record against the n-th line.
+    """Return standings and cross table in one, for a terminal: column n is the record against the n-th line.
 
-    With a ``width`` that this does not fit into, the standings alone; if they do not fit either, without
+    If these do not fit into ``width``, the result is the standings alone; if they do not fit either, without
     some columns.
     """
     cells = people_columns(table, ranking)
@@ -133,7 +189,7 @@ def to_text(
 
 
 def _crossed(cells: Cells, table: Sequence[Standing]) -> Cells:
-    """The cells with the cross table beside them, and the lines numbered for its columns."""
+    """Return the cells with the cross table beside them, and lines numbered for its columns."""
     head, rows = cells
     crossed = []
     for place, (line, row) in enumerate(zip(table, rows, strict=True), 1):
@@ -162,22 +218,37 @@ def _text_table(cells: Cells) -> str:
 
 
 def _fill(cell: str, width: int) -> str:
-    """The spaces that bring a text to a width, in columns of a terminal: some characters take two."""
+    """Return the spaces that pad a text to a width in terminal columns: some characters take two."""
     return " " * (width - cell_len(cell))
 
 
-def to_csv(table: Sequence[Standing], ranking: Ranking) -> str:
-    """The standings, then a column of points against each bot."""
-    head, rows = columns(table, ranking)
+def to_csv(table: Sequence[Standing], ranking: Ranking, caveat: str = "") -> str:
+    """Return the cells of ``to_grid`` as CSV."""
+    grid = to_grid(table, ranking, caveat)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head + [inert(f"vs {line.name}") for line in table])
+    writer.writerow(map(inert, grid.head))
+    for row in grid.rows:
+        writer.writerow(map(inert, row))
+    return out.getvalue()
+
+
+def to_grid(table: Sequence[Standing], ranking: Ranking, caveat: str = "") -> Grid:
+    """Return standings, a column of points against each bot (empty if the two have not met), and the score.
+
+    A caveat about ratings is in a last column.
+    """
+    head, rows = columns(table, ranking)
     name = head.index("name")
+    cells = []
     for line, row in zip(table, rows, strict=True):
         others = [line.versus.get(other.name) for other in table]
-        row[name] = inert(row[name])  # all others are numbers, a negative rating too
-        writer.writerow(row + [number(v.points) if v else "" for v in others])
-    return out.getvalue()
+        met = [number(versus.points) if versus and versus.games else "" for versus in others]
+        figures: list[str] = [Figure(cell) for cell in (*row, *met, percent(line.score))]
+        figures[name] = row[name]
+        cells.append(figures + [caveat] * bool(caveat))
+    last = ["score_percent"] + ["ratings_caveat"] * bool(caveat)
+    return Grid("Standings", [*head, *(f"vs {line.name}" for line in table), *last], cells, name + 1)
 
 
 GAME_COLUMNS = (
@@ -188,7 +259,7 @@ GAME_COLUMNS = (
 
 
 def games_csv(games: Sequence[GameSummary]) -> str:
-    """One line per game; the winner of a draw is empty."""
+    """Return one line per game; the winner of a draw is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(GAME_COLUMNS)
@@ -206,13 +277,18 @@ def games_csv(games: Sequence[GameSummary]) -> str:
 
 
 def inert(cell: str) -> str:
-    """A text that no spreadsheet takes for a formula: names and details come from students."""
+    """Return a text that no spreadsheet takes for a formula: names and details come from students.
+
+    Figures are unchanged, negative ones too.
+    """
+    if isinstance(cell, Figure):
+        return cell
     cell = visible(cell)
     return "'" + cell if cell[:1] in ("=", "+", "-", "@") else cell
 
 
 def to_json(table: Sequence[Standing], ranking: Ranking, about: dict[str, Any]) -> dict[str, Any]:
-    """The standings with the cross table; ``about`` comes first."""
+    """Return the standings with the cross table; ``about`` comes first."""
     criteria = criteria_of(ranking)
     timed = "speed" in criteria
     return {
@@ -223,6 +299,7 @@ def to_json(table: Sequence[Standing], ranking: Ranking, about: dict[str, Any]) 
             {
                 "rank": line.rank,
                 "name": line.name,
+                **({} if line.match_points is None else {"match_points": line.match_points}),
                 "points": line.points,
                 "played": line.games,
                 "wins": line.wins,
@@ -233,14 +310,21 @@ def to_json(table: Sequence[Standing], ranking: Ranking, about: dict[str, Any]) 
                 "bye_points": line.bye_points,
                 "criteria": {name: value for name, value in line.criteria.items() if name != "speed"},
                 "rating": None if line.rating is None else line.rating.value,
-                "rating_low": None if line.rating is None else line.rating.low,
-                "rating_high": None if line.rating is None else line.rating.high,
+                "rating_low": line.rating.low if line.rating and line.rating.has_interval else None,
+                "rating_high": line.rating.high if line.rating and line.rating.has_interval else None,
                 "withdrawn": line.withdrawn,
                 **({"mean_move_ms": line.mean_move_ms} if timed else {}),
                 "versus": {
-                    name: {"points": v.points, "wins": v.wins, "draws": v.draws, "losses": v.losses}
+                    name: {
+                        "points": v.points,
+                        "wins": v.wins,
+                        "draws": v.draws,
+                        "losses": v.losses,
+                        "games": v.games,
+                    }
                     for name, v in line.versus.items()
                 },
+                "score_percent": None if line.score is None else round(100 * line.score, 2),
             }
             for line in table
         ],
@@ -248,8 +332,8 @@ def to_json(table: Sequence[Standing], ranking: Ranking, about: dict[str, Any]) 
 
 
 def json_text(value: Any) -> str:
-    """JSON as we print it."""
-    return json.dumps(value, indent=1)  # ASCII: any terminal and any locale can take it
+    """Return JSON in the format of all output."""
+    return json.dumps(value, indent=1)  # ASCII, which any terminal and any locale can show
 
 
 _STYLE = """
@@ -260,7 +344,7 @@ _STYLE = """
 body { font: 16px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
   background: var(--page); }
 h1 { margin-bottom: 0; overflow-wrap: anywhere; } h2 { margin: 2rem 0 .5rem; }
-.about { margin-top: .2rem; opacity: .75; }
+.about { margin-top: .2rem; opacity: .75; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; }
 th, td { border: solid var(--line); border-width: 0 1px 1px 0; padding: .25rem .5rem; text-align: right;
@@ -284,9 +368,14 @@ summary { cursor: pointer; margin: .3rem 0; }
 
 
 def to_html(
-    title: str, about: str, table: Sequence[Standing], games: Sequence[GameSummary], ranking: Ranking
+    title: str,
+    about: str,
+    table: Sequence[Standing],
+    games: Sequence[GameSummary],
+    ranking: Ranking,
+    caveat: str = "",
 ) -> str:
-    """One page that needs nothing else: standings, cross table, faults."""
+    """Return one page that needs no other file: standings, cross table, faults."""
     head, rows = people_columns(table, ranking)
     parts = [
         "<!doctype html>",
@@ -296,6 +385,7 @@ def to_html(
         f"<h1>{html.escape(title)}</h1><p class=about>{html.escape(about)}</p>",
         "<h2>Standings</h2>",
         _html_table(head, rows, name_column=1),
+        f"<p>Ratings: {html.escape(caveat)}.</p>" if caveat else "",
         "<h2>Cross table</h2><p>Points of the row against the column / games played.</p>",
         _cross_table(table),
         _faults(games),
@@ -338,7 +428,7 @@ def _cross_table(table: Sequence[Standing]) -> str:
 
 
 def _faults(games: Sequence[GameSummary]) -> str:
-    """The games that were lost by a fault, by the bot that lost them."""
+    """Return the games that were lost by a fault, by the bot that lost them."""
     by_bot: dict[str, list[GameSummary]] = {}
     for game in games:
         if game.fault is not None and game.winner is not None:

@@ -1,4 +1,4 @@
-"""Which compilers of this host a confined build sees: those of /usr, and those that our PATH leads to."""
+"""Compilers that a confined build can use: those of /usr, and those on this process's PATH."""
 
 import os
 import shutil
@@ -19,9 +19,9 @@ COMPILERS = (
 
 
 def find_program(word: str) -> str | None:
-    """The program that the first word of a build command names: a path as it is, else what PATH leads to.
+    """Return the program for the first word of a build command: a path unchanged, else the one on PATH.
 
-    ``python3`` is the interpreter that we run with, as for bots: another one may be a slow shim.
+    ``python3`` is the current interpreter, as for bots: another one may be a slow shim.
     """
     if os.sep in word:
         return word
@@ -32,9 +32,9 @@ def find_program(word: str) -> str | None:
 
 
 def toolchains_for(program: str) -> Toolchains:
-    """What must be seen for a build command's program, and for the compilers that it may run.
+    """Return the paths that a build command's program, and the compilers that it may run, need.
 
-    A program that the bot's author named by its path is seen only if our PATH leads there, too.
+    A program that the bot's author named by its path is visible only if it is on PATH, too.
     """
     seen: dict[Path, None] = {}
     folders: dict[str, None] = {}
@@ -52,7 +52,8 @@ def toolchains_for(program: str) -> Toolchains:
 
 @lru_cache(maxsize=1)
 def _compilers(_path: str) -> tuple[str, ...]:
-    """The compilers that there are.  Kept for as long as PATH is the same: to ask version managers takes
-    0.1 s each.
+    """Return the available compilers.
+
+    They are cached for as long as PATH is unchanged: a query of a version manager takes 0.1 s.
     """
     return tuple(filter(None, map(find_program, COMPILERS)))

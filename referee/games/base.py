@@ -1,4 +1,4 @@
-"""What every game is to the referee, the schedulers and the bots.
+"""The interface between games and the referee, the schedulers and the bots.
 
 A game is a stateless rule book.  States and moves are immutable values; each has an exact text.
 """
@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 
 class Side(IntEnum):
-    """A player, by who made the first move of the game.  It never changes, whatever seats are swapped."""
+    """A player, identified by the first move of the game, and not by the seats, which can be swapped."""
 
     FIRST = 0
     SECOND = 1
@@ -26,16 +26,16 @@ _OTHER = (Side.SECOND, Side.FIRST)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a finished game ended."""
+    """The outcome of a finished game."""
 
     winner: Side | None
-    """None is a draw."""
+    """The winner; None for a draw."""
     score: tuple[int, int]
-    """What decided it (seeds, stones), of FIRST and of SECOND."""
+    """The deciding scores (seeds, stones) of FIRST and of SECOND."""
     reason: str = "score"
     """``score`` for a regular end, ``turn-cap`` where a house rule ended a game that might have gone on."""
     detail: str = ""
-    """What ended it, for people, where the score does not say it all."""
+    """The cause of the end, for people, where the score does not say it all."""
 
 
 class MoveError(ValueError):
@@ -46,19 +46,19 @@ class MoveError(ValueError):
         self.fault = fault
         """A stable word for machines, for example ``empty-pit``."""
         self.message = message
-        """A sentence for people: which move, and why not."""
+        """A sentence for people: the move, and why it cannot be played."""
 
 
 class InvalidMoveError(MoveError):
-    """The text is not the text of any move of this game (syntax)."""
+    """The text does not name any move of this game (syntax)."""
 
 
 class IllegalMoveError(MoveError):
-    """The move is one of the game's, but not of this position (rules)."""
+    """The move is one of the game's, but not allowed in this position (rules)."""
 
 
 class PositionError(ValueError):
-    """A text that is no position of this game."""
+    """A text that is not a position of this game."""
 
 
 S = TypeVar("S")
@@ -85,45 +85,52 @@ class Game(Protocol[S, M]):
         ...
 
     def initial_state(self) -> S:
-        """The start position."""
+        """Return the start position."""
         ...
 
     def to_move(self, state: S) -> Side:
-        """Who is to move; in a finished game, who would have been."""
+        """Return the player to move; in a finished game, the player who would have been."""
         ...
 
     def seats(self, state: S) -> tuple[str, str]:
-        """The names of the seats that FIRST and SECOND hold now, for example South and North."""
+        """Return the names of the seats that FIRST and SECOND hold now, for example South and North."""
         ...
 
     def legal_moves(self, state: S) -> Sequence[M]:
-        """All legal moves, sorted; empty if and only if the game is over."""
+        """Return all legal moves, sorted; empty if and only if the game is over."""
         ...
 
     def apply(self, state: S, move: M) -> S:
-        """The state after a move.  Raises IllegalMoveError; changes nothing."""
+        """Return the state after a move, and leave ``state`` unchanged.  Raises IllegalMoveError."""
         ...
 
     def outcome(self, state: S) -> Outcome | None:
-        """The result, or None while the game goes on."""
+        """Return the result, or None while the game goes on."""
+        ...
+
+    def is_half_over(self, state: S) -> bool:
+        """Return True if the game is half over; it stays True for the rest of the game.
+
+        Two games with the same moves so far are near-copies: see docs/statistics.md.
+        """
         ...
 
     def parse_move(self, state: S, text: str) -> M:
-        """The move that a text names.  Raises InvalidMoveError (syntax, not legality)."""
+        """Return the move that a text names.  Raises InvalidMoveError (syntax, not legality)."""
         ...
 
     def format_move(self, state: S, move: M) -> str:
-        """The canonical text of a move."""
+        """Return the canonical text of a move."""
         ...
 
     def board_text(self, state: S) -> str:
-        """The position as bots are sent it."""
+        """Return the position as it is sent to bots."""
         ...
 
     def format_state(self, state: S) -> str:
-        """The exact text of a state."""
+        """Return the exact text of a state."""
         ...
 
     def parse_state(self, text: str) -> S:
-        """The state that a text names.  Raises PositionError."""
+        """Return the state that a text names.  Raises PositionError."""
         ...

@@ -1,4 +1,4 @@
-"""All games by name: spec text -> rule book.  A new game is registered here and nowhere else."""
+"""The catalog of all games by name: spec text -> rule book.  A new game is registered only here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Entry:
     about: str
     """One line for people."""
     board: str
-    """How the board is given: ``(PITS,SEEDS), default (7,7)``; empty if it cannot be."""
+    """The form of the board: ``(PITS,SEEDS), default (7,7)``; empty if the board is fixed."""
     options: dict[str, tuple[str, str]]
     """Option -> (its values or default, as shown; one line for people)."""
     build: Callable[[Spec], AnyGame]
@@ -51,19 +51,19 @@ GAMES: dict[str, Entry] = {
 }
 
 DEFAULT_GAME = "manchester"
-"""What is played when nobody says: the game of the course whose protocol this is."""
+"""The default game, that of the course that defined the protocol."""
 
 OPENING_VARIABLE = "KALARENA_OPENING"
 """Environment variable with the number of CHANGE lines that announce an opening, if the game has one: then
 START gives no turn."""
 
 GAME_VARIABLE = "KALARENA_GAME"
-"""Environment variable that tells a bot the game's spec text; the protocol itself does not say it."""
+"""Environment variable with the game's spec text; the protocol itself does not contain it."""
 
 
-@lru_cache(maxsize=64)  # rule books are stateless; a tournament asks for the same one every game
+@lru_cache(maxsize=64)  # rule books are stateless; a tournament needs the same one for every game
 def parse_game(text: str) -> AnyGame:
-    """The rule book that a spec text names.  Raises SpecError with what exists."""
+    """Return the rule book that a spec text names.  Raises SpecError with a list of what exists."""
     spec = parse_spec(text)
     entry = GAMES.get(spec.name)
     if entry is None:

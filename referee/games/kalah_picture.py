@@ -23,19 +23,19 @@ _SIZES = {1: 25, 2: 25, 3: 19}
 
 
 def _rows(game: Kalah, state: KalahState) -> tuple[list[int], int, list[int], int]:
-    """North's row from pit p to 1, North's store, South's row from pit 1 to p, South's store."""
+    """Return North's row from pit p to 1, North's store, South's row from pit 1 to p, South's store."""
     p, board = game.pits, state.board
     return list(board[p - 1 :: -1]), board[p], list(board[p + 1 : -1]), board[-1]
 
 
 def _captions(game: Kalah, state: KalahState) -> tuple[Caption, Caption]:
-    """North's and South's."""
+    """Return the captions of North and South."""
     first, second = captions(game, state)
     return (first, second) if first.seat == "North" else (second, first)
 
 
 def text(game: Kalah, state: KalahState) -> str:
-    """Lines of equal width."""
+    """Return the position as lines of equal width."""
     north, north_store, south, south_store = _rows(game, state)
     width = max(2, *(len(str(number)) for number in (*state.board, game.pits)))
 
@@ -63,7 +63,7 @@ def text(game: Kalah, state: KalahState) -> str:
 def _changes(
     game: Kalah, state: KalahState, last: tuple[KalahState, int] | None
 ) -> tuple[int | None, set[int]]:
-    """The cell that the last move emptied (None for a swap, or no move), and the others that it changed."""
+    """Return the cell that the last move emptied (None for a swap, or no move), and the others it changed."""
     if last is None or last[1] == SWAP:
         return None, set()
     before, move = last
@@ -73,7 +73,7 @@ def _changes(
 
 
 def svg(game: Kalah, state: KalahState, last: tuple[KalahState, int] | None, title: str) -> str:
-    """An SVG document, or part of a page."""
+    """Return the position as an SVG element: a document, or part of a page."""
     p = game.pits
     board_width = STEP * (p + 2) + MARGIN
     width = max(MIN_WIDTH, board_width + 2 * MARGIN)

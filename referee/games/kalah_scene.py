@@ -12,11 +12,11 @@ from referee.games.scene_parts import Cell, Phases, Scene, Shape, Transfer, by_p
 STEP = 66
 """SVG units from one pit's middle to the next."""
 RADIUS = 29
-"""Of a pit."""
+"""Radius of a pit, in SVG units."""
 SEED = 4
-"""Radius of a seed."""
+"""Radius of a seed, in SVG units."""
 SHOWN_IN_PIT = 20
-"""Seeds that fit into a pit without touching; the number beside it tells of more."""
+"""Seeds that fit into a pit without touching; the number beside it gives the exact count."""
 MARGIN = 10
 INDEX = 19
 """Font size of a pit's number, outside the board."""
@@ -42,7 +42,10 @@ def _pit() -> Shape:
 
 
 def _store() -> Shape:
-    """As high as the two pits beside it; its seeds lie in rows, filled from the middle."""
+    """Return the shape of a store, as high as the two pits beside it.
+
+    Its seeds lie in rows, filled from the middle.
+    """
     height, apart = 4 * RADIUS + MARGIN, 2 * SEED + 1.5
     inner, straight = RADIUS - SEED - 2, height / 2 - RADIUS
     spots = [
@@ -56,7 +59,7 @@ def _store() -> Shape:
 
 
 def scene(game: Kalah) -> Scene:
-    """The board of this variant."""
+    """Return the board of this variant."""
     p = game.pits
     width = STEP * (p + 2) + 4 * MARGIN
     top = MARGIN + 1.2 * INDEX
@@ -100,12 +103,12 @@ def scene(game: Kalah) -> Scene:
 
 
 def contents(game: Kalah, state: KalahState) -> tuple[int, ...]:
-    """The seeds of each cell."""
+    """Return the seeds of each cell."""
     return state.board
 
 
 def transfers(game: Kalah, state: KalahState, move: int) -> Phases:
-    """The sowing seed by seed, then what is captured, then what the end of the game collects."""
+    """Return the sowing seed by seed, then the capture, then the seeds collected at the end of the game."""
     after = game.apply(state, move)
     if move == SWAP:
         return []  # K8: the board stays, the players go round it
@@ -144,5 +147,5 @@ def transfers(game: Kalah, state: KalahState, move: int) -> Phases:
 
 
 def tallies(game: Kalah, state: KalahState) -> tuple[int, int]:
-    """The seeds in the stores."""
+    """Return the seeds in the stores."""
     return by_player(game.seats(state), SEAT_NAMES[SOUTH], (state.board[-1], state.board[game.pits]))

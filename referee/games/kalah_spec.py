@@ -18,7 +18,7 @@ class Preset:
     about: str
     """One line for ``kalarena games``."""
     board: tuple[int, int] | None
-    """(pits, seeds) if none is given; None if one must be."""
+    """Default (pits, seeds); None if the spec text must give them."""
     rules: dict[str, Any]
     """Field of Kalah -> value."""
 
@@ -93,7 +93,7 @@ PRESETS = {
 
 
 def build(spec: Spec) -> Kalah:
-    """The rule book of a spec whose name is one of PRESETS.  Raises SpecError."""
+    """Return the rule book of a spec whose name is one of PRESETS.  Raises SpecError."""
     preset = PRESETS[spec.name]
     board = spec.board or preset.board
     if board is None:

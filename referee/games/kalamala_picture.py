@@ -25,7 +25,7 @@ LINE = 26
 
 
 def text(game: Kalamala, state: KalamalaState) -> str:
-    """Lines of equal width."""
+    """Return the position as lines of equal width."""
     letters = f"    {' '.join(COLUMNS)}"
     fence = f"  +{'-' * (2 * SIZE + 1)}+"
     rows = []
@@ -41,7 +41,7 @@ def text(game: Kalamala, state: KalamalaState) -> str:
 
 
 def _marked(last: tuple[KalamalaState, str] | None) -> tuple[list[str], list[str]]:
-    """The squares that the last turn left, and those that it entered."""
+    """Return the squares that the last turn left, and those that it entered."""
     if last is None:
         return [], []
     before, _, after = last[1].rpartition("-")
@@ -53,7 +53,7 @@ def _squares(names: str) -> list[str]:
 
 
 def svg(game: Kalamala, state: KalamalaState, last: tuple[KalamalaState, str] | None, title: str) -> str:
-    """An SVG document, or part of a page."""
+    """Return the position as an SVG element: a document, or part of a page."""
     left, top, side_length = MARGIN + 1.4 * COORDINATE, MARGIN + 2 * LINE + 10, SIZE * STEP
     width, below = side_length + 2 * left, top + side_length
     height = below + 1.5 * COORDINATE + 2 * LINE + 4 + MARGIN
@@ -104,7 +104,7 @@ def _counts(state: KalamalaState, side: int) -> str:
 
 
 def _unplaced(state: KalamalaState, side: int, left: float, y: float) -> list[str]:
-    """The unplaced stones in a line, and their number behind them."""
+    """Return the unplaced stones in a line, and their number behind them."""
     step = 2 * SMALL_RADIUS + 4
     stones = [
         _stone(side, left + SMALL_RADIUS + step * place, y, SMALL_RADIUS)

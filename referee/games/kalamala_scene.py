@@ -23,7 +23,7 @@ from referee.games.scene_parts import Cell, Content, Phases, Scene, Shape, Trans
 
 COLUMNS = "abcdefgh"
 CODES = "wb"
-"""Of a white stone and of a black one."""
+"""Codes of a white stone and of a black one."""
 LOOKS = ("white", "black")
 STEP = 44
 """SVG units of a square."""
@@ -35,7 +35,7 @@ COORDINATE = 15
 LINE = 26
 """Height of the line of the stones that are not on the board."""
 STONES = 2 * RESERVE
-"""Of each side, wherever they are."""
+"""Stones of each side, wherever they are."""
 UNPLACED = SIZE * SIZE
 """The first cell of unplaced stones; Black's follows."""
 REMOVED = UNPLACED + 2
@@ -43,7 +43,7 @@ REMOVED = UNPLACED + 2
 
 
 def scene(game: Kalamala) -> Scene:
-    """The board, the same for all variants."""
+    """Return the board, which is the same for all variants."""
     left, top, side_length = MARGIN + 1.4 * COORDINATE, MARGIN + LINE + 8, SIZE * STEP
     width, below = side_length + 2 * left, top + side_length
     height = below + 8 + 1.3 * COORDINATE + LINE + MARGIN
@@ -89,7 +89,7 @@ def scene(game: Kalamala) -> Scene:
 
 
 def contents(game: Kalamala, state: KalamalaState) -> list[Content]:
-    """The stone on each square, then the numbers of those beside the board."""
+    """Return the stone on each square, then the numbers of those beside the board."""
     stones = (state.white, state.black)
     board: list[Content] = [_stone(stones, bit) for bit in BITS.values()]
     removed = (STONES - left for left in _left(state))
@@ -97,7 +97,7 @@ def contents(game: Kalamala, state: KalamalaState) -> list[Content]:
 
 
 def transfers(game: Kalamala, state: KalamalaState, move: str) -> Phases:
-    """One placement, or one group that moves as a whole."""
+    """Return the transfers of one placement, or of one group that moves as a whole."""
     game.apply(state, move)
     if "-" not in move:  # rule 5
         return [[Transfer(UNPLACED + state.side, SQUARES.index(move), CODES[state.side])]]
@@ -106,13 +106,13 @@ def transfers(game: Kalamala, state: KalamalaState, move: str) -> Phases:
     code = _stone(stones, 1 << group[0])
     assert code is not None
     tray = REMOVED + CODES.index(code)
-    # Rule 7: all of the group moves; what ends off the board is removed for good.
+    # Rule 7: all of the group moves; stones that end off the board are removed for good.
     pairs = zip(group, after, strict=True)
     return [[Transfer(origin, tray if target is None else target, code) for origin, target in pairs]]
 
 
 def tallies(game: Kalamala, state: KalamalaState) -> tuple[int, int]:
-    """The stones left, on the board and unplaced."""
+    """Return the stones left, on the board and unplaced."""
     return by_player(game.seats(state), SEAT_NAMES[WHITE], _left(state))
 
 
@@ -128,9 +128,9 @@ def _left(state: KalamalaState) -> tuple[int, int]:
 
 
 def _movements(state: KalamalaState, move: str) -> Iterator[tuple[list[int], list[int | None]]]:
-    """The movements with an effect: the squares of the group, and where each of its stones goes (None: off).
+    """Yield the movements with an effect: the group's squares, and each stone's target (None: off the board).
 
-    There can be several that come to the same; any of them will do.
+    Several movements can have the same effect; any of them will do.
     """
     stones = (state.white, state.black)
     before, _, behind = move.partition("-")
@@ -152,7 +152,7 @@ def _movements(state: KalamalaState, move: str) -> Iterator[tuple[list[int], lis
 
 
 def _lines_through(square: int) -> Iterator[list[int]]:
-    """The row, the column and the diagonals of a square, each from one end to the other."""
+    """Yield the row, the column and the diagonals of a square, each from one end to the other."""
     for right, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
         column, row = square % SIZE, square // SIZE
         places = [(column + right * by, row + up * by) for by in range(1 - SIZE, SIZE)]

@@ -12,7 +12,7 @@ OPTIONS = (
 
 
 def build(spec: Spec) -> Kalamala:
-    """The rule book of a spec.  Raises SpecError."""
+    """Return the rule book of a spec.  Raises SpecError."""
     if spec.board is not None:
         raise SpecError(f"{spec.text!r}: the board of {NAME} is always 8 x 8; leave {spec.board} out")
     ko, cap = Ko.SUPERKO, DEFAULT_CAP

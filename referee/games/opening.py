@@ -1,4 +1,4 @@
-"""Openings: what is on the board before the first turn.  Text <-> opening, for every game.
+"""Openings: the positions or moves before the first turn.  Text <-> opening, for every game.
 
 An opening is a position, or moves from the start position, written with spaces between them.
 """
@@ -10,7 +10,7 @@ from referee.games.base import Game, MoveError, PositionError
 
 
 class OpeningError(ValueError):
-    """A text that is no opening of this game; the message says why."""
+    """A text that is not an opening of this game; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Step:
     move: str | None
     """The move's text; None for a position that was set up outright."""
     state: Any
-    """The state after it."""
+    """The state after this step."""
 
 
 def parse_opening(game: Game[Any, Any], text: str) -> list[Step]:
-    """The steps that a text leads through.  Raises OpeningError.
+    """Return the steps of an opening.  Raises OpeningError.
 
-    An empty text is the game's own start: no step.  The swap is no part of an opening, and a game
+    An empty text is the game's own start, without a step.  The swap is not part of an opening, and a game
     must not be over after it.
     """
     words = text.split()
@@ -44,10 +44,10 @@ def parse_opening(game: Game[Any, Any], text: str) -> list[Step]:
 
 
 def _position(game: Game[Any, Any], text: str) -> Any:
-    """The state of a position that bots can be told of.  Raises PositionError, OpeningError.
+    """Return the state of a position that can be announced to bots.  Raises PositionError, OpeningError.
 
-    They are told the board, and by the last field of the line who is to move, and must be able to follow
-    from that; a state with more to it (a history, a swap to come) is refused.
+    Bots receive the board and, in the last field of the line, the player to move, and must be able to derive
+    the state from these; a state with more to it (a history, a swap to come) is refused.
     """
     state = game.parse_state(text)
     board = game.board_text(state)

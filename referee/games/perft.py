@@ -1,4 +1,4 @@
-"""Counting move sequences, the standard test of a rule book."""
+"""The count of move sequences, the standard test of a rule book."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from referee.games.base import Game
 
 
 def perft(game: Game[Any, Any], state: Any, depth: int) -> int:
-    """The number of move sequences of exactly ``depth`` plies from ``state``.
+    """Return the number of move sequences of exactly ``depth`` plies from ``state``.
 
-    One sowing is one ply and a swap is a ply; a finished game has no continuation; sequences that
-    lead to the same position are not merged.
+    One sowing is one ply and a swap is a ply; a finished game has no continuation; sequences that lead to the
+    same position are not merged.
     """
     if depth <= 0:
         return 1

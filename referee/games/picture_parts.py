@@ -1,4 +1,4 @@
-"""What the pictures of all games have in common: captions, and SVG written by hand."""
+"""Common parts of the pictures of all games: captions, and SVG written by hand."""
 
 from dataclasses import dataclass
 from html import escape
@@ -7,7 +7,7 @@ from typing import Any
 from referee.games.base import Game, Side
 
 # Class -> its look in light and, where it differs, in dark.  Plain rules instead of variables, since not
-# every program that shows SVG knows those; the class of the whole picture keeps them off a page around it.
+# every program that shows SVG supports those; the class of the whole picture keeps them off a page around it.
 _LOOKS = {
     "ground": ("fill:#fbf8f2", "fill:#1e1d1b"),
     "ink": ("fill:#25211b", "fill:#ece7dd"),
@@ -24,7 +24,7 @@ _LOOKS = {
 }
 _ROOT = "kalarena-picture"
 LEFT_BY_LAST_MOVE = "4.5 4"
-"""Dashes of the mark around what the last move took its stones or seeds from."""
+"""Dashes of the mark around the places that the last move emptied."""
 
 
 def _style() -> str:
@@ -36,22 +36,22 @@ def _style() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """What is said of a player."""
+    """The caption of a player."""
 
     seat: str
     player: str
     """``first player`` or ``second player``."""
     note: str
-    """``to move``, ``won 27:22``, ...; empty for who waits."""
+    """``to move``, ``won 27:22``, ...; empty for the player who waits."""
     leads: bool
-    """Whether the player is to move, or has won."""
+    """True if the player is to move, or has won."""
 
     def __str__(self) -> str:
         return f"{self.seat} ({self.player})" + (f": {self.note}" if self.note else "")
 
 
 def captions(game: Game[Any, Any], state: Any) -> tuple[Caption, Caption]:
-    """The captions of FIRST and SECOND."""
+    """Return the captions of FIRST and SECOND."""
     outcome = game.outcome(state)
     leader = game.to_move(state) if outcome is None else outcome.winner
     found = []
@@ -70,13 +70,13 @@ def captions(game: Game[Any, Any], state: Any) -> tuple[Caption, Caption]:
 
 
 def padded(lines: list[str]) -> str:
-    """The lines with spaces behind them, so that all are of equal width."""
+    """Return the lines, padded with spaces to equal width."""
     width = max(map(len, lines))
     return "\n".join(line.ljust(width) for line in lines)
 
 
 def element(tag: str, look: str, content: str = "", /, **attributes: float | str) -> str:
-    """An SVG element with text in it; underscores in names of attributes stand for hyphens."""
+    """Return an SVG element with text in it; underscores in names of attributes stand for hyphens."""
     written = "".join(
         f' {name.replace("_", "-")}="{escape(f"{value:g}" if not isinstance(value, str) else value)}"'
         for name, value in attributes.items()
@@ -85,15 +85,15 @@ def element(tag: str, look: str, content: str = "", /, **attributes: float | str
 
 
 def label(look: str, content: str, x: float, y: float, size: float, /, **attributes: float | str) -> str:
-    """A text whose middle is at (x, y), unless ``text_anchor`` says that x is where it starts or ends."""
+    """Return a text centred on (x, y), unless ``text_anchor`` makes x its start or end."""
     if "text_anchor" not in attributes:
         attributes["text_anchor"] = "middle"
-    # Digits and capitals are 0.7 of the size high; not every program knows dominant-baseline.
+    # Digits and capitals are 0.7 of the size high; not every program supports dominant-baseline.
     return element("text", look, content, x=x, y=y + 0.35 * size, font_size=size, **attributes)
 
 
 def caption_line(caption: Caption, x: float, y: float, size: float) -> list[str]:
-    """A player's caption, with a pointer before who is to move or has won."""
+    """Return a player's caption, with a pointer before the player to move or the winner."""
     if not caption.leads:
         return [label("soft", str(caption), x, y, size, text_anchor="start")]
     points = f"{x:g},{y - 0.4 * size:g} {x + 0.6 * size:g},{y:g} {x:g},{y + 0.4 * size:g}"
@@ -102,7 +102,7 @@ def caption_line(caption: Caption, x: float, y: float, size: float) -> list[str]
 
 
 def picture(width: float, height: float, title: str, parts: list[str]) -> str:
-    """The whole picture, on a ground of its own so that it can be read on any page."""
+    """Return the whole picture, on a ground of its own so that it can be read on any page."""
     ground = element("rect", "ground", width=width, height=height, rx=12)
     body = "\n".join([f"<title>{escape(title, quote=False)}</title>", _style(), ground, *parts])
     return (

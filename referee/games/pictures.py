@@ -15,7 +15,7 @@ from referee.games.kalamala import Kalamala
 
 @dataclass(frozen=True, slots=True)
 class Painter:
-    """How the positions of a game are drawn."""
+    """The functions that draw the positions of a game."""
 
     text: Callable[[Any, Any], str]
     """(game, state) -> lines of equal width, in ASCII."""
@@ -31,16 +31,16 @@ PICTURES: dict[type, Painter] = {
 
 
 def text_picture(game: Game[Any, Any], state: Any) -> str:
-    """The position in lines of equal width, ASCII, without a line feed at the end."""
+    """Return the position in lines of equal width, ASCII, without a line feed at the end."""
     return PICTURES[type(game)].text(game, state)
 
 
 def svg_picture(
     game: Game[Any, Any], state: Any, *, last: tuple[Any, Any] | None = None, title: str = ""
 ) -> str:
-    """The position as an SVG element: a document of its own, or part of a page, with nothing outside it.
+    """Return the position as a self-contained SVG element: a document of its own, or part of a page.
 
-    ``last`` is the state before the last move, and that move, which is then marked.  ``title`` takes the
-    place of the words for those who do not see the picture; it may hold any characters.
+    ``last`` is the state before the last move, and that move, which is then marked.  ``title`` replaces the
+    text for readers who do not see the picture; it may hold any characters.
     """
     return PICTURES[type(game)].svg(game, state, last, title)

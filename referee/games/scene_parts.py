@@ -1,4 +1,4 @@
-"""What the scenes of all games have in common: cells, their shapes, and transfers between them."""
+"""Common parts of the scenes of all games: cells, their shapes, and transfers between them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,53 +7,53 @@ from typing import NamedTuple
 from referee.games.base import Side
 
 Content = int | str | None
-"""Of a cell: how many are in it, or the code of the one piece on it, or None for no piece."""
+"""Content of a cell: the number of things in it, or the code of the one piece on it, or None for no piece."""
 
 
 class Transfer(NamedTuple):
-    """Something goes from one cell to another.
+    """A thing, or several, that move from one cell to another.
 
-    A cell that counts is changed by the number, or by one for a piece; any other cell loses its piece, or
-    gets this one.
+    The count of a cell that counts changes by the number, or by one for a piece; any other cell loses its
+    piece, or gets this one.
     """
 
     origin: int | None
-    """Index of the cell that it leaves; None: it comes from outside the scene."""
+    """Index of the cell that is left; None: the thing comes from outside the scene."""
     target: int | None
-    """Index of the cell that it enters; None: it leaves the scene."""
+    """Index of the cell that is entered; None: the thing leaves the scene."""
     what: int | str
-    """How many, or the code of a piece."""
+    """The number of things, or the code of a piece."""
 
 
 Phases = list[list[Transfer]]
 
 
 class Shape(NamedTuple):
-    """What cells of one kind look like; lengths in SVG units, places relative to the cell's middle."""
+    """The look of one kind of cell; lengths in SVG units, positions relative to the cell's middle."""
 
     width: float
     height: float
     rounding: float
     """Radius of the corners: half the width of a circle."""
     radius: float
-    """Of each thing in it, which is drawn as a disc."""
+    """Radius of each thing in the cell, which is drawn as a disc."""
     look: str
     """Class of the things in a cell that counts; empty for a cell that holds one piece or none."""
     spots: tuple[tuple[float, float], ...]
-    """Where the things lie, the first one first; more of them than spots are not drawn."""
+    """Positions of the things, in the order in which they are filled; further things are not drawn."""
 
 
 class Cell(NamedTuple):
     """A place where something can lie."""
 
     name: str
-    """For people."""
+    """Name for people."""
     x: float
     y: float
     shape: int
     """Index into the scene's shapes."""
     number_x: float | None = None
-    """Where the number of things is written, relative to nothing but the scene; None: it is not."""
+    """Position of the number of things, in the coordinates of the scene; None if it is not shown."""
     number_y: float | None = None
 
 
@@ -62,7 +62,7 @@ class Scene:
     """A board and its places."""
 
     width: float
-    """In SVG units, as all lengths."""
+    """Width in SVG units, as all lengths."""
     height: float
     svg: str
     """The board with its labels and nothing on it: an SVG element, light and dark, with the classes of
@@ -76,9 +76,9 @@ class Scene:
     number_size: float
     """Font size of the numbers; their classes are ``number`` and ``zero``."""
     tally: str
-    """What ``tallies`` counts, as it is said behind the number."""
+    """Unit of the counts of ``tallies``, a text that follows the number."""
 
 
 def by_player(seats: tuple[str, str], first_seat: str, values: tuple[int, int]) -> tuple[int, int]:
-    """The values of FIRST and SECOND, given those of two seats and where FIRST sits."""
+    """Return the values of FIRST and SECOND, given those of two seats and the name of the first of them."""
     return values if seats[Side.FIRST] == first_seat else (values[Side.SECOND], values[Side.FIRST])

@@ -1,6 +1,6 @@
-"""Scenes: a board with its places, and what a move carries from place to place.
+"""Scenes: a board with its places, and the transfers between places that a move causes.
 
-A picture shows one position; a scene lets a page show a game move by move without knowing its rules.  A new
+A picture shows one position; a scene lets a page show a game move by move without the game's rules.  A new
 game gets a module of its own, and a line in SCENES (a test fails otherwise).
 """
 
@@ -17,16 +17,16 @@ from referee.games.scene_parts import Content, Phases, Scene
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How the games of a rule book are shown move by move."""
+    """The functions that show the games of a rule book move by move."""
 
     scene: Callable[[Any], Scene]
     """game -> scene."""
     contents: Callable[[Any, Any], Sequence[Content]]
-    """(game, state) -> what lies in each cell."""
+    """(game, state) -> the content of each cell."""
     transfers: Callable[[Any, Any, Any], Phases]
     """(game, state, move) -> phases."""
     tallies: Callable[[Any, Any], tuple[int, int]]
-    """(game, state) -> what FIRST and SECOND have of that which decides the game."""
+    """(game, state) -> the deciding counts of FIRST and SECOND."""
 
 
 SCENES: dict[type, Stage] = {
@@ -39,24 +39,24 @@ SCENES: dict[type, Stage] = {
 
 
 def scene(game: Game[Any, Any]) -> Scene:
-    """The board of a game without anything on it, and its places."""
+    """Return the empty board of a game, and its places."""
     return SCENES[type(game)].scene(game)
 
 
 def contents(game: Game[Any, Any], state: Any) -> list[Content]:
-    """What lies in each of the scene's cells, in their order."""
+    """Return the contents of the scene's cells, in their order."""
     return list(SCENES[type(game)].contents(game, state))
 
 
 def transfers(game: Game[Any, Any], state: Any, move: Any) -> Phases:
-    """What a legal move does to the cells: phases one after another, the transfers of a phase together.
+    """Return the transfers of a legal move: phases in order, with the simultaneous transfers of each.
 
-    Carried out on the contents before the move they give those after it.  A swap moves nothing.
-    Raises IllegalMoveError.
+    Carried out on the contents before the move they give those after it.  A swap moves nothing.  Raises
+    IllegalMoveError.
     """
     return SCENES[type(game)].transfers(game, state, move)
 
 
 def tallies(game: Game[Any, Any], state: Any) -> tuple[int, int]:
-    """What FIRST and SECOND have of that which decides the game; ``Scene.tally`` says what it is."""
+    """Return the counts of FIRST and SECOND that decide the game; ``Scene.tally`` names their unit."""
     return SCENES[type(game)].tallies(game, state)

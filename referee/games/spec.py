@@ -1,4 +1,4 @@
-"""Spec texts, ``NAME[(NUMBER,NUMBER)][+OPTION[=VALUE]...]``, taken apart; what they mean is the game's."""
+"""The parser of spec texts, ``NAME[(NUMBER,NUMBER)][+OPTION[=VALUE]...]``; games interpret the parts."""
 
 import difflib
 import re
@@ -14,12 +14,12 @@ _SPEC = re.compile(
 
 
 class SpecError(ValueError):
-    """A text that names no game; the message says what exists."""
+    """A text that names no game; the message lists what exists."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A spec text's parts."""
+    """The parts of a spec text."""
 
     text: str
     """The text as it was given, for messages."""
@@ -31,7 +31,7 @@ class Spec:
 
 
 def parse_spec(text: str) -> Spec:
-    """Take a spec text apart.  Spaces are ignored.  Raises SpecError if it is not even one in form."""
+    """Split a spec text into its parts.  Spaces are ignored.  Raises SpecError if the form is wrong."""
     match = _SPEC.fullmatch("".join(text.split()))
     if match is None:
         raise SpecError(
@@ -50,11 +50,11 @@ def parse_spec(text: str) -> Spec:
 
 
 def _number(digits: str) -> int:
-    """The number; one beyond any board stays beyond it, however many digits it has."""
+    """Return the number; one beyond any board stays beyond it, however many digits it has."""
     return int(digits.lstrip("0")[:9] or "0")
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` if something known is close, else nothing."""
+    """Return ``; did you mean 'x'?`` if a known word is close; otherwise an empty text."""
     close = difflib.get_close_matches(wrong.lower(), list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -419,7 +419,9 @@ ATTACKS: dict[str, Attack] = {
     ),
     "devices": Attack("devices", (), "open disks, memory and other devices", not_done, needs_root=True),
     "mounts": Attack("mounts", ("{namespace}",), "mount, remount, unmount", not_done, needs_root=True),
-    "own-directory": Attack("own-directory", (), "change its own directory", not_done),
+    "own-directory": Attack(
+        "own-directory", (), "change its own directory, which is a copy", nothing, escapes_unconfined=False
+    ),
     "links": Attack(
         "links", ("{results}", "{other_source}", "/etc/shadow"), "reach others' files by links", not_done
     ),
@@ -536,6 +538,18 @@ ATTACKS: dict[str, Attack] = {
     "sparse-file": Attack("sparse-file", ("{scratch}", "1048576"), "one file with a large size", small_file),
     "many-files": Attack(
         "many-files", ("{scratch}", "32", "{disk_share}"), "32 large files", little_in_files
+    ),
+    "fill-own-directory": Attack(
+        "many-files", ("@own", "32", "{disk_share}"), "32 large files beside itself", little_in_files
+    ),
+    "own-inodes": Attack(
+        "many-inodes",
+        ("@own", "200000"),
+        "200,000 empty files beside itself",
+        few_inodes,
+        ANY_END,
+        escapes_unconfined=False,
+        reports=False,
     ),
     "many-inodes": Attack("many-inodes", ("{scratch}", "200000"), "200,000 empty files", few_inodes, ANY_END),
     "deep-directories": Attack(

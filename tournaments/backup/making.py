@@ -1,9 +1,9 @@
-"""Making a backup of a data directory, while the server runs or not.
+"""Backups of a data directory, while the server runs or not.
 
-The order matters.  Games are copied before the course: whoever plays in a game was entered in the course
-before it.  Databases are copied before files: a submission's files are on the disk before the course says so,
-and neither they nor built bots are ever changed.  So every name and every digest in the copy leads to
-something in the copy; what came in later may be there too, and harms nothing.
+The order matters.  Games are copied before the course: the players of a game were entered in the course
+before it.  Databases are copied before files: a submission's files are on the disk before the course refers
+to them, and neither they nor built bots are ever changed.  So every name and every digest in the copy leads
+to something in the copy; later additions may be there too, and harm nothing.
 """
 
 import contextlib
@@ -27,20 +27,20 @@ COURSE_FILE = "course.db"
 STORES = "competitions/*/results.db"
 """The databases of a data directory, where they are SQLite's."""
 COMPANIONS = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a database; a copy needs none."""
+"""Endings of the files that SQLite keeps beside a database; a copy needs none of them."""
 LOCKS = ("lock", ".lock")
 UNFINISHED = ("submissions/incoming", "scratch", "cluster")
-"""What is being written, and counts for nothing before it is moved; the engine's named pipes; a cluster's
-credentials and logs, which are made again."""
+"""Folders that are left out: submissions being written, which do not count before they are moved; the
+engine's named pipes; a cluster's credentials and logs, which are made again."""
 PRIVATE = 0o600
 """A backup holds password hashes, the server's secret and students' work."""
 
 
 def back_up(data: Path, target: Path, *, databases_inside: bool, version: str, now: datetime) -> Manifest:
-    """Write all that a data directory holds into one new file.  Raises BackupError; then there is none.
+    """Write the content of a data directory into one new file.  Raises BackupError; then there is no file.
 
     The file appears under its name when all of it is on the disk and was read again and verified.
-    ``databases_inside``: whether the databases are SQLite's, below ``data``.  ``now`` is in UTC.
+    ``databases_inside`` is true if the databases are SQLite's, below ``data``.  ``now`` is in UTC.
     """
     data, target = data.resolve(), target.resolve()
     _check(data, target)
@@ -82,7 +82,7 @@ def _check(data: Path, target: Path) -> None:
 
 
 def _copies(data: Path, folder: Path) -> dict[str, Path]:
-    """Path of each database below the data directory -> a copy of it."""
+    """Copy each database below the data directory; return its path -> the copy."""
     found = [*sorted(data.glob(STORES)), data / COURSE_FILE]
     if not found[-1].is_file():
         raise BackupError(f"{data} holds no {COURSE_FILE}: is it the data directory of a server?")
@@ -95,7 +95,7 @@ def _copies(data: Path, folder: Path) -> dict[str, Path]:
 
 
 def _write(part: Path, data: Path, copies: dict[str, Path], manifest: Manifest) -> Manifest:
-    """Write the archive and put it on the disk; the manifest with all that is in it."""
+    """Write the archive to the disk; return the manifest with all files that are in it."""
     files: dict[str, Kept] = {}
     directories: dict[str, int] = {}
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
@@ -120,7 +120,7 @@ def _write(part: Path, data: Path, copies: dict[str, Path], manifest: Manifest) 
 
 
 def _entries(folder: Path, data: Path) -> Iterator[tuple[str, Path]]:
-    """What is to be kept below a folder: directories, each before what is in it, and files, sorted."""
+    """Yield the entries to keep below a folder, sorted: directories, each before its content, and files."""
     for entry in sorted(folder.iterdir()):
         path = entry.relative_to(data).as_posix()
         if path in UNFINISHED or entry.name.endswith(tuple(f".db{end}" for end in COMPANIONS)):
@@ -135,7 +135,7 @@ def _entries(folder: Path, data: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _add(archive: tarfile.TarFile, path: str, file: IO[bytes]) -> Kept:
-    """Add an open file, and close it."""
+    """Add an open file to the archive, and close the file."""
     with file:
         status = os.fstat(file.fileno())
         member = tarfile.TarInfo(path)
@@ -146,14 +146,14 @@ def _add(archive: tarfile.TarFile, path: str, file: IO[bytes]) -> Kept:
 
 
 class _Counted(io.RawIOBase):
-    """A file that tells what was read of it."""
+    """A file that calls a function with each block that is read."""
 
     def __init__(self, file: IO[bytes], told: Callable[[bytes], None]) -> None:
         self._file = file
         self._told = told
 
     def read(self, size: int = -1) -> bytes:
-        """As of any file."""
+        """Read a block, as ``io.RawIOBase.read`` does."""
         block = self._file.read(size)
         self._told(block)
         return block

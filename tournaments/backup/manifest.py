@@ -1,4 +1,4 @@
-"""What a backup says of itself: the last member of its archive, by which all others are verified."""
+"""The manifest of a backup: the last member of its archive, by which all others are verified."""
 
 import hashlib
 import json
@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 FORM = "kalarena backup 2"
-"""So that a later form of backups can be told from this one."""
+"""Name of the form of backups, which distinguishes it from later ones."""
 OLD_FORM = "kalarena backup 1"
-"""Without a digest of the manifest's own."""
+"""Name of the earlier form, without a digest of the manifest itself."""
 NAME = "kalarena-backup.json"
-"""Of the member; nothing in a data directory is called like that."""
+"""Name of the archive's member; nothing in a data directory has this name."""
 SHA256 = "sha256"
 """The field with the digest of all others: a date or a permission would not be missed otherwise."""
 
@@ -34,12 +34,12 @@ class Kept:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is in a backup."""
+    """The content of a backup."""
 
     made_at: str
     """UTC, ISO 8601."""
     version: str
-    """Of the kalarena that made it."""
+    """Version of the kalarena that made it."""
     databases_inside: bool
     """False if they are on a PostgreSQL server, whose own backup belongs to this one."""
     files: Mapping[str, Kept] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Manifest:
     directories: Mapping[str, int] = field(default_factory=dict)
     """Path -> permissions."""
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Path of a database -> its tables -> how many rows each has."""
+    """Path of a database -> its tables -> the number of rows of each."""
 
     @property
     def size(self) -> int:
@@ -55,13 +55,13 @@ class Manifest:
         return sum(file.size for file in self.files.values())
 
     def to_json(self) -> str:
-        """The text that is kept."""
+        """Return the text of the archive's member."""
         told = {"form": FORM, **asdict(self)}
         return json.dumps({**told, SHA256: _digest(told)}, indent=1, sort_keys=True) + "\n"
 
     @classmethod
     def from_json(cls, text: bytes) -> "Manifest":
-        """Raises BackupError."""
+        """Return the manifest of a text that ``to_json`` made.  Raises BackupError."""
         try:
             told = json.loads(text)
             form = told.pop("form")
@@ -80,7 +80,7 @@ class Manifest:
         return manifest
 
     def summary(self) -> dict[str, Any]:
-        """In numbers."""
+        """Return the summary of the backup in numbers."""
         return {
             "made_at": self.made_at,
             "version": self.version,

@@ -1,4 +1,4 @@
-"""Reading a backup: verifying it, and restoring a data directory from it."""
+"""Verification of a backup, and restoring of a data directory from it."""
 
 import contextlib
 import hashlib
@@ -17,7 +17,7 @@ MOST_OF_MANIFEST = 1 << 28
 
 
 def verify(archive: Path) -> Manifest:
-    """Read all of a backup; what it says of itself, which is true.  Raises BackupError."""
+    """Read and verify all of a backup; return its manifest.  Raises BackupError."""
     return _read(archive, lambda _path, _mode: contextlib.nullcontext(lambda _block: None))
 
 
@@ -89,7 +89,7 @@ def _read(path: Path, sink_of: Callable[[str, int], contextlib.AbstractContextMa
 
 
 def _checked(path: Path, manifest: Manifest, found: dict[str, Kept]) -> Manifest:
-    """The manifest, if it is that of what was found.  Raises BackupError."""
+    """Return the manifest if it lists exactly the files that were found.  Raises BackupError."""
     wrong = sorted(name for name in {*found, *manifest.files} if found.get(name) != manifest.files.get(name))
     if wrong:
         raise BackupError(f"{path}: {len(wrong)} files are not what was backed up, the first is {wrong[0]}")

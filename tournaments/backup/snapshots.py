@@ -7,7 +7,7 @@ from pathlib import Path
 from tournaments.backup.manifest import BackupError
 
 WAIT_S = 10.0
-"""How long to wait for a writer that has the whole database, which is rare and short in WAL mode."""
+"""Seconds to wait for a writer that locks the whole database, which is rare and short in WAL mode."""
 
 
 def copy_database(source: Path, copy: Path) -> None:
@@ -24,7 +24,7 @@ def copy_database(source: Path, copy: Path) -> None:
 
 
 def rows_of(path: Path) -> dict[str, int]:
-    """Tables of a sound database and how many rows each has.  Raises BackupError if it is damaged."""
+    """Return the number of rows of each table of a sound database.  Raises BackupError if it is damaged."""
     try:
         with closing(_open(path)) as connection:
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -42,7 +42,7 @@ def rows_of(path: Path) -> dict[str, int]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """For reading.  A file that is not there is an error, not a new database."""
+    """Open a database for reading.  A file that is not there is an error, not a new database."""
     return sqlite3.connect(
         f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=WAIT_S, isolation_level=None
     )

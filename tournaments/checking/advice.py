@@ -1,7 +1,7 @@
-"""What to do about each fault: from a game that the checked bot lost by one to words for its author.  Pure.
+"""Advice on each fault, for the author of a checked bot that lost a game by it.  Pure.
 
-The verdict's own sentence (referee/sentences.py) tells what happened; the words here tell what to change, and
-what the game shows of a likely cause.
+The verdict's own sentence (referee/sentences.py) describes the event; the words here describe the change that
+is needed, and the likely cause as far as the game shows it.
 """
 
 from tournaments.checking.hints import hint
@@ -26,6 +26,17 @@ ADVICE = {
     "closed-output": "keep standard output open until END: do not close it, and do not redirect it",
     "closed-input": "keep standard input open, and read it until END",
     "memory-limit": "keep less: a smaller table, and no copy of each board that was ever seen",
+    "out-of-memory": (
+        "keep less: a smaller table, and no copy of each board that was ever seen; for Java give its command "
+        "a heap that fits, such as java -Xmx256m"
+    ),
+    "read-only": (
+        "write below the directory that the environment variable TMPDIR names, or print to standard error: "
+        "the bot's own directory cannot be written to"
+    ),
+    "disk-full": "write less, and remove what is no longer needed; all its files are gone after the game",
+    "file-too-large": "write less into one file, and begin a new one before it is too large",
+    "too-many-files": "close each file when it has been read, and write to one file instead of making many",
     "process-limit": "start fewer threads and processes, and wait for those that have ended",
     "long-line": STDERR + "; and end each move with a line feed",
     "wire-limit": STDERR,
@@ -63,7 +74,7 @@ ADVICE = {
     "no-such-turn": "name a turn by its effect: the squares that become empty, then those that are filled",
     "repetition": "remember the boards since the last placement or removal: none of them may come again",
 }
-"""Fault word (docs/protocol.md) -> what to do about it."""
+"""Fault word (docs/protocol.md) -> advice on it."""
 
 EXCERPT = 4
 """Lines of the conversation that are shown."""
@@ -71,7 +82,7 @@ LONGEST_SHOWN = 90
 
 
 def what_happened(played: Played) -> str:
-    """The verdict on the checked bot, without its name: what it did, and what is known of why."""
+    """Return the verdict on the checked bot without its name: the event, and its cause if that is known."""
     result = played.record.result
     text = result.detail.partition(" lost: ")[2]
     seen = played.seen
@@ -93,7 +104,7 @@ def what_happened(played: Played) -> str:
 
 
 def what_to_do(played: Played) -> str:
-    """What to change."""
+    """Return the advice on the fault of a game, after its likely cause."""
     fault = played.record.result.fault or ""
     line = (played.lines("from") or [""])[-1]
     advice = ADVICE.get(fault, "")
@@ -128,7 +139,7 @@ def what_to_do(played: Played) -> str:
 
 
 def excerpt(played: Played) -> tuple[str, ...]:
-    """The end of the conversation as the checked bot had it."""
+    """Return the end of the conversation with the checked bot."""
     lines = [line for line in played.record.wire if line.player == played.bot]
     while lines and lines[-1].line == "END" and lines[-1].direction == "to":
         lines.pop()

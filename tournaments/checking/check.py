@@ -1,4 +1,4 @@
-"""Checking a bot: plays the scenarios one after the other, and gives the verdicts.
+"""The check of a bot: plays the scenarios one after the other and gives the verdicts.
 
     report = check_bot(resolve_bot("my_bot", Path.cwd()), Settings(sandbox=find_sandbox(AUTO)))
 
@@ -7,15 +7,15 @@ For a process that does nothing else meanwhile and has no other children, as ``p
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib import metadata
 
 from referee.errors import RefereeError
 from referee.games.catalog import parse_game
 from referee.results import Player
 from referee.sentences import visible
+from referee.version import VERSION
 from tournaments.checking.costs import move_numbers, percentile
 from tournaments.checking.items import FOUND, FOUND_TITLE, items_of
 from tournaments.checking.played import Played
@@ -26,31 +26,30 @@ from tournaments.checking.settings import Settings
 from tournaments.checking.verdict import OUT_OF_TIME, Evidence
 
 MAX_FAULTS = 4
-"""After so many games that were lost by faults, no further one of the same game is played: they would say the
-same again."""
+"""Games lost by faults after which no further one of the same game is played: they would show the same."""
 MAX_LATE = 2
-"""The same for games that were lost on time: each costs its limit."""
+"""The same number for games that were lost on time: each costs its limit."""
 QUICK_MOVE_S = 1.0
 """Limit per move once a game was lost on time, if it is not shorter anyway."""
 QUICK_GRACE_S = 0.1
-"""Time to end after END once a bot had to be killed, which by then is known."""
+"""Time to end after END, in seconds, once a bot had to be killed: that fault is recorded by then."""
 SHARE_OF_ONE = 1 / 6
-"""Of the time for the whole check, what one interview may take: then its examiner ends it."""
+"""Share of the time for the whole check after which the examiner ends an interview."""
 TRIES = 2
 """A scenario that our host spoilt is played again once."""
 
 MORE_TIME = "give it more with --total-time, or less a move with --move-time"
 
 OnItem = Callable[[Item], None]
-"""Told each item as soon as its verdict is final, in the report's order."""
+"""Called with each item as soon as its verdict is final, in the report's order."""
 OnScenario = Callable[[Scenario, int, int], None]
-"""Told what is played next, its number from 1, and how many there are at most."""
+"""Called with the next scenario, its number from 1, and the greatest possible number of scenarios."""
 OnPlayed = Callable[[Played], None]
-"""Told each game when it has been played."""
+"""Called with each game when it has been played."""
 
 
 class StoppedError(RefereeError):
-    """The leash became readable: nobody wants the check any more."""
+    """The check was cancelled: the leash became readable."""
 
 
 def check_bot(
@@ -64,8 +63,8 @@ def check_bot(
 ) -> Report:
     """Check a bot.  A bot's failure is in the report, and so is a fault of our host.
 
-    ``leash`` is a descriptor that becomes readable when nobody wants the check any more: raises StoppedError.
-    Raises SpecError for a game that there is not.
+    ``leash`` is a descriptor that becomes readable when the check is cancelled: raises StoppedError.
+    Raises SpecError for an unknown game.
     """
     began = time.monotonic()
     course = _Course(player, settings, began, on_scenario, on_played, leash)
@@ -99,12 +98,19 @@ def check_bot(
         duration_s=round(time.monotonic() - began, 3),
         numbers=numbers,
         host_fault=course.host_fault,
-        versions={"kalarena": metadata.version("kalarena"), "python": platform.python_version()},
+        memory_mb=settings.limits.memory_mb,
+        runtime_settings=_runtime_settings(course.played),
+        versions={"kalarena": VERSION, "python": platform.python_version()},
     )
 
 
+def _runtime_settings(played: Sequence[Played]) -> dict[str, str]:
+    """Return the settings of the checked bot, which are the same in all its games."""
+    return next((found for each in played if (found := each.record.runtime_settings[each.bot])), {})
+
+
 def not_found(text: str, why: str, settings: Settings, *, is_ours: bool = False) -> Report:
-    """The report on a text that names no bot which could be started; ``is_ours`` if our host is to blame."""
+    """Return the report on a text that names no startable bot; ``is_ours`` if our host is to blame."""
     advice = "look at docs/bots.md: what a bot may be, and what its bot.toml says"
     item = Item(FOUND, "", FOUND_TITLE, Status.FAILED, why, advice)
     if is_ours:
@@ -119,12 +125,12 @@ def not_found(text: str, why: str, settings: Settings, *, is_ours: bool = False)
         items=(item,),
         host_fault=why if is_ours else "",
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={"kalarena": metadata.version("kalarena"), "python": platform.python_version()},
+        versions={"kalarena": VERSION, "python": platform.python_version()},
     )
 
 
 class _Course:
-    """What has been played so far, and what is still worth it."""
+    """The course of a check: the games played so far, and the choice of those still worth playing."""
 
     def __init__(
         self,
@@ -144,7 +150,7 @@ class _Course:
         self._number = 0
 
     def run(self, todo: list[Scenario], game: str, total: int) -> Evidence:
-        """Play what is worth it of one game's scenarios."""
+        """Play those of one game's scenarios that are worth playing."""
         played: list[Played] = []
         cut: dict[str, str] = {}
         for scenario in todo:
@@ -174,7 +180,7 @@ class _Course:
         )
 
     def _why_not(self, played: list[Played]) -> str:
-        """Why nothing more is played; empty if there is something to be learnt."""
+        """Return the reason why nothing more is played; empty if a further game can show something new."""
         faults = [each for each in played if each.lost_by_fault]
         late = [each for each in faults if each.record.result.fault == "late"]
         if self.host_fault:
@@ -190,7 +196,7 @@ class _Course:
         return ""
 
     def _play(self, scenario: Scenario) -> Played | None:
-        """Play it; None if the time for the check was used up meanwhile, or our host failed.
+        """Play a scenario; return None if the time for the check was used up meanwhile, or our host failed.
 
         Raises StoppedError.
         """
@@ -226,12 +232,13 @@ class _Course:
         return None
 
     def _learn(self, each: Played) -> None:
-        """Wait no longer than needed for what is known by now."""
+        """Shorten the limits that need not be waited for again after a game that reached them."""
         control = self._control
         late = each.lost_by_fault and each.record.result.fault == "late"
         if late and (control.move_s is None or control.move_s > QUICK_MOVE_S):
             self._control = replace(control, move_s=QUICK_MOVE_S)
-        if each.seen is not None and each.seen.ended_us is None:
+        stayed = each.seen is not None and each.seen.ended_us is None and not each.seen.was_on_turn
+        if stayed:
             self._limits = replace(self._limits, end_grace_s=min(self._limits.end_grace_s, QUICK_GRACE_S))
 
 
@@ -247,7 +254,7 @@ def _found(player: Player, settings: Settings) -> Item:
 
 
 def _numbers(evidence: Evidence) -> dict[str, float]:
-    """What was measured, for machines."""
+    """Return the measured numbers, for machines."""
     numbers = move_numbers(evidence)
     starts = [each.seen.start_us / 1000 for each in evidence.interviews if each.seen and each.seen.start_us]
     if starts:

@@ -1,4 +1,4 @@
-"""Verdicts on what a bot uses: time, idle time, memory.  Pure."""
+"""Verdicts on the resources that a bot uses: time, idle time, memory.  Pure."""
 
 from collections.abc import Sequence
 
@@ -10,23 +10,23 @@ from tournaments.checking.verdict import Evidence, Verdict, failed, passed, skip
 NEAR = 0.8
 """A share of the memory that is worth a warning: a longer game may need a quarter more."""
 NEAR_IN_TIME = 0.95
-"""The same of a time limit.  Bots that look at the clock use most of it, and the margin forgives some."""
+"""The same share of a time limit.  Bots with a clock use most of the limit, and the margin forgives some."""
 IDLE_US = 50_000
 """A move that waits for at least so long without computing sleeps on purpose: a page of a file takes less."""
 IDLE_SHARE = 0.2
 """A bot that computes for less than this share of such a move is idle in it."""
 IDLE_MOVES = 3
-"""So many of them are no accident, if they are IDLE_PART of all."""
+"""Number of idle moves that are no accident, if they are IDLE_PART of all."""
 IDLE_PART = 0.1
-"""On a busy virtual machine 3 of 200 moves of a bot that answers at once took 120 ms of which no counter
-knows: hiccups of the machine itself."""
+"""On a busy virtual machine 3 of 200 moves of a bot that answers at once took 120 ms that no counter records:
+hiccups of the machine itself."""
 NO_SLEEP = (
     "take out sleep(), and wait for input with a blocking read, not by asking again and again with pauses"
 )
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of all do not pass (nearest rank); of one value or more."""
+    """Return the nearest-rank percentile of one value or more; ``share`` is between 0 and 1."""
     ordered = sorted(values)
     rank = max(1, -(-len(ordered) * round(share * 1000) // 1000))
     return ordered[rank - 1]
@@ -79,8 +79,8 @@ def move_numbers(evidence: Evidence) -> dict[str, float]:
 
 def idle(evidence: Evidence) -> Verdict:
     """No time of its turns is slept away."""
-    # Who sleeps does so in all of them.  In a single one our own process may have waited for a CPU, which is
-    # known of games alone.
+    # A bot that sleeps does so in all of them.  In a single one our own process may have waited for a CPU,
+    # which the sums include.
     whole = [each for each in evidence.interviews if _is_long_enough(each)]
     slept_through = [verdict for each in whole if (verdict := _slept_through(each)) is not None]
     if slept_through and len(slept_through) == len(whole):
@@ -106,14 +106,14 @@ def idle(evidence: Evidence) -> Verdict:
 
 
 def _is_long_enough(interview: Played) -> bool:
-    """Whether it was counted what the bot used, in turns enough to say what it does in them."""
+    """Return whether an interview has counters of the bot's use, and turns enough for a verdict."""
     seen = interview.seen
     counted = seen is not None and seen.cpu_us is not None and seen.wait_us is not None
     return counted and len(interview.own_moves) > IDLE_MOVES
 
 
 def _slept_through(played: Played) -> Verdict | None:
-    """The same of a whole conversation that is long enough, for which only sums are known."""
+    """Return the failure of a bot that slept through a long enough interview, by its sums; else None."""
     seen, moves = played.seen, played.own_moves[1:]
     assert seen is not None
     assert seen.cpu_us is not None
@@ -138,7 +138,9 @@ def _is_idle(move: MoveRecord) -> bool:
 def memory(evidence: Evidence) -> Verdict:
     """Memory, against the limit."""
     over = [
-        each for each in evidence.played if each.record.result.fault == "memory-limit" and each.lost_by_fault
+        each
+        for each in evidence.played
+        if each.lost_by_fault and each.record.result.fault in ("memory-limit", "out-of-memory")
     ]
     if over:
         verdict = by_fault(over[0])
@@ -153,7 +155,7 @@ def memory(evidence: Evidence) -> Verdict:
 
 
 def repeats(evidence: Evidence) -> Verdict:
-    """Whether it plays the same game again: information only."""
+    """Report whether the bot plays the same game again: information only."""
     same: dict[tuple[str, int], set[tuple[str, ...]]] = {}
     count: dict[tuple[str, int], int] = {}
     for each in evidence.played:

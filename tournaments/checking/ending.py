@@ -1,10 +1,15 @@
-"""Verdicts on how a bot ends: silent, by itself, with status 0.  Pure."""
+"""Verdicts on a bot's end: it is to be silent, by itself, with status 0.  Pure."""
 
 from referee.diagnosis import explain
 from referee.sentences import quote
 from referee.stderr import last_words
 from tournaments.checking.played import Played
 from tournaments.checking.verdict import Evidence, Verdict, failed, passed, skipped, warned
+
+LEAVE = (
+    "end the program when END is read (or standard input ends): also its threads, its timers and what it "
+    "started; a signal handler that ignores SIGTERM does not help"
+)
 
 
 def ends(evidence: Evidence) -> Verdict:
@@ -24,7 +29,7 @@ def ends(evidence: Evidence) -> Verdict:
 
 
 def ending_fault(played: Played, grace_s: float) -> Verdict | None:
-    """What it did wrong after END in one game that it did not lose by a fault; None if nothing."""
+    """Return the fault after END in one game that the bot did not lose by a fault; None if there is none."""
     seen = played.seen
     if seen is None:
         return None
@@ -38,16 +43,23 @@ def ending_fault(played: Played, grace_s: float) -> Verdict | None:
             cause="talks after END",
             where=where,
         )
-    if seen.ended_us is None and not seen.was_on_turn:
+    if seen.was_on_turn:
+        return None
+    if seen.ended_us is not None and seen.ended_us > grace_s * 1e6:
+        return failed(
+            f"{where}, it took {seen.ended_us / 1e6:.3f} s to end after END; {grace_s:g} s are allowed",
+            LEAVE,
+            cause="stays after END",
+            where=where,
+        )
+    if seen.ended_us is None:
         doing = {"reading": "waiting for more input", "running": "computing"}.get(
             seen.doing, "waiting, not for input"
         )
         return failed(
             f"{where}, its process lived on after END for more than {grace_s:g} s ({doing}), and had to "
             "be killed",
-            "end the program when END is read (or standard input ends): also its threads, its timers and "
-            "what it "
-            "started; a signal handler that ignores SIGTERM does not help",
+            LEAVE,
             cause="stays after END",
             where=where,
         )

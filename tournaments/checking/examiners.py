@@ -1,4 +1,4 @@
-"""How the opponents of interviews play: functions of the position.  Pure."""
+"""Players for the opponents of interviews: functions of the position.  Pure."""
 
 import zlib
 from typing import Any
@@ -48,7 +48,7 @@ def without_swap(game: AnyGame, state: Any) -> list[Any]:
 
 
 def has_extra_turns(game: AnyGame) -> bool:
-    """Whether a player can move twice in a row: found out in the first positions of the game."""
+    """Return whether a player can move twice in a row, by trying the first positions of the game."""
     state = game.initial_state()
     for _ in range(LOOKED_AT):
         if game.outcome(state) is not None:
@@ -60,7 +60,10 @@ def has_extra_turns(game: AnyGame) -> bool:
 
 
 def has_swap(game: AnyGame) -> bool:
-    """Whether the second player may swap, which a rule book shows only in a position where it is legal."""
+    """Return whether the second player may swap, by trying the first positions of the game.
+
+    A rule book shows the swap only in a position where it is legal.
+    """
     state = game.initial_state()
     for _ in range(LOOKED_AT):
         if game.outcome(state) is not None or game.to_move(state) is Side.SECOND:
@@ -70,6 +73,6 @@ def has_swap(game: AnyGame) -> bool:
 
 
 def gives_extra_turn(game: AnyGame, state: Any, move: Any) -> bool:
-    """Whether the mover is to move again after this move."""
+    """Return whether the mover is to move again after this move."""
     following = game.apply(state, move)
     return game.outcome(following) is None and game.to_move(following) is game.to_move(state)

@@ -1,4 +1,4 @@
-"""What a lost game shows of a likely cause: the mistakes that beginners make.  Pure."""
+"""Likely causes of a lost game: the mistakes that beginners make.  Pure."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tournaments.checking.played import Played
 
 
 def hint(played: Played) -> str:
-    """A likely cause of the fault by which the checked bot lost; empty if none shows."""
+    """Return a likely cause of the fault by which the checked bot lost; empty if none shows."""
     fault = played.record.result.fault
     if fault == "late":
         return _why_silent(played)
@@ -39,7 +39,7 @@ def states_of(played: Played) -> list[Any]:
 
 
 def _why_silent(played: Played) -> str:
-    """Nothing came: what had it been told last?"""
+    """Return a likely cause of a missing reply, from the last line that was sent to the bot."""
     told = [line for line in played.lines("to") if line != "END" and not line.startswith("TIME")]
     last = told[-1] if told else ""
     if last.startswith("START;"):
@@ -63,7 +63,7 @@ def _why_silent(played: Played) -> str:
 
 
 def _why_impossible(played: Played) -> str:
-    """A move that the position does not allow: would it have been one of another position?"""
+    """Return a likely cause of an illegal move that would have been legal in another position."""
     game = parse_game(played.record.game)
     line = (played.lines("from") or [""])[-1]
     text = line.partition(";")[2]
@@ -94,7 +94,7 @@ def _is_legal(game: AnyGame, state: Any, text: str) -> bool:
 
 
 def _is_legal_for_other_seat(game: AnyGame, state: Any, text: str) -> bool:
-    """Whether a move would be legal if the other seat were to move (Kalah)."""
+    """Return whether a move would be legal if the other seat were to move (Kalah)."""
     seat = getattr(state, "seat", None)
     if seat is None:
         return False

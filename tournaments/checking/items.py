@@ -11,17 +11,17 @@ from tournaments.checking.verdict import Evidence, Judge
 
 @dataclass(frozen=True)
 class Kind:
-    """One item: its stable word, its title, its judge."""
+    """The definition of one item: its stable word, its title and the function that judges it."""
 
     id: str
     title: str
     judge: Judge
     brief: bool = False
-    """Whether it is judged too where a game is checked briefly."""
+    """True if the item is judged in a brief check of a game, too."""
 
 
 FOUND, FOUND_TITLE = "found", "Found"
-"""The one item that is about no game: whether there is something to start."""
+"""The one item that is about no game: the bot exists and has a command."""
 
 KINDS = (
     Kind("starts", "Starts", judging.starts),
@@ -42,11 +42,11 @@ KINDS = (
     Kind("processes", "Processes", manners.processes),
     Kind("repeats", "Repeats itself", costs.repeats),
 )
-"""A fault that has a cause in one item shows in others, too: what tells most of causes comes first."""
+"""The items in their order.  A fault can show in several items: the one that explains most comes first."""
 
 
 def items_of(evidence: Evidence, *, full: bool) -> Iterator[Item]:
-    """The items of one game."""
+    """Yield the items of one game."""
     game = parse_game(evidence.game)
     first, second = game.seats(game.initial_state())
     causes: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Verdicts on games: does it start, does it play through all that a game may bring?  Pure.
+"""Verdicts on games: the bot's start, and its play in all situations that a game may bring.  Pure.
 
-Each function takes what was played of one game and gives the verdict on one item.  Where a fault shows in
-several games, the first one is told and the others are named.
+Each function takes the evidence of one game and returns the verdict on one item.  Where a fault shows in
+several games, the first one is described and the others are named.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +25,11 @@ from tournaments.checking.verdict import (
 )
 
 OFF_TURN = "while it was not its turn"
-"""How referee/sentences.py tells of a process that ended while its opponent was to move."""
+"""Words of referee/sentences.py for a process that ended while its opponent was to move."""
 
 
 def by_fault(played: Played) -> Verdict:
-    """The verdict on a game that the checked bot lost by a fault."""
+    """Return the verdict on a game that the checked bot lost by a fault."""
     where = f"in the game {played.scenario.title}"
     result, replies = played.record.result, len(played.own_moves)
     off_turn = result.fault == "closed-input" or OFF_TURN in result.detail
@@ -45,7 +45,7 @@ def by_fault(played: Played) -> Verdict:
 
 
 def plain_or_fault(evidence: Evidence, item: str, done: Callable[[list[Played]], Verdict]) -> Verdict:
-    """The first fault in an item's games; if there is none, what ``done`` says of them."""
+    """Return the verdict on the first fault in an item's games; that of ``done`` if there is no fault."""
     games = evidence.of(item)
     lost = [each for each in games if each.lost_by_fault]
     if lost:
@@ -61,7 +61,7 @@ def plain_or_fault(evidence: Evidence, item: str, done: Callable[[list[Played]],
 
 
 def _cut(why: str, games: Sequence[Played], *, must_play: bool) -> Verdict:
-    """Some were left out: that is no failure unless not one game was played, but no pass either."""
+    """Return the verdict where games were left out: a failure only if not one was played, but no pass."""
     if games:
         return warned(f"{len(games)} played without a fault, the others not: {why}", "")
     if must_play and why.startswith(OUT_OF_TIME):
@@ -109,7 +109,7 @@ def _games_won(evidence: Evidence, games: list[Played]) -> Verdict:
 
 
 def _result(played: Played) -> str:
-    """How the checked bot's game came out, for people."""
+    """Return the outcome of the checked bot's game in words."""
     if played.was_ended_early:
         return "ended by the examiner, after it had taken long enough"
     result = played.record.result
@@ -170,7 +170,7 @@ def _ends(evidence: Evidence, games: list[Played]) -> Verdict:
 
 
 def openings(evidence: Evidence) -> Verdict:
-    """Openings, if it says that it takes them."""
+    """Openings, if the bot declares that it takes them."""
     if "openings" not in evidence.capabilities:
         return skipped(
             'not declared: capabilities = ["openings"] in its bot.toml would allow games from openings'
@@ -194,7 +194,7 @@ def openings(evidence: Evidence) -> Verdict:
 
 
 def time_lines(evidence: Evidence) -> Verdict:
-    """TIME lines, if it says that it takes them."""
+    """TIME lines, if the bot declares that it takes them."""
     if "time" not in evidence.capabilities:
         return skipped(
             'not declared: with capabilities = ["time"] in its bot.toml it is told what time is left'

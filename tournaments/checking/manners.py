@@ -1,6 +1,7 @@
-"""Verdicts on how a bot writes, when it speaks, and how it ends.  Pure.
+"""Verdicts on the form and the time of a bot's output, and on the processes that it leaves.  Pure.
 
-Some of it fails a check though this referee plays on: another one may not, and each is the sign of a mistake.
+Some of these faults fail a check though this referee plays on: another referee may not, and each is the sign
+of a mistake.
 """
 
 import re
@@ -15,10 +16,10 @@ from tournaments.checking.verdict import Evidence, Verdict, failed, passed, skip
 SLOW_PIECES_US = 5000
 """A line whose pieces are this far apart was flushed in pieces; those of one write are read within 1 ms."""
 MANY_PIECES = 3
-"""Lines in pieces that are no chance: once, the system may stop a bot between two writes that follow each
-other."""
+"""Number of lines in pieces that are no accident: once, the system may stop a bot between two writes that
+follow each other."""
 FLOOD_LINES = 20
-"""More lines at once than any misunderstanding of whose turn it is explains."""
+"""Number of unasked lines beyond any misunderstanding of turns."""
 
 
 def spelling(evidence: Evidence) -> Verdict:
@@ -83,7 +84,7 @@ def one_reply(evidence: Evidence) -> Verdict:
                 f"{quote(each.seen.unasked[0].line)}, where one was asked for",
                 "look for a loop that prints: send one line, then read until the next line that ends in YOU",
             )
-    # What came too early for a whole turn explains all that came later.
+    # A line that came too early by a whole turn explains all later ones.
     each, first = min(found, key=lambda pair: not pair[1].after.startswith("START;"))
     sent = f"in the game {each.scenario.title}, it sent {quote(first.line)} right after {quote(first.after)}"
     if first.after.startswith("START;"):
@@ -103,7 +104,7 @@ def one_reply(evidence: Evidence) -> Verdict:
 
 
 def _expected_first_extra_turn(played: Played) -> bool:
-    """Whether the first unasked line followed the bot's own first move, which ended in its store (K9)."""
+    """Return whether the first unasked line followed the bot's first move, which ended in its store (K9)."""
     moves = played.record.moves
     seen = played.seen
     if not moves or seen is None or moves[0].player != played.bot or played.record.opening:

@@ -1,25 +1,25 @@
-"""One scenario as it was played.  Pure."""
+"""The record of one played scenario.  Pure."""
 
 from dataclasses import dataclass
 
 from referee.games.base import Side
 from referee.games.catalog import parse_game
 from referee.interview_script import Seen
-from referee.results import GameRecord, MoveRecord, Reason
+from referee.results import GONE, GameRecord, MoveRecord, Reason
 from tournaments.checking.scenarios import Scenario
 
 NEVER_STARTED = "before it had taken its START line"
-"""How referee/sentences.py tells of a process that ended too early to be asked anything."""
+"""Words of referee/sentences.py for a process that ended before its first turn."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """A scenario with what came of it."""
+    """A scenario with its game record."""
 
     scenario: Scenario
     record: GameRecord
     seen: Seen | None = None
-    """For an interview."""
+    """Observations of an interview; None for a game between processes."""
 
     @property
     def bot(self) -> int:
@@ -28,26 +28,26 @@ class Played:
 
     @property
     def lost_by_fault(self) -> bool:
-        """Whether the checked bot committed a fault."""
+        """True if the checked bot lost by a fault."""
         result = self.record.result
         return result.fault is not None and result.winner != self.bot
 
     @property
     def never_started(self) -> bool:
-        """Whether it could not be asked for anything."""
+        """True if the checked bot ended before it had taken its START line."""
         result = self.record.result
         return self.lost_by_fault and (
-            result.reason is Reason.START or (result.reason is Reason.EXIT and NEVER_STARTED in result.detail)
+            result.reason is Reason.START or (result.reason in GONE and NEVER_STARTED in result.detail)
         )
 
     @property
     def ended_regularly(self) -> bool:
-        """Whether it was played to its end by the rules."""
+        """True if the game was played to its end by the rules."""
         return self.record.result.fault is None
 
     @property
     def was_ended_early(self) -> bool:
-        """Whether the examiner ended it because it had taken long enough, though it was to be played out."""
+        """True if the examiner ended a game that was to be played out, because it had taken long enough."""
         examiner = self.scenario.examiner
         if examiner is None or self.ended_regularly or self.lost_by_fault:
             return False
@@ -60,7 +60,7 @@ class Played:
 
     @property
     def swaps(self) -> list[int]:
-        """Who swapped: player numbers."""
+        """The numbers of the players that swapped."""
         return [move.player for move in self.record.moves if move.move == "SWAP"]
 
     @property

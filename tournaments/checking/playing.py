@@ -1,4 +1,4 @@
-"""Playing a scenario: a game between processes, or an interview.  All that a check starts, it starts here."""
+"""Playing of a scenario: a game between processes, or an interview.  All processes of checks start here."""
 
 import contextlib
 import os
@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from referee.clock import TimeControl
+from referee.clock import FAIR, TimeControl
 from referee.interview import interview
 from referee.limits import Limits
 from referee.play import Job, play_alone
+from referee.processes import has_counters
 from referee.results import Player
 from referee.sandbox import Sandbox
 from tournaments.bots import resolve_bot
@@ -19,7 +20,8 @@ from tournaments.checking.played import Played
 from tournaments.checking.scenarios import Scenario
 
 SPARE_MARGIN_S = 0.5
-"""Forgiven in interviews besides the margin: their clock charges what the host causes, too."""
+"""Seconds forgiven in interviews besides the margin where the fair clock does not run: delays by the host are
+then charged, too."""
 EXAMINER = Player("examiner", ("examiner",), "/", how="a part of the check, not a program")
 
 
@@ -32,7 +34,7 @@ def play_scenario(
     enough_s: float = float("inf"),
     leash: int | None = None,
 ) -> Played:
-    """Play it; an interview comes to its end after ``enough_s`` seconds.
+    """Play a scenario; an interview comes to its end after ``enough_s`` seconds.
 
     Raises RefereeError for failures of ours, and when the leash becomes readable."""
     if scenario.examiner is None:
@@ -42,8 +44,9 @@ def play_scenario(
         job = Job(scenario.key, scenario.game, players, control, limits, scenario.opening, sandbox)
         return Played(scenario, play_alone(job, leash=leash))
     players = _ordered(player, EXAMINER, scenario.index)
-    patient = replace(control, margin_s=control.margin_s + SPARE_MARGIN_S)
-    job = Job(scenario.key, scenario.game, players, patient, limits, scenario.opening, sandbox)
+    if control.clock != FAIR or not has_counters():
+        control = replace(control, margin_s=control.margin_s + SPARE_MARGIN_S)
+    job = Job(scenario.key, scenario.game, players, control, limits, scenario.opening, sandbox)
     talk = interview(job, scenario.index, scenario.examiner, enough_s=enough_s, leash=leash)
     return Played(scenario, talk.record, talk.seen)
 
@@ -53,17 +56,17 @@ class Bound:
     """A limit for one game."""
 
     descriptor: int
-    """Becomes readable after some seconds, or when the leash does."""
+    """A descriptor that becomes readable after some seconds, or when the leash does."""
     leash: int | None
 
     def is_stopped(self) -> bool:
-        """Whether it was the leash."""
+        """Return whether the leash ended the game."""
         return self.leash is not None and bool(select.select([self.leash], [], [], 0)[0])
 
 
 @contextlib.contextmanager
 def bounded(leash: int | None, seconds: float) -> Iterator[Bound]:
-    """Bound what is played in this block by a time and, if there is one, a leash."""
+    """Bound the games that are played in this block by a time and, if there is one, a leash."""
     reader, writer = os.pipe()
     stop_reader, stop_writer = os.pipe()
 

@@ -1,4 +1,4 @@
-"""What a check found: items, each with a verdict, and the report of them all.  Pure."""
+"""The results of a check: items, each with a verdict, and the report of all items.  Pure."""
 
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -34,9 +34,9 @@ class Item:
     title: str
     status: Status
     sentence: str
-    """What was found, for the bot's author."""
+    """The finding in a sentence for the bot's author."""
     advice: str = ""
-    """What to do about it; empty if there is nothing to do."""
+    """Advice on the finding; empty if there is nothing to do."""
     details: tuple[str, ...] = ()
     """Lines that show it, such as the end of the conversation."""
 
@@ -66,7 +66,7 @@ class Report:
     command: tuple[str, ...]
     digest: str
     games: tuple[str, ...]
-    """Spec texts of what it was checked on."""
+    """Spec texts of the games that the bot was checked on."""
     control: str
     sandbox: str
     """The tier that ran, one of docs/sandbox.md."""
@@ -76,14 +76,18 @@ class Report:
     """UTC, ISO 8601."""
     duration_s: float = 0.0
     numbers: dict[str, float] = field(default_factory=dict)
-    """What was measured, each with its unit in its name."""
+    """Measured numbers, each with its unit in its name."""
     host_fault: str = ""
-    """What our host did wrong, if the check could not be made whole: never the bot's failure."""
+    """The failure of our host, if the check could not be completed: never the bot's failure."""
     versions: dict[str, str] = field(default_factory=dict)
+    memory_mb: int | None = None
+    """The memory limit that it was checked with, in MiB; None in reports of older versions."""
+    runtime_settings: dict[str, str] = field(default_factory=dict)
+    """Environment variables that named the limits to its runtime (referee/runtime_settings.py)."""
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
+        """True if no item failed."""
         return not self.failures
 
     @property
@@ -92,17 +96,17 @@ class Report:
         return tuple(item for item in self.items if item.status is Status.FAILED)
 
     def count(self, status: Status) -> int:
-        """How many items have this status."""
+        """Return the number of items with this status."""
         return sum(item.status is status for item in self.items)
 
     def to_json(self) -> dict[str, Any]:
-        """The view for scripts; only ever added to."""
+        """Return the view for scripts; keys are only ever added."""
         counts = {status.value: self.count(status) for status in Status}
         return {"schema": REPORT_SCHEMA, "ok": self.passed, **counts, **asdict(self)}
 
     @classmethod
     def from_json(cls, view: Any) -> "Report":
-        """The report that ``to_json`` made this view of.  Raises ReportError."""
+        """Return the report of a view that ``to_json`` made.  Raises ReportError."""
         if not isinstance(view, dict) or view.get("schema") != REPORT_SCHEMA:
             raise ReportError(f"this is no report of a check in schema {REPORT_SCHEMA}")
         derived = {"schema", "ok", *Status}

@@ -1,4 +1,4 @@
-"""What is played for a check: a list, most telling first.  Pure."""
+"""The scenarios of a check: a list of games to play, the most informative first.  Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from tournaments.checking.settings import Settings
 
 FIRST_LEGAL, SWAP_HAPPY = "first_legal", "swap_happy"
 PLAYS = ("plays-first", "plays-second")
-"""Ids of the items for whole games, by who moves first."""
+"""Ids of the items for whole games, by the bot's index: it moves first, or second."""
 SWAP_REPLIES = 5
-"""Replies of the examiner where the bot is asked whether it swaps: some turns after it are played."""
+"""Replies of the examiner where the bot is offered the swap: some turns after the offer are played."""
 PARTING_REPLY = 5
 """The examiner's reply with which it ends a game in the middle."""
 LEFT_TURN = 4
 """The bot's turn in which the examiner ends a game in the middle."""
 MAX_FIRST_MOVES = 12
-"""First moves for which the bot is asked whether it swaps."""
+"""Greatest number of first moves after which the bot is offered the swap."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Scenario:
     """One game to be played for the check."""
 
     key: str
-    """Names its record: letters, digits, hyphens and underscores."""
+    """Name of its record: letters, digits, hyphens and underscores."""
     title: str
-    """What it is, after "in the game"."""
+    """Description of the game that can follow "in the game"."""
     item: str
     """Id of the item that it is played for."""
     game: str
@@ -47,12 +47,12 @@ class Scenario:
     opponent: str = ""
     """A sample bot, for a game; empty for an interview."""
     examiner: Examiner | None = None
-    """For an interview."""
+    """The opponent of an interview; None for a game."""
     opening: str = ""
 
 
 def scenarios(settings: Settings, capabilities: tuple[str, ...]) -> Iterator[Scenario]:
-    """All that is to be played, in order; the first game fully, the others briefly."""
+    """Yield all scenarios in order; the first game is checked fully, the others briefly."""
     for number, text in enumerate(settings.games):
         yield from _of_game(text, settings, capabilities, number, full=number == 0)
 
@@ -60,7 +60,7 @@ def scenarios(settings: Settings, capabilities: tuple[str, ...]) -> Iterator[Sce
 def _of_game(
     text: str, settings: Settings, capabilities: tuple[str, ...], number: int, *, full: bool
 ) -> Iterator[Scenario]:
-    """One game's.  What is short and tells much comes first: a slow bot's check is cut at some point."""
+    """Yield one game's scenarios, short and informative ones first: a slow bot's check is cut short."""
     make = _Maker(text, f"{number + 1}-" if number else "")
     game = make.rules
     for index, item in enumerate(PLAYS):
@@ -93,7 +93,7 @@ def _of_game(
 
 
 def _endings(make: "_Maker") -> Iterator[Scenario]:
-    """END at moments at which nobody expects it."""
+    """Yield interviews with an END at unexpected moments."""
     item = "end-mid-game"
     what = "against an examiner that loses at its first reply"
     yield make.talk(1, "end-at-once", what, item, Examiner(varied, stops_at=1))
@@ -118,11 +118,11 @@ class _Maker:
     def talk(
         self, index: int, key: str, what: str, item: str, examiner: Examiner, opening: str = ""
     ) -> Scenario:
-        """An interview."""
+        """Return an interview."""
         return self._scenario(index, key, what, item, examiner=examiner, opening=opening)
 
     def games(self, opponent: str, times: int) -> Iterator[Scenario]:
-        """Games against a sample bot, from both seats, so many times."""
+        """Yield games against a sample bot from both seats, ``times`` of each."""
         for again in range(times):
             for index, item in enumerate(PLAYS):
                 key = opponent.replace(":", "-") + (f"-{again + 1}" if again else "")
@@ -153,7 +153,7 @@ class _Maker:
 
 
 def _openings(game: AnyGame, side: Side) -> Iterator[str]:
-    """Two moves from the start; and where there are extra turns, a position in which each move gives one."""
+    """Yield an opening of two moves; with extra turns, also a position in which each move gives one."""
     state, moves = game.initial_state(), []
     for _ in range(2):
         if game.outcome(state) is not None:

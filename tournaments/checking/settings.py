@@ -1,4 +1,4 @@
-"""What a check is asked for.  Pure."""
+"""Settings of a check.  Pure."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ DEFAULT_SEED = 1
 
 @dataclass(frozen=True)
 class Settings:
-    """How a bot is checked.  Raises ValueError for what makes no sense."""
+    """Settings of a check.  Raises ValueError for values that make no sense."""
 
     games: tuple[str, ...] = (DEFAULT_GAME,)
     """Spec texts; the first one is checked fully, of each other one four games are played."""
@@ -24,9 +24,9 @@ class Settings:
     rounds: int = 1
     """Games against each opponent from each seat."""
     seed: int = DEFAULT_SEED
-    """Of the random opponent; each further game against it has the next one."""
+    """Seed of the random opponent; each further game against it has the next seed."""
     total_s: float = DEFAULT_TOTAL_S
-    """What is not played after so many seconds is left out, and named."""
+    """Seconds after which the remaining games are left out; the report names them."""
 
     def __post_init__(self) -> None:
         if not self.games:

@@ -1,4 +1,4 @@
-"""A report for people: one line for each item, with what to do below it.  Pure."""
+"""The text form of a report: one line for each item, with the advice below it.  Pure."""
 
 import shlex
 import textwrap
@@ -14,17 +14,26 @@ TITLE_WIDTH = 22
 MARKS = {Status.PASSED: "\u2713", Status.FAILED: "\u2717", Status.WARNING: "!", Status.SKIPPED: "\u2013"}
 WORDS = {Status.PASSED: "pass", Status.FAILED: "FAIL", Status.WARNING: "warn", Status.SKIPPED: "skip"}
 
+SETTINGS_OF: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("java",), ("JAVA_", "JDK_", "MALLOC_")),
+    (("node", "nodejs"), ("NODE_", "UV_", "MALLOC_")),
+    (("mono",), ("MONO_", "MALLOC_")),
+    (("dotnet",), ("DOTNET_", "MALLOC_")),
+    (("python",), ("OMP_", "OPENBLAS_", "MKL_", "NUM", "MALLOC_")),
+)
+"""Programs of a runtime, and prefixes of the names of its settings."""
+
 Paint = Callable[[str, Status], str]
-"""Gives a mark its colour."""
+"""Function that gives a mark its colour."""
 
 
 def plain(text: str, _status: Status) -> str:
-    """No colour."""
+    """Return the text without colour."""
     return text
 
 
 def head_lines(bot: str, games: tuple[str, ...], control: str, sandbox: str) -> Iterator[str]:
-    """What is checked, and how."""
+    """Yield the head of a report: the bot, the games, the time control and the sandbox."""
     yield f"Check of {visible(bot)}"
     yield from _wrapped(f"{', '.join(games)}; {control}; sandbox: {sandbox}", "  ", "  ")
     yield ""
@@ -33,7 +42,7 @@ def head_lines(bot: str, games: tuple[str, ...], control: str, sandbox: str) -> 
 def item_lines(
     item: Item, *, marks: bool = True, verbose: bool = False, width: int = WIDTH, paint: Paint = plain
 ) -> Iterator[str]:
-    """One item."""
+    """Yield the lines of one item."""
     mark = MARKS[item.status] if marks else WORDS[item.status]
     indent = " " * (len(mark) + TITLE_WIDTH + 3)
     begin = f"{'x' * len(mark)} {item.title:{TITLE_WIDTH}}  "
@@ -49,12 +58,15 @@ def item_lines(
 
 
 def summary_lines(report: Report, bot: str, width: int = WIDTH) -> Iterator[str]:
-    """The end: how many of what, and the next command to try; ``bot`` as the user wrote it."""
+    """Yield the end of a report: the counts, and the next command to try; ``bot`` as the user wrote it."""
     counts = [(report.count(status), status.value) for status in Status if report.count(status)]
     told = ", ".join(f"{number} {word}" for number, word in counts)
     verdict = "PASSED" if report.passed else "FAILED"
     yield ""
     games = f"{len(report.played)} game{'' if len(report.played) == 1 else 's'}"
+    if report.runtime_settings:
+        settings = ", ".join(f"{name}={value}" for name, value in shown_settings(report).items())
+        yield from _wrapped(f"Set for its runtime, from its limits: {settings}", "", "  ", width)
     yield f"{verdict}: {told}; {games} in {report.duration_s:.1f} s"
     if report.host_fault:
         yield from _wrapped(
@@ -66,8 +78,19 @@ def summary_lines(report: Report, bot: str, width: int = WIDTH) -> Iterator[str]
         yield f"Next: {next_command(report, bot)}"
 
 
+def shown_settings(report: Report) -> dict[str, str]:
+    """Return the settings of the runtime that the command names; all settings if it names none of these."""
+    words = {word.rpartition("/")[2] for word in report.command}
+    for programs, prefixes in SETTINGS_OF:
+        if any(word.rstrip("0123456789.") in programs for word in words):
+            return {
+                name: value for name, value in report.runtime_settings.items() if name.startswith(prefixes)
+            }
+    return report.runtime_settings
+
+
 def next_command(report: Report, bot: str) -> str:
-    """What shows the first failed game again, line by line."""
+    """Return the command that shows the first failed game again, line by line."""
     faults = [game for game in report.played if game.fault]
     lost = next((game for game in faults if game.opponent), faults[0] if faults else None)
     opponent = lost.opponent if lost is not None and lost.opponent else "first_legal"

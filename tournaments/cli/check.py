@@ -169,7 +169,7 @@ def _check(bot: str, settings: Settings, shown: "_Shown", *, build_in: Sandbox |
 
 
 def _games(bot: str, game: str | None) -> tuple[str, ...]:
-    """The games to check: the one that was asked for, or those that the bot's manifest names.
+    """Return the games to check: the one given, or else those that the bot's manifest names.
 
     Raises SpecError.
     """
@@ -178,14 +178,14 @@ def _games(bot: str, game: str | None) -> tuple[str, ...]:
     try:
         path = Path(bot).expanduser()
         manifest = load_manifest(path) if path.is_dir() else None
-    except (ManifestError, OSError, RuntimeError):  # resolving it will tell what is wrong, if anything is
+    except (ManifestError, OSError, RuntimeError):  # ``resolve_bot`` reports the error, if there is one
         manifest = None
     named = manifest.games if manifest is not None and manifest.games else [DEFAULT_GAME]
     return tuple(dict.fromkeys(parse_game(GAMES[name].example).name for name in named))
 
 
 class _Shown:
-    """What is shown while the check runs."""
+    """Output of a check while it runs."""
 
     def __init__(
         self, bot: str, settings: Settings, *, verbose: bool, quiet: bool, keep: Path | None
@@ -200,7 +200,7 @@ class _Shown:
         self._has_begun = False
 
     def scenario(self, scenario: Scenario, number: int, total: int) -> None:
-        """Say on a terminal what is being played."""
+        """Show on a terminal which scenario is being played."""
         if self._live:
             click.echo(f"\r\x1b[K[{number}/{total}] {scenario.title}"[:90], nl=False, err=True)
 
@@ -221,7 +221,7 @@ class _Shown:
         _echo(item_lines(item, marks=self._marks, verbose=self._verbose, paint=paint))
 
     def keep(self, played: Played) -> None:
-        """Write a game's record, if they are to be kept.  Raises Fault."""
+        """Write a game's record, if --keep was given.  Raises Fault."""
         if self._keep is None:
             return
         path = self._keep / f"{played.scenario.key}.msgpack"
@@ -231,7 +231,7 @@ class _Shown:
             raise Fault(f"{path}: the record could not be written: {error.strerror}") from error
 
     def end(self, report: Report) -> None:
-        """The summary."""
+        """Show the summary."""
         self._clear()
         _echo(summary_lines(report, self._bot))
         if self._keep is not None and report.played:

@@ -1,4 +1,4 @@
-"""Telling why nothing happens for a while: what a reference player searches with is compiled, once."""
+"""Message about the one-time compilation of a reference player's search, which takes a minute or so."""
 
 import contextlib
 
@@ -9,9 +9,9 @@ from sample_bots.strong import kernels
 
 
 def tell_of_compiling(*texts: str) -> None:
-    """Say so on standard error if one of these bots is a reference player that has to be compiled first."""
+    """Print it on standard error if one of these bots is a reference player that must be compiled first."""
     for text in texts:
-        with contextlib.suppress(BadOptionError):  # ``resolve_bot`` says that better
+        with contextlib.suppress(BadOptionError):  # ``resolve_bot`` has a better message
             if needs_kernels(text) and not kernels.is_prepared():
                 click.echo(f"compiling what {text} searches with, once; this takes a minute or so", err=True)
                 return

@@ -18,7 +18,7 @@ from referee.sentences import visible
 MAX_WAITING = 10_000
 """Lines that may wait to be shown; more are dropped: the record has them all."""
 LAST_LINES_S = 2.0
-"""How long the end of the game waits for lines that are still to be shown."""
+"""Seconds for which the end of the game waits for lines that are still to be shown."""
 
 
 class ConversationView:
@@ -34,7 +34,7 @@ class ConversationView:
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """Show what comes until the end of the block."""
+        """Show the lines that are added, until the end of the block."""
         self._thread.start()
         try:
             yield
@@ -44,7 +44,7 @@ class ConversationView:
             self._thread.join(LAST_LINES_S)
 
     def add(self, line: WireLine) -> None:
-        """Take a line; never waits."""
+        """Add a line to be shown; never waits."""
         with contextlib.suppress(queue.Full):
             self._waiting.put_nowait(line)
 
@@ -52,7 +52,7 @@ class ConversationView:
         while (line := self._waiting.get()) is not None:
             try:
                 self._show(line)
-            except OSError:  # nobody reads any more
+            except OSError:  # the reader has gone
                 return
 
     def _show(self, line: WireLine) -> None:
@@ -62,7 +62,7 @@ class ConversationView:
         os.write(sys.stderr.fileno(), (text + self._picture(line)).encode("utf-8", "backslashreplace"))
 
     def _picture(self, line: WireLine) -> str:
-        """The board after a move, once: with the line to the bot that is next, or the first END."""
+        """Return the board after a move, once: with the line to the bot that is next, or the first END."""
         match line.line.split(";") if line.direction == "to" else []:
             case ["CHANGE", move, board, "YOU" | "END"] if self._follow(move, board):
                 rows = text_picture(self._game, self._state).split("\n")
@@ -70,7 +70,7 @@ class ConversationView:
         return ""
 
     def _follow(self, move: str, board: str) -> bool:
-        """Play a move that was told; False if it is not the next one of our game."""
+        """Apply a move that was sent; return False if it is not the next one of our game."""
         game, state = self._game, self._state
         try:
             swapped = move == SWAP_WORD and game.swap is not None

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import click
 
+from referee.host_resources import default_memory_here, host_memory_bytes, usable_cores
+from referee.limits import DEFAULT_MEMORY_MB, MIB
 from referee.probe import Probe, Run, probe, run_as_bot
 from referee.processes import has_counters
 from referee.sandbox import Sandbox, Tier
@@ -21,7 +23,7 @@ from referee.sandbox import Sandbox, Tier
 STARTS = 10
 """Programs started for each median."""
 SHIM_STARTS = 3
-"""The same of interpreters, which take longer."""
+"""Interpreters started for each median; they take longer."""
 SLOW_SHIM = 1.5
 """A python3 on PATH that takes this many times as long to start as our own interpreter is called slow."""
 WIDTH = 79
@@ -36,7 +38,7 @@ HOLDS = {
     Tier.WEAK: "Each process of a bot has limits of memory, file size and open files.",
     Tier.OFF: "Nothing.",
 }
-"""What a tier holds."""
+"""Protection that a tier provides."""
 HOLDS_NOT = {
     Tier.CGROUP: "Bots that play at the same time still share the processor's caches.",
     Tier.BUBBLEWRAP: (
@@ -48,7 +50,7 @@ HOLDS_NOT = {
     ),
     Tier.OFF: "Anything: for bots that you trust.",
 }
-"""What it does not."""
+"""Gaps in the protection of a tier."""
 
 ASKS = """
 import os, socket, sys
@@ -62,38 +64,38 @@ def reaches(address):
 net = reaches(("127.0.0.1", int(sys.argv[1]))) or reaches(("192.0.2.1", 9))
 print("facts", os.getuid(), facts.get("Seccomp", "0"), facts.get("Seccomp_filters", "-1"), net)
 """
-"""Run as a bot: which user that is, its filters of system calls, and whether it reaches a port of ours or has
-a way to an address of documentation (RFC 5737).  A connection that times out was on its way."""
+"""Program that runs as a bot.  It prints its user, its filters of system calls, and whether it reaches a port
+of ours or has a route to a documentation address (RFC 5737).  A connection that times out had a route."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What was found on this host; None where it could not be."""
+    """Findings on this host; None where there could be none."""
 
     tier: str
     confines: bool
-    """Whether hostile bots can be held here."""
+    """True if hostile bots can be held here."""
     holds: str
     holds_not: str
     why_not_better: str
     advice: str
-    """The one command that would change it."""
+    """The one command that would make a better tier available; empty if there is none."""
     seccomp: bool | None
-    """Whether the sandbox's own filter of system calls works on a bot."""
+    """True if the sandbox's own filter of system calls works on a bot."""
     network_unreachable: bool | None
     bot_user: int | None
     """Number of the user that a bot runs as."""
     other_user: bool | None
-    """Whether that is another one than root, if we are root; None if we are not."""
+    """True if that user is not root, where we are root; None where we are not."""
     interpreter: str
     interpreter_runs: bool
-    """Whether the Python that runs bots runs in the sandbox, wherever it lies."""
+    """True if the Python that runs bots runs in the sandbox, wherever it is installed."""
     interpreter_says: str
-    """What it said if not."""
+    """Error message of that Python; empty if it runs."""
     fair_clock: bool
-    """Whether the system counts how long a process waits for a CPU."""
+    """True if the system counts how long a process waits for a CPU."""
     cores: int
-    """Usable by us."""
+    """Number of cores that are usable by us."""
     python: str
     python3: str
     """The python3 on PATH; empty if there is none."""
@@ -101,10 +103,14 @@ class Health:
     start_bare_ms: float
     start_confined_ms: float | None
     """Median from the start to the end of a program that does nothing."""
+    memory_mb: int = 0
+    """Memory that our processes may use, in MiB; 0 if the system does not report it."""
+    default_memory_mb: int = DEFAULT_MEMORY_MB
+    """Memory limit of a bot where none is chosen, in MiB, with one game on each core."""
 
 
 def examine(found: Probe | None = None) -> Health:
-    """Find out all of it, by running things as bots are run."""
+    """Examine this host by running programs as bots are run."""
     found = probe() if found is None else found
     sandbox = found.sandbox
     facts = _facts_inside(sandbox)
@@ -129,19 +135,21 @@ def examine(found: Probe | None = None) -> Health:
         interpreter_runs=not isinstance(facts, str),
         interpreter_says=facts if isinstance(facts, str) else "",
         fair_clock=has_counters(),
-        cores=_cores(),
+        cores=len(usable_cores()),
         python=platform.python_version(),
         python3=python3,
         python3_is_slow=bool(python3) and _is_slow(python3),
         start_bare_ms=_start_ms(Sandbox(), STARTS, _nothing()) or 0.0,
         start_confined_ms=confined_ms,
+        memory_mb=host_memory_bytes() // MIB,
+        default_memory_mb=default_memory_here(),
     )
 
 
 def _facts_inside(sandbox: Sandbox) -> tuple[int, bool, bool] | str:
-    """Which user a bot is, whether its system calls are filtered, and whether it is without a network.
+    """Return a bot's user, True if its system calls are filtered, and True if it is without a network.
 
-    If the interpreter did not run, a text that says why.
+    If the interpreter did not run, return a text with the reason.
     """
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = str(listening.getsockname()[1])
@@ -160,7 +168,7 @@ def _last_line(done: Run) -> str:
 
 
 def _own_filters() -> int:
-    """How many filters of system calls we ourselves are under (a container has one); -1 if not told."""
+    """Return the number of filters of our own system calls (a container has one); -1 if unknown."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -173,7 +181,7 @@ def _nothing() -> tuple[str, ...]:
 
 
 def _start_ms(sandbox: Sandbox, times: int, command: tuple[str, ...]) -> float | None:
-    """Median from the start to the end of a command; None if it fails."""
+    """Return the median time from the start to the end of a command, in ms; None if it fails."""
     runs = [run_as_bot(sandbox, command) for _ in range(times)]
     if any(run.status for run in runs):
         return None
@@ -181,21 +189,15 @@ def _start_ms(sandbox: Sandbox, times: int, command: tuple[str, ...]) -> float |
 
 
 def _is_slow(python3: str) -> bool:
-    """Whether a python3 is a program that first looks for another one (pyenv's and asdf's shims are)."""
+    """Return True if a python3 is slow, as a shim is that first looks for another one (pyenv's, asdf's)."""
     empty = ("-S", "-E", "-c", "")
     taken = _start_ms(Sandbox(), SHIM_STARTS, (python3, *empty))
     own = _start_ms(Sandbox(), SHIM_STARTS, (sys.executable, *empty))
     return taken is not None and own is not None and taken > SLOW_SHIM * own
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def report(health: Health) -> Iterator[str]:
-    """The lines for people."""
+    """Yield the lines of the report for people."""
     yield from _item(
         "Sandbox", f"{health.tier}: hostile bots {'are held' if health.confines else 'are NOT held'}"
     )
@@ -233,6 +235,10 @@ def report(health: Health) -> Iterator[str]:
         else "no: this system does not count how long a bot waits for a CPU, so wall time is charged",
     )
     yield from _item("Cores", f"{health.cores}, so play up to {max(1, health.cores)} games at a time")
+    there = f"{health.memory_mb} MB; " if health.memory_mb else ""
+    yield from _item(
+        "Memory", f"{there}a bot may use {health.default_memory_mb} MB unless memory_mb says otherwise"
+    )
     yield from _item("Python", health.python)
 
 

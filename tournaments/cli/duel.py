@@ -7,6 +7,8 @@ from typing import Any
 import click
 from threadpoolctl import threadpool_limits
 
+from referee.host_resources import default_memory_here
+from referee.limits import Limits
 from tournaments.cli.main import Usage
 from tournaments.cli.measuring import (
     Settings,
@@ -31,15 +33,15 @@ from tournaments.summary import Summary
 from tournaments.tables import json_text
 
 ELO0, ELO1 = 0.0, 20.0
-"""What the test decides between by default: no change, or 20 Elo, a step that is worth keeping."""
+"""Default hypotheses of the test, in Elo: no change, or 20, a step that is worth keeping."""
 ERROR = 0.05
-"""Of both kinds, as in most engines' tests."""
+"""Default probability of errors of both kinds, as in most engines' tests."""
 MAX_GAMES = 5000
 """A test of 0 against 20 Elo takes 1,300 games by the median if the truth is one of these, 2,500 if it is 10
 Elo (docs/measuring.md)."""
 MOST_GAMES = 1_000_000
 NEW, OLD = "new", "old"
-"""What is put behind names that are the same."""
+"""Labels that are appended to names that are the same."""
 OF_A_TEST = ("sprt", "alpha", "beta", "max_games")
 
 
@@ -49,7 +51,7 @@ class DuelSummary(Summary):
 
     @cached_property
     def duel(self) -> Duel:
-        """What it has shown."""
+        """Result of the duel so far."""
         test = self.schedule if isinstance(self.schedule, Sprt) else None
         finished = not self.schedule.due(self.history)
         with threadpool_limits(1):
@@ -57,7 +59,7 @@ class DuelSummary(Summary):
 
     @cached_property
     def conclusion(self) -> str:
-        """How it stands."""
+        """State of the duel in one line."""
         return self.duel.live()
 
 
@@ -107,7 +109,7 @@ def command(
         form: dict[str, Any] = {"kind": ROUND_ROBIN}
     else:
         form = _test(sprt, alpha, beta, max_games)
-    control = settings.control  # what is wrong with the options comes before anything that takes long
+    control = settings.control  # errors in the options are reported before anything that takes long
     one, other = settings.player(new), settings.player(old)
     if name_clash(one.name, [other.name]) is not None:
         one, other = distinct(one, [other.name], NEW), distinct(other, [one.name], OLD)
@@ -121,6 +123,8 @@ def command(
         control=control,
         bots=(one, other),
         sandbox_mode=settings.sandbox,
+        limits=Limits(memory_mb=default_memory_here(settings.concurrency)),
+        has_default_memory=True,
         openings=openings,
         openings_source=source,
         format=form,
@@ -143,7 +147,7 @@ def command(
 
 
 def _test(sprt: str | None, alpha: float | None, beta: float | None, max_games: int | None) -> dict[str, Any]:
-    """The format with its parameters.  Raises Usage."""
+    """Return the format with its parameters.  Raises Usage."""
     elo0, elo1 = ELO0, ELO1
     if sprt is not None:
         parts = sprt.split(",")
@@ -168,7 +172,7 @@ def _test(sprt: str | None, alpha: float | None, beta: float | None, max_games: 
 
 
 def _notes(tournament: Tournament) -> list[str]:
-    """What should be known before the first game."""
+    """Return the notes to show before the first game."""
     one, other = tournament.bots
     notes = []
     if one.digest == other.digest:
@@ -179,7 +183,7 @@ def _notes(tournament: Tournament) -> list[str]:
 
 
 def _text(summary: DuelSummary, outcome: Outcome, tournament: Tournament, notes: list[str]) -> str:
-    """The result for people: faults, the sentence, figures, what to do next."""
+    """Return the result for people: faults, headline, figures, next steps."""
     directory = outcome.directory.path
     width = terminal_width()
     duel = summary.duel
@@ -197,12 +201,12 @@ def _text(summary: DuelSummary, outcome: Outcome, tournament: Tournament, notes:
 
 
 def _labelled(name: str, label: str) -> str:
-    """A name with its label, which it may have already."""
+    """Return a name with its label, which it may have already."""
     return name if name.endswith(f"({label})") else f"{name} ({label})"
 
 
 def _json(summary: DuelSummary, outcome: Outcome, tournament: Tournament, notes: list[str]) -> dict[str, Any]:
-    """For scripts; docs/measuring.md has the fields."""
+    """Return the result for scripts; docs/measuring.md has the fields."""
     one, other = tournament.bots
     return {
         "kind": "duel",

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from referee.host_resources import default_memory_here
+from referee.limits import Limits
 from referee.results import Player
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
 from tournaments.cli.main import Usage
@@ -34,9 +36,9 @@ from tournaments.tables import json_text
 LADDER = "ladder:"
 ALL_LEVELS = range(LOWEST_LEVEL, HIGHEST_LEVEL + 1)
 GAMES_EACH = 20
-"""Against each level, if levels are chosen: enough to see a score, few enough to wait for."""
+"""Games against each level, if levels are chosen: enough to see a score, few enough to wait for."""
 GAMES_IN_ALL = 96
-"""Where the levels follow the results: with these the 95 % interval is about two levels wide
+"""Games in all, if the levels follow the results: the 95 % interval is then about two levels wide
 (docs/measuring.md)."""
 PAIRS = 2
 """Pairs of games against each of the two levels of a round: rounds of 8 games keep several cores busy."""
@@ -54,17 +56,17 @@ class GauntletSummary(Summary):
 
     @property
     def levels(self) -> Mapping[int, str]:
-        """Level -> its player's name, of the levels that take part."""
+        """Level -> its player's name, for the levels that take part."""
         return {int(name.removeprefix(LADDER)): name for name in self.file_bots[1:]}
 
     @cached_property
     def place(self) -> LadderPlace:
-        """Where the bot stands."""
+        """Position of the bot on the ladder."""
         return place_on(self.file_bots[0], self.levels, self.games, ALL_LEVELS)
 
     @cached_property
     def conclusion(self) -> str:
-        """Where the bot stands so far, in one sentence."""
+        """Position of the bot so far, in one sentence."""
         return self.place.sentences()[0] if self.games else ""
 
 
@@ -97,7 +99,7 @@ def command(
     settings = Settings(**options)
     chosen = _levels(levels) if levels is not None else list(ALL_LEVELS)
     rounds = _rounds(games, fixed=levels is not None)
-    control = settings.control  # what is wrong with the options comes before anything that takes long
+    control = settings.control  # errors in the options are reported before anything that takes long
     player = settings.player(bot)
     player = distinct(player, [f"{LADDER}{level}" for level in chosen], "tested")
     openings, source = settings.openings([player], rounds if levels is not None else rounds * PAIRS)
@@ -113,6 +115,8 @@ def command(
         control=control,
         bots=(player, *ladder),
         sandbox_mode=settings.sandbox,
+        limits=Limits(memory_mb=default_memory_here(settings.concurrency)),
+        has_default_memory=True,
         openings=openings,
         openings_source=source,
         format=form,
@@ -134,7 +138,7 @@ def command(
 
 
 def _levels(text: str) -> list[int]:
-    """The levels of a text such as ``1-3,7``, in order.  Raises Usage."""
+    """Return the levels in a text such as ``1-3,7``, in order.  Raises Usage."""
     found: set[int] = set()
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,3})\s*(?:-\s*([0-9]{1,3})\s*)?", part)
@@ -149,7 +153,7 @@ def _levels(text: str) -> list[int]:
 
 
 def _rounds(games: int | None, *, fixed: bool) -> int:
-    """Rounds of pairs, or of what a placement plays in one.  Raises Usage."""
+    """Return the number of rounds: of a pair per level if ``fixed``, else of a placement.  Raises Usage."""
     if not fixed:
         return ceil((games or GAMES_IN_ALL) / ROUND_GAMES)
     games = games or GAMES_EACH
@@ -159,13 +163,13 @@ def _rounds(games: int | None, *, fixed: bool) -> int:
 
 
 def _reference(settings: Settings, level: int, *, seeded: bool) -> Player:
-    """The player of a level.  Where all games begin alike it plays without a seed, lest it repeat itself."""
+    """Return the player of a level.  If all games begin alike it has no seed, lest it repeat itself."""
     name = f"{LADDER}{level}"
     return settings.player(f"{name}:{settings.seed}" if seeded else name, name)
 
 
 def _text(summary: GauntletSummary, outcome: Outcome, note: str, width: int | None) -> str:
-    """The result for people: faults, levels, place, what to do next."""
+    """Return the result for people: faults, levels, position, next steps."""
     directory = outcome.directory.path
     bot = summary.file_bots[0]
     place = summary.place
@@ -185,7 +189,7 @@ def _text(summary: GauntletSummary, outcome: Outcome, note: str, width: int | No
 
 
 def table(results: Sequence[LevelResult], *, with_bars: bool) -> str:
-    """Level by level."""
+    """Return the results level by level, as a table."""
     head = ["level", "games", "unique", "won", "drawn", "lost", "score", "Elo", "95 % interval"]
     rows = []
     for result in results:
@@ -210,7 +214,7 @@ def table(results: Sequence[LevelResult], *, with_bars: bool) -> str:
 
 
 def _json(summary: GauntletSummary, outcome: Outcome, tournament: Tournament, note: str) -> dict[str, Any]:
-    """For scripts; docs/measuring.md has the fields."""
+    """Return the result for scripts; docs/measuring.md has the fields."""
     place = summary.place
     bot = tournament.bots[0]
     return {

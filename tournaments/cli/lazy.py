@@ -1,4 +1,4 @@
-"""A group of subcommands that are loaded when used: `--help` must not cost a database layer."""
+"""A command group that loads its subcommands when used: `--help` must not load a database layer."""
 
 import importlib
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ class LazyGroup(click.Group):
         self._known = commands_of
 
     def list_commands(self, _context: click.Context) -> list[str]:
-        """All names, sorted."""
+        """Return all names, sorted."""
         return sorted(self._known)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        """The command of a name; None if there is none."""
+        """Return the command of a name; None if there is none."""
         if name not in self._known:
             return None
         module = importlib.import_module(self._known[name][0])
@@ -28,6 +28,6 @@ class LazyGroup(click.Group):
         return found
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in `--help`."""
+        """Write the list of commands in `--help`."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in sorted(self._known.items())])

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from referee.version import VERSION
 from tournaments.cli.lazy import LazyGroup
 
 COMMANDS = {
@@ -48,14 +49,12 @@ class Usage(click.ClickException):
 
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from importlib import metadata
-
-        click.echo(f"kalarena {metadata.version('kalarena')}")
+        click.echo(f"kalarena {VERSION}")
         context.exit()
 
 
 def entry() -> None:
-    """What the console command runs."""
+    """Run the console command."""
     signal.signal(signal.SIGINT, lambda *_: sys.exit(INTERRUPTED))  # until a game or tournament takes over
     sys.unraisablehook = _say_what_is_no_end
     try:
@@ -67,23 +66,23 @@ def entry() -> None:
     except OSError as error:
         if not _is_of_output(error):
             raise
-        # What could not be written is still waiting to be: let it go nowhere.
+        # The output that could not be written is still buffered: discard it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if error.errno != errno.EPIPE:  # who reads `| head` has seen enough
+        if error.errno != errno.EPIPE:  # a reader such as `| head` has seen enough
             click.echo(f"Error: standard output: {error.strerror}", err=True)
         sys.exit(Fault.exit_code)
 
 
 def _say_what_is_no_end(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Say nothing of a Ctrl-C that came while the interpreter ran a callback of its own, where it has no
-    effect; everything else as always.
+    """Ignore a Ctrl-C that came while the interpreter ran a callback of its own, where it has no effect;
+    report everything else as always.
     """
     if not isinstance(unraisable.exc_value, SystemExit | KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
 
 def _is_of_output(error: OSError) -> bool:
-    """Whether an error is one of writing to standard output: what was to be written is still there."""
+    """Return True if an error is one of writing to standard output, which then still holds the text."""
     if error.filename is not None or sys.stdout is None:
         return False
     if isinstance(sys.stdout.buffer, io.RawIOBase):  # PYTHONUNBUFFERED: nothing is ever left there

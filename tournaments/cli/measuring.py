@@ -1,4 +1,4 @@
-"""What `kalarena gauntlet` and `kalarena duel` have in common: options, players, openings, what is said."""
+"""Common parts of `kalarena gauntlet` and `kalarena duel`: options, players, openings, messages."""
 
 import shlex
 import textwrap
@@ -35,12 +35,12 @@ from tournaments.openings import random_openings, read_openings
 from tournaments.summary import Summary
 
 OPENING_PLIES = 5
-"""Random openings are so long: in Kalah with six pits and four seeds there are 13,580 of them, more than any
-duel needs by default, and the game is still open."""
+"""Length of random openings in plies: in Kalah with six pits and four seeds there are 13,580 of them, more
+than any duel needs by default, and the game is still open."""
 FAULTS_TOLD = 5
-"""So many faults of a bot are told one by one."""
+"""Most faults of a bot that are listed one by one."""
 LONGEST_LABEL = 40
-"""A bot's name is cut to this before something is put behind it; names have at most 60 characters."""
+"""Characters to which a bot's name is cut before a label is appended; names have at most 60 characters."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -84,7 +84,7 @@ _OPTIONS = (
 
 
 def measuring_options(command: Command) -> Command:
-    """Give a command the options whose values ``Settings`` takes."""
+    """Add to a command the options whose values ``Settings`` takes."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -112,7 +112,7 @@ class Settings:
 
     @property
     def shown(self) -> bool:
-        """Whether people see what happens."""
+        """True if progress is shown."""
         return not (self.as_json or self.quiet)
 
     @cached_property
@@ -145,7 +145,7 @@ class Settings:
             raise Usage(str(error)) from error
 
     def player(self, text: str, name: str | None = None) -> Player:
-        """The player that a text names, with a name that can be one.  Raises Usage."""
+        """Return the player that a text names, with a valid bot name.  Raises Usage."""
         if self.shown:
             tell_of_compiling(text)
         try:
@@ -156,7 +156,7 @@ class Settings:
         return player if NAME.fullmatch(player.name) else replace(player, name=_as_name(player.name))
 
     def openings(self, players: Sequence[Player], wanted: int) -> tuple[tuple[str, ...], str]:
-        """Openings and where they are from; none if one of the players cannot take any.  Raises Usage."""
+        """Return openings and their source; none if one of the players cannot take any.  Raises Usage."""
         unable = [player.name for player in players if "openings" not in player.capabilities]
         if self.openings_file is None and unable:
             return (), ""
@@ -171,7 +171,7 @@ class Settings:
         return texts, "; ".join(texts)
 
     def directory(self, kind: str, *names: str) -> Path:
-        """Where the games go: --out, else a directory that is not there yet."""
+        """Return the directory for the games: --out, else a new one.  Raises Usage."""
         if self.out is not None:
             _refuse_other_files(self.out)
             return self.out
@@ -195,20 +195,20 @@ def _refuse_other_files(path: Path) -> None:
 
 
 def _as_name(name: str) -> str:
-    """A name that can be a bot's, as like this one as possible."""
+    """Return a valid bot name, as similar to this one as possible."""
     kept = "".join(letter if NAME.fullmatch(f"a{letter}") else "_" for letter in name)
     return f"bot {kept}"[: 2 * LONGEST_LABEL - 20].rstrip()
 
 
 def distinct(player: Player, others: Sequence[str], label: str) -> Player:
-    """The player, with a label behind its name if that is, or is too like, another's."""
+    """Return the player, with a label appended if its name is the same as another's, or too similar."""
     if name_clash(player.name, others) is None:
         return player
     return replace(player, name=f"{player.name[:LONGEST_LABEL].rstrip()} ({label})")
 
 
 def _random_openings(spec: str, seed: int, wanted: int) -> tuple[tuple[str, ...], str]:
-    """Random openings; shorter ones for games that would be over by then, none if all would be."""
+    """Return random openings; shorter ones for games that would be over by then, none if all would be."""
     rules = parse_game(spec)
     for plies in range(OPENING_PLIES, 0, -1):
         try:
@@ -220,7 +220,7 @@ def _random_openings(spec: str, seed: int, wanted: int) -> tuple[tuple[str, ...]
 
 
 def without_openings(players: Sequence[Player]) -> str:
-    """What it means that these cannot take openings."""
+    """Return why these players play without openings, and what follows from that."""
     names = " and ".join(player.name for player in players if "openings" not in player.capabilities)
     if not names:
         return "the board is too small for openings, so all games begin at the start position"
@@ -232,7 +232,7 @@ def without_openings(players: Sequence[Player]) -> str:
 
 
 def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[Summary]) -> Outcome:
-    """Play.  Raises Usage, Fault."""
+    """Play the games.  Raises Usage, Fault."""
     if settings.shown and settings.out is None:
         click.echo(f"{tournament.name}: the games go to {path}", err=True)
     return run_in(
@@ -247,7 +247,7 @@ def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[S
 
 
 def finish(context: click.Context, outcome: Outcome) -> None:
-    """Say what is missing, if anything is, and exit with what that means.  Raises Fault, SystemExit."""
+    """Print which games are missing, if any, and exit with the matching status.  Raises Fault, SystemExit."""
     ending = Ending(outcome.summary, outcome.report, outcome.directory)
     for line in ending.unplayed():
         click.echo(line, err=True)
@@ -261,7 +261,7 @@ def finish(context: click.Context, outcome: Outcome) -> None:
 
 
 def wrapped(lines: Sequence[str], width: int | None) -> str:
-    """Lines, folded between words where a terminal is too narrow for them."""
+    """Return lines, folded between words where a terminal is too narrow for them."""
     if width is None:
         return "\n".join(lines)
     return "\n".join(
@@ -277,12 +277,12 @@ def wrapped(lines: Sequence[str], width: int | None) -> str:
 
 
 def faults_of(bot: str, games: Sequence[GameSummary]) -> list[GameSummary]:
-    """The games that a bot lost by a fault."""
+    """Return the games that a bot lost by a fault."""
     return [game for game in games if game.fault is not None and game.loser == bot]
 
 
 def fault_lines(bot: str, games: Sequence[GameSummary], directory: Path) -> Iterator[str]:
-    """The faults of a bot, and where their records are; nothing if it made none."""
+    """Yield the faults of a bot and the location of their records; nothing if it made none."""
     faults = faults_of(bot, games)
     if not faults:
         return
@@ -296,7 +296,7 @@ def fault_lines(bot: str, games: Sequence[GameSummary], directory: Path) -> Iter
 
 
 def faults_json(games: Sequence[GameSummary], directory: Path) -> list[dict[str, Any]]:
-    """All games that were lost by a fault, for scripts."""
+    """Return all games that were lost by a fault, for scripts."""
     return [
         {
             "key": game.key,
@@ -311,6 +311,6 @@ def faults_json(games: Sequence[GameSummary], directory: Path) -> list[dict[str,
 
 
 def next_lines(directory: Path) -> list[str]:
-    """Where everything is, and how to look at it."""
+    """Return the location of the games, and the command that shows their replays."""
     report = shlex.join([program(), "tournament", "report", str(directory)])
     return [f"games    {directory}", f"replays  {report}"]

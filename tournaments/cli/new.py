@@ -64,7 +64,7 @@ def command(language: str, directory: Path, name: str | None) -> None:
 
 
 def _make(directory: Path) -> None:
-    """Make the directory, or see that it is empty.  Raises Usage."""
+    """Make the directory, or check that it is empty.  Raises Usage."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         full = any(directory.iterdir())
@@ -77,7 +77,7 @@ def _make(directory: Path) -> None:
 
 
 def _bot_name(name: str | None, directory: Path) -> str:
-    """What the bot is to be called.  Raises Usage if it cannot be called so."""
+    """Return the bot's name.  Raises Usage if it is invalid."""
     chosen = name if name is not None else directory.resolve().name
     try:
         checked = check_name(chosen)
@@ -89,7 +89,7 @@ def _bot_name(name: str | None, directory: Path) -> str:
 
 
 def _copy(source: Path, target: Path, title: str) -> None:
-    """Copy a file as it is, but for the name in the manifest.  Raises OSError."""
+    """Copy a file unchanged, except for the name in the manifest.  Raises OSError."""
     content = source.read_bytes()
     if source.name == MANIFEST_FILE:
         # JSON writes such a text as TOML does.
@@ -100,7 +100,7 @@ def _copy(source: Path, target: Path, title: str) -> None:
 
 
 def _needs(starter: Starter) -> str:
-    """What a language needs, and whether it is there."""
+    """Return which programs a language needs, and whether they are installed, as a phrase."""
     if not starter.programs:
         return "needs nothing more"
     missing = [program for program in starter.programs if shutil.which(program) is None]

@@ -4,27 +4,25 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 
-from referee.errors import RefereeError
+from referee.errors import GameStoppedError, RefereeError
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import parse_opening
 from referee.games.spec import SpecError
 from referee.limits import Limits
 from referee.play import Job, play_alone
 from referee.probe import REQUIRED, SandboxError, find_sandbox
-from referee.results import GameRecord, Player
+from referee.results import GameRecord, Player, WireLine
 from referee.sentences import visible
 from tournaments.bots import BotError, resolve_bot
 from tournaments.cli.compiling import tell_of_compiling
-from tournaments.cli.conversation import ConversationView
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.sandbox_options import sandbox_options
 from tournaments.cli.time_options import time_control, time_options
-from tournaments.tables import json_text
 
 
 @click.command("play")
@@ -45,7 +43,13 @@ from tournaments.tables import json_text
     "--record",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     metavar="FILE",
-    help="Write the game record (msgpack; JSON if FILE ends in .json).",
+    help="Write the game record (msgpack; JSON if FILE ends in .json), also of a game that is stopped.",
+)
+@click.option(
+    "--keep-files",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write what the bots wrote in their working directories to a new directory (confined bots only).",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show the conversation as it happens, on standard error.")
 def command(
@@ -63,6 +67,7 @@ def command(
     opening: str,
     as_json: bool,
     record: Path | None,
+    keep_files: Path | None,
     verbose: bool,
 ) -> None:
     """Play one game; the first BOT moves first (South).
@@ -85,21 +90,30 @@ def command(
         raise Usage(str(error)) from error
     if record is not None and not record.absolute().parent.is_dir():
         raise Usage(f"--record: there is no directory {record.absolute().parent}")
-    job = Job("play", spec, players, control, limits, opening, confined)
-    view = ConversationView(parse_game(spec), players, opening)
+    if keep_files is not None and (keep_files.exists() or not keep_files.absolute().parent.is_dir()):
+        raise Usage(f"--keep-files: {keep_files} must be a new directory in one that is there")
+    keep = keep_files is not None
+    job = Job("play", spec, players, control, limits, opening, confined, keep_files=keep)
     try:
-        with view.shown() if verbose else contextlib.nullcontext(), leash_for_signals() as leash:
-            played = play_alone(job, observe=view.add if verbose else None, leash=leash)
+        with _shown(job) if verbose else contextlib.nullcontext() as observe, leash_for_signals() as leash:
+            try:
+                played = play_alone(job, observe=observe, leash=leash)
+            except GameStoppedError as error:
+                if record is not None and isinstance(error.unfinished, GameRecord):
+                    _keep_unfinished(record, error.unfinished)
+                raise
     except RefereeError as error:
         raise Fault(f"the game could not be refereed, and counts for nobody: {error}") from error
-    # The record first, which is what would be missed; but a record that cannot be written hides no result.
+    # The record first, since it is the one that matters; but a record that cannot be written hides no result.
     unwritten = _write_record(record, played) if record is not None else None
+    if keep_files is not None:
+        unwritten = _write_kept_files(keep_files, played) or unwritten
     try:
         if as_json:
-            click.echo(json_text(played.to_json()))
+            click.echo(_json_text(played.to_json()))
         else:
             _show_result(played)
-    except BrokenPipeError:  # whoever read has read enough; nothing more is to be said, at exit either
+    except BrokenPipeError:  # the reader has seen enough; print nothing more, at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -108,8 +122,24 @@ def command(
         raise Fault(unwritten)
 
 
+@contextlib.contextmanager
+def _shown(job: Job) -> Iterator[Callable[[WireLine], None]]:
+    """Show the conversation of a game until the end of the block."""
+    from tournaments.cli.conversation import ConversationView  # its pictures take time to import
+
+    view = ConversationView(parse_game(job.game), job.players, job.opening)
+    with view.shown():
+        yield view.add
+
+
+def _json_text(value: object) -> str:
+    from tournaments.tables import json_text  # it imports the code for tables
+
+    return json_text(value)
+
+
 def refuse_openings(players: tuple[Player, Player]) -> None:
-    """Raise BotError if one of the bots does not say that it can take an opening."""
+    """Raise BotError if one of the bots does not declare that it can take an opening."""
     for player in players:
         if "openings" not in player.capabilities:
             raise BotError(
@@ -120,9 +150,9 @@ def refuse_openings(players: tuple[Player, Player]) -> None:
 
 @contextlib.contextmanager
 def leash_for_signals() -> Iterator[int]:
-    """A descriptor that becomes readable when we are told to stop, so that no bot is left behind.
+    """Yield a descriptor that becomes readable on a signal to stop, so that no bot is left behind.
 
-    Raises SystemExit at the end of the block if we were told so.
+    Raises SystemExit at the end of the block if such a signal ended the game.
     """
     reader, writer = os.pipe()
     stopped: list[int] = []
@@ -173,9 +203,40 @@ def _show_result(played: GameRecord) -> None:
                 click.echo(f"    | {visible(line.expandtabs())}")
 
 
+def _write_kept_files(folder: Path, played: GameRecord) -> str | None:
+    """Write the bots' files, in a folder for each bot; return an error message, or None."""
+    from tournaments.gamefiles import kept_files_folder, write_kept_files  # slow to import, hardly used
+
+    try:
+        folder.mkdir(mode=0o700)
+        for number, (player, files) in enumerate(zip(played.players, played.kept_files, strict=True), 1):
+            write_kept_files(folder / kept_files_folder(number, player.name), files)
+    except OSError as error:
+        return f"{folder}: the bots' files could not be written: {error.strerror}"
+    return None
+
+
 def _write_record(path: Path, played: GameRecord) -> str | None:
-    """Write the record; return what went wrong, if anything did."""
-    content = (json_text(played.to_json()) + "\n").encode() if path.suffix == ".json" else played.to_msgpack()
+    """Write the record; return an error message, or None."""
+    content = (
+        (_json_text(played.to_json()) + "\n").encode() if path.suffix == ".json" else played.to_msgpack()
+    )
+    return _write(path, content)
+
+
+def _keep_unfinished(path: Path, played: GameRecord) -> None:
+    """Write the record of a game that was stopped, and print a message on that."""
+    content = played.unfinished_msgpack()
+    if path.suffix == ".json":
+        content = (_json_text(played.unfinished_json()) + "\n").encode()
+    unwritten = _write(path, content)
+    click.echo(
+        unwritten or f"{path}: the {len(played.moves)} moves played so far, without a verdict", err=True
+    )
+
+
+def _write(path: Path, content: bytes) -> str | None:
+    """Write a record's bytes; return an error message, or None."""
     try:
         target = path.resolve()  # a link stays a link
         if target.exists() and not target.is_file():

@@ -1,11 +1,11 @@
-"""The options of how bots are confined, the same for every command that plays single games."""
+"""Options for the confinement of bots, the same for every command that plays single games."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from referee.limits import DEFAULT_MEMORY_MB
+from referee.host_resources import default_memory_here
 from referee.probe import AUTO, MODES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -20,13 +20,13 @@ sandbox_option = click.option(
 memory_option = click.option(
     "--memory-mb",
     type=int,
-    default=DEFAULT_MEMORY_MB,
-    show_default=True,
+    default=lambda: default_memory_here(),
+    show_default="by this host, see `kalarena doctor`",
     metavar="MB",
     help="Memory of all processes of a bot together.",
 )
 
 
 def sandbox_options(command: Command) -> Command:
-    """Give a command both."""
+    """Add both options to a command."""
     return sandbox_option(memory_option(command))

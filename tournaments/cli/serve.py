@@ -22,16 +22,16 @@ from tournaments.web.server import ListenError
 from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file
 
 DATA = Path("kalarena-data")
-"""Where one looks for it: in the folder where the server is started, as `results` of tournaments are."""
+"""Default data directory: in the folder where the server is started, as `results` of tournaments are."""
 SWITCH_S = 0.0005
-"""How long a thread that computes may keep the interpreter while others wait; Python's own 5 ms may be
-paid several times for one page, while a table is being made in another thread."""
+"""Seconds for which a computing thread may keep the interpreter while others wait.  Python's own 5 ms may be
+spent several times for one page, while a table is being made in another thread."""
 COLLECTING = (5_000, 10, 10)
-"""Objects more than before, and rounds of the younger; of Python's own 700, 10 and 10 a loaded server spent a
-fourteenth of its CPU time."""
+"""Thresholds of the garbage collector: new objects, and collections of the younger generations.  With
+Python's own 700, 10 and 10 a loaded server spent a fourteenth of its CPU time on it."""
 NICENESS = -10
-"""The server weighs nine times as much as a bot, so that pages do not wait for games, which are not charged
-what they wait; what it starts gives way from 0 on."""
+"""Nice value of the server.  It weighs nine times as much as a bot, so that pages do not wait for games,
+which are not charged for waiting.  The processes that it starts have nice values from 0 on."""
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -77,7 +77,7 @@ def command(data: Path, host: str | None, port: int | None, config: Path | None,
 
 
 def _file(data: Path, host: str | None, port: int | None, config: Path | None) -> ServerFile:
-    """The file's values, with those of the command line in their place.  Raises ServerFileError."""
+    """Return the file's values, overridden by those of the command line.  Raises ServerFileError."""
     path = config or data / SERVER_FILE
     file = load_server_file(path) if config is not None or path.exists() else ServerFile()
     given = {"host": host, "port": port}
@@ -91,21 +91,22 @@ def _log(level: str) -> None:
 
 
 def _take_signals_once() -> None:
-    """Let only the server itself hear of signals that end it, while it runs: what comes while it ends is too
-    much, a second Ctrl-C or a terminal that is closed."""
+    """Ignore SIGINT and SIGTERM except while the server handles them itself.  Another one while it ends, such
+    as a second Ctrl-C, must not disturb that.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 def _collect_seldom() -> None:
-    """Look for garbage in cycles less often, and never in what is there from the beginning to the end."""
+    """Collect garbage in cycles less often, and never among the objects that exist from the beginning."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTING)
 
 
 def _leave() -> None:
-    """End at once: all is closed.  The interpreter would take 1,200 modules apart, for seconds if busy."""
+    """Exit at once, as all is closed.  Taking 1,200 modules apart would last for seconds on a busy host."""
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

@@ -24,7 +24,7 @@ REDRAW_S = 0.5
 """Seconds between two lines of progress."""
 
 DEFAULT_MEMORY_MB = 1000
-"""What the solver of a large board takes; a small one takes less."""
+"""Default memory in MiB: the solver uses it for a large board, and less for a small one."""
 
 
 @click.command("solve")
@@ -91,7 +91,7 @@ def command(
 
 
 def _parse(spec: str, position: str | None) -> tuple[Kalah, KalahState]:
-    """Raises Usage."""
+    """Return the game, and the position to solve.  Raises Usage."""
     try:
         game = parse_game(spec)
         if not isinstance(game, Kalah):
@@ -106,7 +106,7 @@ def _parse(spec: str, position: str | None) -> tuple[Kalah, KalahState]:
 
 
 class _Watch:
-    """Stops the solver at its limits; shows progress if someone is looking."""
+    """Stops the solver at its limits; shows progress on a terminal."""
 
     def __init__(self, seconds: float | None, positions: int | None) -> None:
         self._deadline = None if seconds is None else time.monotonic() + seconds
@@ -117,7 +117,7 @@ class _Watch:
         self.state: KalahState | None = None
 
     def on_slice(self) -> None:
-        """What the solver calls; raises StopSolving at a limit."""
+        """Check the limits and show progress; called by the solver.  Raises StopSolving at a limit."""
         assert self.solver is not None
         assert self.state is not None
         now = time.monotonic()
@@ -133,14 +133,14 @@ class _Watch:
             sys.stderr.flush()
 
     def erase(self) -> None:
-        """Take the progress away."""
+        """Remove the line of progress."""
         if self._shows:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
 
 def _value_text(game: Kalah, state: KalahState, bounds: Bounds) -> str:
-    """What is known of a value, as half a sentence."""
+    """Return the bounds of a value in words, as half a sentence."""
     who = f"{game.seats(state)[Side.FIRST]}, the first player,"
     if bounds.exact:
         return f"{who} {_result(game, bounds.low)}"

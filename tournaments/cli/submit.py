@@ -82,7 +82,7 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
 
 
 class _Undecided(Fault):
-    """The server failed, or is not there."""
+    """The server failed, or cannot be reached."""
 
     exit_code = UNDECIDED
 
@@ -92,7 +92,7 @@ def _line(text: str) -> None:
 
 
 def _nothing(_text: str) -> None:
-    """Tell nothing."""
+    """Print nothing."""
 
 
 def _tell_taken(name: str, left_out: tuple[str, ...], submitted: Mapping[str, Any], page: str) -> None:

@@ -1,4 +1,4 @@
-"""The options of a time control, the same for every command that plays games."""
+"""Options for the time control, the same for every command that plays games."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -49,7 +49,7 @@ TIME_OPTIONS = (
         type=click.Choice(CLOCKS),
         default=FAIR,
         show_default=True,
-        help="What is charged: not what the host caused, or all time that passed.",
+        help="fair: time in which the host ran nothing of the bot is not charged; wall: all time is.",
     ),
     click.option(
         "--ponder",
@@ -64,7 +64,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def time_options(command: Command) -> Command:
-    """Give a command these options; their values are the arguments of ``time_control``."""
+    """Add these options to a command; their values are the arguments of ``time_control``."""
     for option in reversed(TIME_OPTIONS):
         command = option(command)
     return command
@@ -79,7 +79,7 @@ def time_control(
     clock: str,
     ponder: str,
 ) -> TimeControl:
-    """The time control of the options' values, times in seconds.  Raises Usage."""
+    """Return the time control of the options' values, with times in seconds.  Raises Usage."""
     move_s = DEFAULT_MOVE_S if move_time is None and game_time is None else move_time
     try:
         return TimeControl(move_s, game_time, increment, margin, start_time, clock=clock, ponder=ponder)

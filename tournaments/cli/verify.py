@@ -1,19 +1,26 @@
 """`kalarena verify`."""
 
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from referee.errors import RefereeError
-from tournaments.cli.main import Usage
+from referee.host_resources import core_count
+from tournaments.chain_check import ExpectedHead, HeadError
+from tournaments.cli.main import Fault, Usage
 from tournaments.directory import STORE_FILE
+from tournaments.process_pool import WorkerDiedError
 from tournaments.store import StoreError
 from tournaments.tables import json_text
 from tournaments.verification import Found, Remark, Verification, read_record
 
 WRONG = 1
 """Exit status if something does not follow."""
+PROGRESS_S = 0.2
+"""Seconds between two updates of the progress line."""
 
 
 @click.command("verify")
@@ -21,53 +28,126 @@ WRONG = 1
 @click.option(
     "--json", "as_json", is_flag=True, help="Print what was found as one JSON object, nothing else."
 )
-def command(paths: tuple[Path, ...], as_json: bool) -> None:
+@click.option(
+    "--head",
+    metavar="DIGEST",
+    help="A head digest that was noted elsewhere, or its first 16 digits: find changes since then.",
+)
+@click.option(
+    "--head-number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The number of the entry that had this digest.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Processes that judge games.  [default: one per core]",
+)
+def command(
+    paths: tuple[Path, ...], as_json: bool, head: str | None, head_number: int | None, jobs: int | None
+) -> None:
     """Judge games again from their records; report whatever does not follow.
 
     PATH is a game record (`kalarena play --record`) or the directory of a tournament, of which the store,
-    the games' files and the tables are verified too.
+    the games' files and the tables are verified too, and the hash chain over all that was stored.
 
     While a run is at work its tables are not compared; those that a killed run left are old, which is a
     remark.
 
     Exit status: 0 all follows, 1 something does not, 2 bad usage, not to be read, or nothing to verify.
     """
-    verification = Verification()
+    expected = _expected(paths, head, head_number)
+    progress = _Progress()
+    verification = Verification(processes=jobs or core_count(), progress=progress.show)
     complaints = []
-    for path in paths:
-        for found in _verify(verification, path):
-            if as_json:
-                complaints.append(found.to_json())
-            else:
-                click.echo(f"{found}{_remarked(found)}")
+    try:
+        for path in paths:
+            for found in _verify(verification, path, expected):
+                if as_json:
+                    complaints.append(found.to_json())
+                else:
+                    progress.clear()
+                    click.echo(f"{found}{_remarked(found)}")
+    finally:
+        progress.clear()
     if as_json:
         counts = {
             "games": verification.games,
             "wrong": verification.wrong,
             "elsewhere": verification.elsewhere,
+            "heads": [
+                {"path": directory, "head": one.digest, "head_number": one.number}
+                for directory, one in verification.heads.items()
+            ],
         }
         click.echo(json_text({**counts, "complaints": complaints}))
     else:
+        # Scripts compare the output of the plain command with that of versions without heads.
+        for directory, one in verification.heads.items() if expected or sys.stdout.isatty() else ():
+            click.echo(f"head of {directory}: {one.digest} (entry {one.number})")
         click.echo(_conclusion(verification))
     if not verification.is_clean:
         raise SystemExit(WRONG)
 
 
-def _verify(verification: Verification, path: Path) -> Iterator[Found]:
-    """Raises Usage if there is nothing that could be verified."""
+class _Progress:
+    """One line on standard error, if that is a terminal."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._shown_at = 0.0
+        self._is_shown = False
+
+    def show(self, done: int, total: int) -> None:
+        """Show how many games were judged, at most every PROGRESS_S seconds."""
+        now = time.monotonic()
+        if self._is_terminal and now - self._shown_at >= PROGRESS_S:
+            self._write(f"game {done} of {total}")
+            self._shown_at, self._is_shown = now, True
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._is_shown:
+            self._write("")
+            self._is_shown = False
+
+    def _write(self, text: str) -> None:
+        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _expected(paths: tuple[Path, ...], digest: str | None, number: int | None) -> ExpectedHead | None:
+    """Return the head that was noted elsewhere.  Raises Usage."""
+    if digest is None:
+        if number is not None:
+            raise Usage("--head-number belongs to a head digest: give the digest, too, with --head")
+        return None
+    if len(paths) != 1 or not paths[0].is_dir():
+        raise Usage("--head is of one tournament: name its directory, and nothing else")
+    try:
+        return ExpectedHead(digest.strip().lower(), number)
+    except HeadError as error:
+        raise Usage(str(error)) from error
+
+
+def _verify(verification: Verification, path: Path, expected: ExpectedHead | None) -> Iterator[Found]:
+    """Verify a record or a directory.  Raises Usage if there is nothing that could be verified."""
     try:
         if not path.is_dir():
             yield from verification.of_record(read_record(path))
         elif (path / STORE_FILE).is_file():
-            yield from verification.of_directory(path)
+            yield from verification.of_directory(path, expected)
         else:
             raise Usage(f"{path} holds no {STORE_FILE}: is it the directory of a tournament?")
     except OSError as error:
         raise Usage(f"{path}: cannot be read: {error.strerror}") from error
     except RefereeError as error:
         raise Usage(f"{path}: {error}") from error
-    except StoreError as error:
+    except (HeadError, StoreError) as error:
         raise Usage(str(error)) from error
+    except WorkerDiedError as error:
+        raise Fault("a process that judged games was killed: is there enough memory? See --jobs") from error
 
 
 def _remarked(found: Found) -> str:
@@ -81,7 +161,11 @@ def _conclusion(verification: Verification) -> str:
     if verification.is_clean:
         return f"{_counted(games, 'game')} verified, nothing wrong"
     text = f"{wrong} of {_counted(games, 'game')} {'does' if wrong == 1 else 'do'} not follow"
-    return text + (f"; {_counted(elsewhere, 'complaint')} about what is made from them" if elsewhere else "")
+    return text + (
+        f"; {_counted(elsewhere, 'complaint')} about what is made from them, or about the chain"
+        if elsewhere
+        else ""
+    )
 
 
 def _counted(number: int, what: str) -> str:

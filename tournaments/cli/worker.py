@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from referee.host_resources import usable_cores
 from referee.probe import Probe, probe
 from referee.sandbox import Tier
 from tournaments.cli.doctor import Health, examine
@@ -15,7 +16,7 @@ from tournaments.cluster.extra import require_extra
 TIERS = list(Tier)
 """The best is the first."""
 LOG_VARIABLE = "DASK_LOGGING__DISTRIBUTED"
-"""Dask's own setting.  What is wrong we say ourselves; Dask shows tracebacks whenever a scheduler ends."""
+"""Dask's own setting.  We report errors ourselves; Dask shows tracebacks whenever a scheduler ends."""
 
 
 @click.command("worker")
@@ -42,7 +43,7 @@ LOG_VARIABLE = "DASK_LOGGING__DISTRIBUTED"
     metavar="SECONDS",
     help="After this the batch system ends us: no game is begun that would not end by then.",
 )
-@click.option("--name", hidden=True)  # by which a batch system's jobs are told apart
+@click.option("--name", hidden=True)  # identifies the jobs of a batch system
 def command(
     scheduler: str,
     credentials: Path,
@@ -63,7 +64,7 @@ def command(
     os.environ.setdefault(LOG_VARIABLE, "critical")  # before Dask is imported, and for the worker's process
     from tournaments.cluster.credentials import Credentials
     from tournaments.cluster.demanded import ask_demands
-    from tournaments.cluster.host import facts_of_this_host, usable_cores
+    from tournaments.cluster.host import facts_of_this_host
     from tournaments.cluster.lab_worker import work
     from tournaments.cluster.waiting import Demands
 
@@ -72,7 +73,7 @@ def command(
             f"{scheduler}: must be an address like tls://HOST:PORT; anything else is not encrypted, and lets "
             "whoever reaches it run programs here"
         )
-    slots = slots or usable_cores()
+    slots = slots or len(usable_cores())
     try:
         trusted = Credentials(credentials)
     except ClusterError as error:
@@ -102,14 +103,14 @@ def command(
 
 
 def playing(scheduler: str, slots: int) -> str:
-    """What is said when games can come."""
+    """Return the message for the time when games can come."""
     return (
         f"joined {scheduler}: plays {slots} game{'' if slots == 1 else 's'} at a time until this is stopped"
     )
 
 
 def let_go(scheduler: str) -> str:
-    """What is said when the scheduler wanted no more games from us."""
+    """Return the message for the time when the scheduler has no more games for us."""
     return (
         f"{scheduler} let us go: the tournament has ended, was stopped, or turned this host away and says "
         "why; or our lifetime is over"
@@ -117,7 +118,7 @@ def let_go(scheduler: str) -> str:
 
 
 def weakness(wanted: Tier, found: Probe, health: Health) -> str | None:
-    """Why a host does not confine bots so well; None if it does."""
+    """Return why a host does not confine bots as well as required; None if it does."""
     tier = found.sandbox.tier
     if TIERS.index(tier) > TIERS.index(wanted):
         advice = f"; try: {found.advice}" if found.advice else ""

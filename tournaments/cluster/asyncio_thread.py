@@ -1,4 +1,4 @@
-"""An asyncio event loop in a thread of its own, for a library that needs one, asked from Trio."""
+"""Asyncio event loop in a thread of its own, for Trio programs that use an asyncio library."""
 
 import asyncio
 import contextlib
@@ -13,24 +13,24 @@ import uvloop
 Value = TypeVar("Value")
 
 CANCEL_LIMIT_S = 5.0
-"""A coroutine that is cancelled has so long to tidy up before nobody waits for it any more."""
+"""Seconds for which a cancelled coroutine is awaited while it cleans up."""
 
 
 class AsyncioThread:
-    """See ``open_asyncio_thread``."""
+    """Handle to the asyncio loop; see ``open_asyncio_thread``."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._trio = trio.lowlevel.current_trio_token()
 
     async def run(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
-        """Run a coroutine there, and give what it gives; it is cancelled if this is."""
+        """Run a coroutine in the asyncio loop and return its result; it is cancelled with this call."""
         ended = trio.Event()
         tasks: list[asyncio.Task[Value]] = []
 
         def end(task: asyncio.Task[Value]) -> None:
             if not task.cancelled():
-                task.exception()  # taken: asyncio complains otherwise if we are cancelled just now
+                task.exception()  # retrieved: else asyncio logs an error if this call is cancelled now
             self.call_trio(ended.set)
 
         def start() -> None:
@@ -49,14 +49,14 @@ class AsyncioThread:
         return tasks[0].result()
 
     def call_trio(self, function: Callable[[], object]) -> None:
-        """Have a function called in Trio's loop soon, in the order of these calls; from that other thread."""
+        """Schedule a function in Trio's loop, in the order of these calls; called from the asyncio thread."""
         with contextlib.suppress(trio.RunFinishedError):
             self._trio.run_sync_soon(function)
 
 
 @asynccontextmanager
 async def open_asyncio_thread() -> AsyncIterator[AsyncioThread]:
-    """Meanwhile an asyncio loop runs in a thread."""
+    """Run an asyncio loop in a thread for the duration of the block."""
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=_run, args=[loop], name="asyncio", daemon=True)
     thread.start()

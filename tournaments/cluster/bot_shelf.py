@@ -1,12 +1,12 @@
-"""The bots that are ready on this host: their files, and what was built of them here.
+"""Cache of bots on this host: their files, and the products of builds on this host.
 
 Below its folder::
 
-    ab12.../files/     what an archive of that digest held, and what the build made of it
-    ab12.../ready      there when all of that is there; its time is that of the last game
-    ab12....lock       held while it is made, so that the workers of a host do it once
+    ab12.../files/     the contents of an archive of that digest, and the products of its build
+    ab12.../ready      marks a complete bot; its modification time is that of the last game
+    ab12....lock       held while the bot is prepared, so that the workers of a host do it once
 
-What no game needed for a week is removed when a worker starts.
+Bots that no game has used for a week are removed when a worker starts.
 """
 
 import contextlib
@@ -28,23 +28,23 @@ from tournaments.cluster.errors import ClusterError
 
 FILES, READY = "files", "ready"
 KEPT_S = 7 * 24 * 3600.0
-"""A bot of the same files is not sent and built again within that time."""
+"""Seconds for which an unused bot is kept, so that it is not sent and built again."""
 NO_FILES = "none"
-"""The folder of bots that have none of their own."""
+"""Folder of bots that have no files of their own."""
 PRIVATE = 0o700
 
 
 class BotShelf:
-    """Bots below a folder.  Several processes and threads may use it at the same time."""
+    """Cache of bots below a folder.  Several processes and threads may use it at the same time."""
 
     def __init__(self, folder: Path, building: threading.Lock) -> None:
-        """``building`` is held while a build runs: its processes must not be taken for left-behind ones."""
+        """``building`` is held while a build runs, so that its processes are not killed as orphans."""
         self._folder = folder
         self._building = building
         self._known: dict[Traveller, Player] = {}
 
     def at_hand(self, traveller: Traveller) -> Player | None:
-        """The player as it can be started on this host, if nothing has to be done for that."""
+        """Return the player for this host if it is ready; None if its bot has to be prepared or checked."""
         place = self._place(traveller)
         if traveller.digest and _age_s(place) > KEPT_S / 2:  # or it is not there at all
             return None
@@ -52,10 +52,10 @@ class BotShelf:
         return self._known.get(traveller)
 
     def ready(self, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]) -> Player:
-        """The player as it can be started on this host.
+        """Return the player for this host, preparing its bot if needed.
 
-        Its archive is taken from where the head has the files, if that path leads to the same files here
-        too, else from ``fetch``, which is given the digest.  A build is confined if ``sandbox`` confines.
+        Its archive is made from the head's path, if that path leads to the same files on this host, else
+        returned by ``fetch``, which is called with the digest.  A build is confined if ``sandbox`` confines.
         Raises ClusterError if the bot cannot be started here.
         """
         found = self.at_hand(traveller)
@@ -63,7 +63,7 @@ class BotShelf:
             return found
         place = self._place(traveller)
         if traveller.digest:
-            with self._locked(traveller.digest):  # what is older might be removed just now
+            with self._locked(traveller.digest):  # without the lock, an old bot might be removed just now
                 if not (place / READY).exists():
                     self._make(place, traveller, sandbox, fetch)
                 _use(place)
@@ -74,11 +74,11 @@ class BotShelf:
         return self._folder / (traveller.digest or NO_FILES)
 
     def remove_old(self) -> None:
-        """Remove what no game needed for KEPT_S, and what was left half made; what is being made is not."""
+        """Remove incomplete bots and those unused for KEPT_S, but none that is being prepared."""
         for place in self._folder.glob("*/"):
             if place.name != NO_FILES and _age_s(place) > KEPT_S:
                 with contextlib.suppress(ClusterError, OSError), self._locked(place.name, wait=False):
-                    if _age_s(place) > KEPT_S:  # nobody has taken it meanwhile
+                    if _age_s(place) > KEPT_S:  # no other worker has used it meanwhile
                         (place / READY).unlink(missing_ok=True)
                         shutil.rmtree(place, ignore_errors=True)
 
@@ -89,7 +89,7 @@ class BotShelf:
         if archive is None:
             archive = fetch(traveller.digest)
         try:
-            if place.exists():  # somebody was killed while he made it
+            if place.exists():  # left by a worker that was killed
                 shutil.rmtree(place)
             unpack(archive, traveller.digest, place / FILES)
             for _, name in traveller.folders:
@@ -111,8 +111,9 @@ class BotShelf:
 
     @contextlib.contextmanager
     def _locked(self, digest: str, *, wait: bool = True) -> Iterator[None]:
-        """Hold the lock of a bot; it ends with this process, too.  Raises ClusterError; BlockingIOError if
-        somebody holds it and we are not to ``wait``.
+        """Hold the lock of a bot; the lock ends with this process, too.
+
+        Raises ClusterError; BlockingIOError if another holder has it and ``wait`` is false.
         """
         try:
             self._folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
@@ -129,13 +130,13 @@ class BotShelf:
 
 
 def _use(place: Path) -> None:
-    """A game needs a bot."""
+    """Record that a game uses the bot."""
     with contextlib.suppress(OSError):
         os.utime(place / READY)
 
 
 def _age_s(place: Path) -> float:
-    """How long ago a game needed a bot; for ever if it is not ready."""
+    """Return the seconds since the bot's last use; infinity if it is not ready."""
     try:
         return time.time() - (place / READY).stat().st_mtime
     except OSError:
@@ -143,10 +144,10 @@ def _age_s(place: Path) -> float:
 
 
 def _archive_here(traveller: Traveller) -> bytes | None:
-    """The archive, made of what lies here at the same paths; None if that is not the same."""
+    """Return the archive made from the files at the same paths here; None if they differ."""
     try:
         there, archive = pack(traveller.player)
-    except (ClusterError, OSError):  # also where we may not look
+    except (ClusterError, OSError):  # also for unreadable paths
         return None
     return archive if there.digest == traveller.digest else None
 

@@ -1,9 +1,8 @@
-"""A bot on its way to another host: its files as one archive, found by its digest, and its command as it is
-there.
+"""Transfer of a bot to another host: an archive of its files, found by its digest, and its command there.
 
-What travels is the bot's own: what its player ``reads``, its program, too, without what belongs to an
-interpreter, to Kalarena or to the system, which each host has for itself.  What a build made stays behind,
-too, and is made again where the bot runs.  Permissions are part of the digest, times and owners are not.
+The archive holds the bot's own files: those that its player ``reads``, and its program, without those of an
+interpreter, of Kalarena or of the system, which each host has itself.  Products of a build are left out, too,
+and are built again where the bot runs.  Permissions are part of the digest, times and owners are not.
 """
 
 import hashlib
@@ -31,47 +30,50 @@ LEFT_OUT = frozenset({".git", "__pycache__"})
 """Folders that no bot needs in order to run."""
 MOST_FILES = 10_000
 MOST_BYTES = 256 << 20
-"""Of all files of a bot together; four times what may be uploaded."""
+"""Maximum size in bytes of all files of a bot together; four times the maximum of an upload."""
 HOME = Path("home")
-"""What a bot's working directory is called in its archive."""
+"""Directory of the bot's working directory in the archive."""
 BESIDE = Path("beside")
-"""What lies elsewhere is below this."""
+"""Directory of all other files in the archive."""
 
 PLAIN, PROGRAM, LINK = "-", "x", "l"
-"""Kinds of what is in an archive."""
+"""Kinds of entries of an archive."""
 PYTHON, KERNELS = "python", "kernels"
 PACKAGES = {
     package.__name__: str(Path(package.__path__[0]).resolve()) for package in (protocol, referee, sample_bots)
 }
-"""Our packages, and where they are on this host."""
+"""Kalarena's packages, and their paths on this host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A file of the head's that a bot starts with, and that does not travel."""
+    """A file on the head that a bot starts with, and that is not sent."""
 
     path: str
     is_program: bool
-    """Whether one of the same name on PATH is as good: of an installed program, never of a bot's own."""
+    """True if a program of the same name on PATH is as good.
+
+    That is so for an installed program, never for a bot's own.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Traveller:
-    """A player as it is told to another host."""
+    """A player as it is sent to another host."""
 
     player: Player
-    """As on the host that it comes from."""
+    """The player on the host of origin."""
     digest: str
-    """SHA-256 of the archive; empty if no files travel."""
+    """SHA-256 of the archive; empty if there is none."""
     folders: tuple[tuple[str, str], ...]
-    """Path on that host -> path in the archive."""
+    """Path on the host of origin -> path in the archive."""
     installed: tuple[tuple[str, str], ...]
-    """Path on that host -> what each host has for itself: PYTHON, KERNELS, one of PACKAGES."""
+    """Path on the host of origin -> part that each host has itself: PYTHON, KERNELS, one of PACKAGES."""
     needs: tuple[Need, ...]
 
 
 def pack(player: Player) -> tuple[Traveller, bytes]:
-    """A player for the journey, and the archive of its files.  Raises ClusterError."""
+    """Return a player for the transfer, and the archive of its files.  Raises ClusterError."""
     folders, installed = dict(_folders(player)), _installed()
     archive = _archive(player, folders) if folders else b""
     needs = tuple(_needs_beside(player, folders))
@@ -80,8 +82,10 @@ def pack(player: Player) -> tuple[Traveller, bytes]:
 
 
 def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
-    """Programs that a host must have for these players: to start them, by their paths here, and to build
-    them, by their names.  What a build starts in its turn is not known.  Raises ClusterError.
+    """Return the programs that a host must have for these players.
+
+    Programs that start a bot are given by their paths here, those that build it by their names.  Programs
+    that a build starts in its turn are not known.  Raises ClusterError.
     """
     found: dict[str, None] = {}
     for player in players:
@@ -108,14 +112,14 @@ def unpack(archive: bytes, digest: str, folder: Path) -> None:
             path.write_bytes(content)
             path.chmod(
                 0o755 if kind == PROGRAM else 0o644
-            )  # whatever the umask: a confined bot is another user
+            )  # whatever the umask is: a confined bot runs as another user
 
 
 def arrived(traveller: Traveller, folder: Path, prepare_kernels: Callable[[], Path]) -> Player:
-    """The player on this host, its archive unpacked into a folder.
+    """Return the player for this host, its archive unpacked into a folder.
 
-    Raises ClusterError if something is missing here that is there where it comes from: the bot could not be
-    started, and would lose for it.
+    Raises ClusterError if a file of the host of origin is missing here: the bot could not be started, and
+    would lose for it.
     """
     player = traveller.player
     here: dict[str, str] = {}
@@ -127,13 +131,13 @@ def arrived(traveller: Traveller, folder: Path, prepare_kernels: Callable[[], Pa
     here |= {path: str(folder / name) for path, name in traveller.folders}
     for need in traveller.needs:
         found: str | None = need.path
-        if not os.path.exists(need.path):  # noqa: PTH110 - False where we may not look, as below
+        if not os.path.exists(need.path):  # noqa: PTH110 - False for unreadable paths, as below
             found = find_program(Path(need.path).name) if need.is_program else None
         if found is None:
             raise ClusterError(f"{player.name} needs {need.path}, which is not on this host: install it here")
         here[need.path] = found
     cwd = here.get(player.cwd, player.cwd)
-    if not os.path.isdir(cwd):  # noqa: PTH112 - one that nothing of the bot lies in
+    if not os.path.isdir(cwd):  # noqa: PTH112 - it may hold no file of the bot
         cwd = str(folder / HOME)
         Path(cwd).mkdir(parents=True, exist_ok=True)
     return replace(
@@ -145,7 +149,7 @@ def arrived(traveller: Traveller, folder: Path, prepare_kernels: Callable[[], Pa
 
 
 def manifest_in(folder: Path) -> Manifest | None:
-    """What a bot says of itself in a folder.  Raises ClusterError."""
+    """Return the manifest of a bot in a folder, if any.  Raises ClusterError."""
     try:
         return load_manifest(folder) if os.path.isdir(folder) else None  # noqa: PTH112
     except ManifestError as error:
@@ -157,15 +161,15 @@ def _kernels() -> list[Path]:
 
 
 def _installed() -> dict[str, str]:
-    """Path here -> what each host has for itself."""
+    """Return path here -> part that each host has itself."""
     ours = {sys.executable: PYTHON, **{path: name for name, path in PACKAGES.items()}}
     return ours | {str(path): KERNELS for path in _kernels()}
 
 
 def _needs_beside(player: Player, folders: Mapping[str, str]) -> Iterator[Need]:
-    """What a player needs beside what travels and what each host has for itself.
+    """Yield a player's needs beside the archive and the parts that each host has itself.
 
-    Not all that lies in its working directory travels: an interpreter that was installed there does not.
+    Not all files in its working directory are sent: an interpreter that was installed there is not.
     """
     travels = dict.fromkeys([*_installed(), *(path for path in folders if path in player.reads)], "")
     for need in _needs(player):
@@ -175,7 +179,7 @@ def _needs_beside(player: Player, folders: Mapping[str, str]) -> Iterator[Need]:
 
 
 def _folders(player: Player) -> Iterator[tuple[str, str]]:
-    """What travels, and its path in the archive: relative to one another they lie as here."""
+    """Yield the paths to send, and their paths in the archive, which keep their relative positions."""
     home = Path(player.cwd)
     stays = [
         *SHOWN_ALWAYS,
@@ -203,20 +207,20 @@ def _folders(player: Player) -> Iterator[tuple[str, str]]:
 
 
 def _needs(player: Player) -> Iterator[Need]:
-    """The files on a command line, and the interpreter of its program."""
+    """Yield the files on a command line, and the interpreter of its program."""
     program, *words = player.command
-    # A link of the bot's own may be called like anything.
+    # A link of the bot's own may have any name.
     yield Need(program, is_program=is_installed(Path(program), Path(player.cwd), follow=False))
     interpreter = interpreter_of(Path(program))
     if interpreter is not None:
         yield Need(str(interpreter), is_program=Path(first_words(Path(program))[0]).name == "env")
     for word in words:
-        if word.startswith("/") and os.path.exists(word):  # noqa: PTH110 - False where we may not look
+        if word.startswith("/") and os.path.exists(word):  # noqa: PTH110 - False for unreadable paths
             yield Need(word, is_program=False)
 
 
 def _archive(player: Player, folders: Mapping[str, str]) -> bytes:
-    """The files in an order that is always the same.  Raises ClusterError."""
+    """Return the archive of the files, in a fixed order.  Raises ClusterError."""
     files: dict[str, tuple[str, str, bytes]] = {}
     total = 0
     for read in player.reads:
@@ -237,19 +241,19 @@ def _archive(player: Player, folders: Mapping[str, str]) -> bytes:
 
 
 def _content(path: Path, top: Path) -> tuple[str, bytes]:
-    """Kind and content of a file or link.  Raises ClusterError, OSError."""
-    if path == top or not path.is_symlink():  # whatever a player names is a part of it
+    """Return the kind and content of a file or link.  Raises ClusterError, OSError."""
+    if path == top or not path.is_symlink():  # a path that a player names is always part of the bot
         return (PROGRAM if os.access(path, os.X_OK) else PLAIN), path.read_bytes()
     target = path.resolve()
     if not target.is_relative_to(
         top.resolve()
-    ):  # it might be a file of ours that the bot's author may not see
+    ):  # it might be a private file that the bot's author may not read
         raise ClusterError(f"{path} is a link that leads out of {top}: put the file itself there")
     return LINK, os.fsencode(os.path.relpath(target, path.parent.resolve()))
 
 
 def _walk(top: Path) -> Iterator[tuple[Path, str]]:
-    """Files that a bot at this path consists of, each with its path below it, without what a build made."""
+    """Yield the files of a bot at this path with their paths below it, without products of its build."""
     if os.path.isfile(top):  # noqa: PTH113
         yield top, "."
     manifest = manifest_in(top)
@@ -260,21 +264,21 @@ def _walk(top: Path) -> Iterator[tuple[Path, str]]:
         for name in sorted([*names, *links]):
             path = Path(folder, name)
             inner = path.relative_to(top)
-            # Links to nowhere, pipes: editors leave such.
+            # Skips broken links and pipes, which editors leave behind.
             is_there = os.path.isfile(path) or os.path.isdir(path)  # noqa: PTH112, PTH113 - see arrived
             if is_there and not _is_made(inner, made):
                 yield path, str(inner)
 
 
 def _is_made(inner: Path, made: list[str]) -> bool:
-    """Whether a file is a product; beside one class file there may be others that it was compiled with."""
+    """Return whether a file is a product; class files may be compiled together with a product that is one."""
     if inner.suffix == CLASS and any(name.endswith(CLASS) for name in made):
         return True
     return any(inner.is_relative_to(os.path.normpath(name)) for name in made)
 
 
 def _translated(word: str, here: Mapping[str, str]) -> str:
-    """A word of a command line with paths of this host in it, as in ``-cp=FOLDER:FOLDER/lib.jar``."""
+    """Return a word of a command line with this host's paths, as in ``-cp=FOLDER:FOLDER/lib.jar``."""
     if not here:
         return word
     longest_first = sorted(here, key=len, reverse=True)

@@ -1,8 +1,8 @@
-"""The temporary credentials of one cluster: who has them may join it, and nobody else.
+"""Temporary credentials of one cluster, which permit a process to join it.
 
-One certificate serves the scheduler, the workers and the head, and is its own authority: each side shows it
-and demands it of the other, so that a plaintext connection, or one with another certificate, is refused.  Who
-has the key can run any program as the user of every worker.
+One certificate serves the scheduler, the workers and the head, and is its own authority: each side presents
+it and requires it of the other, so that a plaintext connection, or one with another certificate, is refused.
+With the key, any program can be run as the user of every worker.
 """
 
 import datetime
@@ -21,12 +21,12 @@ AUTHORITY, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 FILES = (AUTHORITY, CERTIFICATE, KEY)
 PRIVATE = 0o600
 OTHERS = 0o077
-"""What nobody but the owner may do with the key."""
+"""Permissions on the key that only its owner may have."""
 COPY = "copy the whole directory that `kalarena tournament run --engine dask` has made"
 
 
 class Credentials:
-    """A directory with the three files, checked.  Raises ClusterError, which says what is wrong with them."""
+    """A directory with the three files, checked.  Raises ClusterError, whose message names the problem."""
 
     def __init__(self, directory: Path, moment: datetime.datetime | None = None) -> None:
         """``moment`` is the time at which they must be valid; None is now."""
@@ -60,10 +60,10 @@ class Credentials:
 
     @classmethod
     def made(cls, directory: Path) -> "Credentials":
-        """Those of a directory; made, all or none, in one of mode 0700 if there is no such directory.
+        """Return the credentials of a directory, which is created if needed.
 
-        Those that are there are used again: machines that were given them can come back to a tournament that
-        goes on.  Raises ClusterError.
+        The directory is created whole or not at all, with mode 0700.  Existing credentials are used again:
+        machines that have them can rejoin a resumed tournament.  Raises ClusterError.
         """
         if not directory.exists():
             try:
@@ -73,7 +73,7 @@ class Credentials:
         return cls(directory)
 
     def security(self) -> Security:
-        """What schedulers, workers and clients of Dask are given; it refuses whatever is not encrypted."""
+        """Return Dask's TLS settings for all roles; unencrypted connections are refused."""
         authority, certificate, key = (str(self.directory / name) for name in FILES)
         return Security(
             require_encryption=True,
@@ -84,10 +84,10 @@ class Credentials:
 
 
 def _make(directory: Path) -> None:
-    """Raises OSError."""
+    """Create the credentials.  Raises OSError."""
     temporary = Security.temporary()
     directory.parent.mkdir(parents=True, exist_ok=True)
-    # 0700, as mkdtemp makes it; renamed only when it is whole.
+    # mkdtemp creates it with mode 0700; it is renamed once it is complete.
     unfinished = Path(tempfile.mkdtemp(prefix=".credentials-", dir=directory.parent))
     texts = (temporary.tls_ca_file, temporary.tls_scheduler_cert, temporary.tls_scheduler_key)
     try:

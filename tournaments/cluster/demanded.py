@@ -1,4 +1,4 @@
-"""What a tournament demands of workers, left at the scheduler for those that want to join."""
+"""Exchange of a tournament's demands on workers, which are stored at the scheduler."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,15 +14,15 @@ from tournaments.cluster.host import Versions
 from tournaments.cluster.waiting import Demands
 
 KEY = "kalarena-demands"
-"""Of the scheduler's metadata."""
+"""Key in the scheduler's metadata."""
 CONNECT_LIMIT_S = 10.0
-"""A scheduler in the same network answers within 0.1 s."""
+"""Connection limit in seconds; a scheduler in the same network answers within 0.1 s."""
 
 
 def ask_demands(scheduler: str, credentials: Credentials) -> Demands | None:
-    """What the tournament at a scheduler demands; None if there is none yet.
+    """Return the demands of the tournament at a scheduler; None if there is none yet.
 
-    Raises ClusterError if that scheduler does not let us in, or is lost.
+    Raises ClusterError if the scheduler refuses the connection, or is lost.
     """
 
     async def ask() -> Demands | None:
@@ -40,7 +40,7 @@ def ask_demands(scheduler: str, credentials: Credentials) -> Demands | None:
 
 
 def tell_demands(scheduler: str, credentials: Credentials, demands: Demands) -> None:
-    """Let workers know before they join.  Raises ClusterError, as ``ask_demands``."""
+    """Store the demands for workers that will join.  Raises ClusterError, as ``ask_demands``."""
 
     async def tell() -> None:
         async with _let_in(scheduler, credentials) as client:

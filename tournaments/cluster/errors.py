@@ -1,11 +1,12 @@
-"""What can go wrong between hosts."""
+"""Exceptions of the cluster."""
 
 
 class ClusterError(Exception):
-    """A cluster cannot be used as it was asked for, or a host of it cannot do its part; the message says why
-    and what to do.  Never a bot's fault.
+    """A cluster cannot be used as configured, or one of its hosts has failed.
+
+    The message names the reason and the remedy.  It is never a bot's fault.
     """
 
 
 class SchedulerLostError(ClusterError):
-    """The connection to a scheduler was lost, or there is none: it can be tried again with another one."""
+    """The connection to a scheduler was lost, or there is none: a retry with another one is possible."""

@@ -1,16 +1,21 @@
-"""Whether the optional part of this program that needs Dask is installed."""
+"""Check for the optional dependencies of the cluster."""
 
 from importlib.util import find_spec
 
 from tournaments.cluster.errors import ClusterError
 
 MODULES = ("distributed", "cryptography", "dask_jobqueue", "uvloop")
-"""What the extra brings; nothing needs it but tournaments/cluster, tournaments/engines/dask.py and slurm.py,
-and tournaments/elsewhere.py."""
+"""Modules of the extra.
+
+Only tournaments/cluster, tournaments/engines/dask.py and slurm.py, and tournaments/elsewhere.py need them.
+"""
 
 
 def require_extra() -> None:
-    """Raises ClusterError, which says what to install, if something of it is missing; imports none of it."""
+    """Check that all modules can be imported; import none of them.
+
+    Raises ClusterError, which names the package to install.
+    """
     missing = [name for name in MODULES if find_spec(name) is None]
     if missing:
         raise ClusterError(

@@ -1,4 +1,4 @@
-"""The same time on hosts of different speed."""
+"""Time limits that are scaled by the speed of a host."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -6,14 +6,15 @@ from typing import Any
 from referee.clock import TimeControl
 
 DIGITS = 6
-"""Microseconds: as exact as anything here is timed, and a text that people can read."""
+"""Decimals of seconds: microseconds, as exact as any measurement here, and readable as text."""
 
 
 def scaled(control: TimeControl, reference_speed: float | None, host_speed: float | None) -> TimeControl:
-    """What a time control is on a host, so that a bot can compute as much in it as on the reference.
+    """Return a time control for a host in which a bot can compute as much as on the reference.
 
     Both speeds are in positions per second, see tournaments/cluster/calibration.py; where one of them is
-    None, nothing is scaled.  The margin stays as it is: it forgives what a line takes between two processes.
+    None, nothing is scaled.  The margin is not scaled: it covers the time that a line takes between two
+    processes.
     """
     if reference_speed is None or host_speed is None:
         return control
@@ -34,21 +35,21 @@ def scaled(control: TimeControl, reference_speed: float | None, host_speed: floa
 
 @dataclass(frozen=True, slots=True)
 class ScaledControl:
-    """What a tournament's time limits are on each host."""
+    """Time limits of a tournament on hosts of any speed."""
 
     control: TimeControl
-    """On the reference."""
+    """Time control on the reference."""
     reference_speed: float
 
     def on(self, host_speed: float | None) -> TimeControl:
-        """On a host of this speed; where that was not measured, as on the reference."""
+        """Return the time control on a host of this speed; an unknown speed counts as the reference speed."""
         return scaled(self.control, self.reference_speed, host_speed)
 
     def to_json(self) -> dict[str, Any]:
-        """As a store keeps it."""
+        """Return the JSON for a store."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "ScaledControl":
-        """What ``to_json`` made this of."""
+        """Create the object from the result of ``to_json``."""
         return cls(TimeControl(**data["control"]), data["reference_speed"])

@@ -1,17 +1,16 @@
-"""The process that referees games for a worker, one after the other, and the few bytes they exchange.
+"""The process that referees games for a worker, one after the other, and its protocol.
 
 It is run as ``python -m tournaments.cluster.game_process`` and is no thread of the worker, whose heartbeats
-would delay a stamp.  It lives on from game to game, since starting it takes longer than a quick game.
+would delay a stamp.  It is reused from game to game, since starting it takes longer than a quick game.
+Orders arrive on its standard input: ``ORDER``, four bytes of length, a pickled ``Order``.  Each is answered
+on its standard output by ``GAME``, ``FAILURE`` or ``ENDED`` (the host is shutting down, or the game was
+cancelled), four bytes of length, and a pickled ``PackedGame`` or a sentence.  Standard input also cancels
+games: while a game is played, it carries only ``GIVE_UP``, or ends, because the worker was killed.  Both end
+the game and its bots at once.  A ``GIVE_UP`` that arrives too late is read and ignored.
 
-Orders come on its standard input: ``ORDER``, four bytes of length, a pickled ``Order``.  Each is answered on
-its standard output by ``GAME``, ``FAILURE`` or ``ENDED`` (this host was to play no longer), four bytes of
-length, and a pickled ``PackedGame`` or a sentence.
-Standard input is also the leash: while a game is played, nothing comes there but ``GIVE_UP``, or its end,
-because the worker was killed.  Both end the game and its bots at once.  A ``GIVE_UP`` that comes too late is
-read, and means nothing.
-
-A batch system that ends a job sends a signal to each of its processes, and the bot's may come first.  So
-where a bot's end decided a game, we wait whether ours is coming, too, before anybody is told.
+A batch system that ends a job sends a signal to each of its processes, and the bot may receive it first.  So
+after a game that was decided by the end of a bot's process, this process waits up to ``SETTLE_S`` whether its
+own end follows, and only then reports the result.
 """
 
 import os
@@ -23,39 +22,41 @@ from typing import NamedTuple
 
 from referee.errors import RefereeError
 from referee.play import Job, play_alone
-from referee.results import GameRecord, Player, Reason
+from referee.results import GONE, GameRecord, Player, Reason
 from tournaments.packed_game import PackedGame
 
 ORDER, GIVE_UP, GAME, FAILURE, ENDED = b"J", b"G", b"P", b"F", b"E"
 LENGTH_BYTES = 4
 SETTLE_S = 2.0
-"""How long is waited where a bot's process ended.  Slurm was seen to signal the processes of a job
-within 4 ms; on a busy machine, once, a bot was judged that had been ended with its job, which takes
-EXIT_SETTLE_S."""
+"""Seconds of waiting after the end of a bot's process.
+
+Slurm was seen to signal the processes of a job within 4 ms; on a busy machine, once, a bot was judged that
+had been ended with its job, which takes EXIT_SETTLE_S.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A game to be played here."""
+    """A game to be played on this host."""
 
     job: Job
-    """With commands and paths of this host."""
+    """The game, with commands and paths of this host."""
     players: tuple[Player, Player]
-    """As the head has them: so they are in the record."""
+    """The players on the head, as they are recorded."""
     cores: tuple[int, ...] = ()
-    """The cores that it may run on; empty if that is left to the system."""
+    """Cores that the game may run on; empty if the system chooses."""
     feed: str | None = None
-    """See ``play_game``."""
+    """Address of the feed; see ``play_game``."""
     speed: float | None = None
-    """This host's, for the record; see ``GameRecord.host_speed``."""
+    """Speed of this host, for the record; see ``GameRecord.host_speed``."""
 
     def packed(self) -> bytes:
-        """As it is sent."""
+        """Return the order as it is sent."""
         return pickle.dumps(self)
 
 
 class Reply(NamedTuple):
-    """What became of it."""
+    """Answer to an order."""
 
     kind: bytes
     """``GAME``, ``FAILURE`` or ``ENDED``."""
@@ -63,19 +64,19 @@ class Reply(NamedTuple):
 
 
 def frame(kind: bytes, content: bytes) -> bytes:
-    """As it is sent."""
+    """Return a frame as it is sent."""
     return kind + len(content).to_bytes(LENGTH_BYTES, "big") + content
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of it.  Raises OSError."""
+    """Write all of the data.  Raises OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def read_exactly(descriptor: int, size: int) -> bytes | None:
-    """So many bytes and no more, since what follows may be for the leash; None at the end of the stream."""
+    """Read exactly ``size`` bytes, since the next ones may cancel a game; None at the end of the stream."""
     data = bytearray()
     while len(data) < size:
         part = os.read(descriptor, size - len(data))
@@ -86,7 +87,7 @@ def read_exactly(descriptor: int, size: int) -> bytes | None:
 
 
 def read_frame(descriptor: int) -> tuple[bytes, bytes] | None:
-    """Kind and content of the next frame; None at the end of the stream, also in the middle of a frame."""
+    """Return the kind and content of the next frame; None at the end of the stream, even within a frame."""
     while (kind := read_exactly(descriptor, 1)) == GIVE_UP:
         continue
     length = None if kind is None else read_exactly(descriptor, LENGTH_BYTES)
@@ -105,23 +106,23 @@ def _play(order: Order, leash: int) -> bytes:
         return frame(GAME, pickle.dumps(game))
     except RefereeError as error:
         return frame(FAILURE, str(error).encode("utf-8", "backslashreplace"))
-    except Exception as error:  # a mistake of ours: told to who asked, and here to who looks for it
+    except Exception as error:  # a bug: reported to the head, and printed here for debugging
         traceback.print_exc()
         return frame(FAILURE, f"{error!r}".encode("utf-8", "backslashreplace"))
 
 
 def ended_before_its_time(record: GameRecord) -> bool:
-    """Whether a game was lost by a bot whose process ended.
+    """Return whether a game was lost by a bot whose process ended.
 
-    By whatever exit status: a bot may turn a signal into one of its own.
+    Its exit status does not matter: a bot may turn a signal into a status of its own.
     """
-    return record.result.reason in (Reason.EXIT, Reason.START)
+    return record.result.reason in (*GONE, Reason.START)
 
 
 def main() -> None:
-    """Play until the worker is gone."""
+    """Play games until the worker ends."""
     orders, replies = os.dup(0), os.dup(1)
-    # What a library prints must not get into the replies, nor a child hold the leash.
+    # Output of libraries must not get into the replies, and no child may inherit standard input.
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -130,7 +131,7 @@ def main() -> None:
         answer = _play(pickle.loads(found[1]), orders)
         try:
             write_all(replies, answer)
-        except BrokenPipeError:  # the worker was killed, and with it all interest in the game
+        except BrokenPipeError:  # the worker was killed, and the game is cancelled
             return
 
 

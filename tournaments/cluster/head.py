@@ -1,8 +1,8 @@
-"""The head's end of a Dask cluster: the games that it asked for, and the workers that it knows.
+"""The head's side of a Dask cluster: the requested games, and the available workers.
 
-A game is a task of Dask's.  What a worker has to say of it comes as events, in the order in which it said it:
-that it begins, how it goes on, and its reply, too.  The reply is not the task's result, which would stay with
-the worker until it was asked for, over two more connections, and be lost with it.
+A game is a task of Dask.  A worker reports on it by events, in order: the beginning, the moves, and the
+reply, too.  The reply is not the task's result, which would stay with the worker until it was requested, over
+two more connections, and be lost with it.
 """
 
 import asyncio
@@ -30,13 +30,19 @@ from tournaments.cluster.worker_plugin import NAME, play_on_worker
 from tournaments.engines.base import Begun, EngineError, WorkerLostError
 
 LOOK_S = 0.2
-"""How often it is looked whether a worker has come that will do."""
+"""Seconds between checks for a suitable worker."""
 ANSWER_S = 1.0
-"""A worker answers within some milliseconds."""
+"""Seconds for which an update waits for answers, each of which takes some milliseconds."""
 ASK_LIMIT_S = 10.0
-"""One that does not is about to vanish, as a rule: Dask gives it up after 60 s."""
+"""Limit in seconds for an answer.
+
+A worker that exceeds it is about to vanish, as a rule: Dask drops it after 60 s.
+"""
 FORGET_EVERY_S = 0.25
-"""Scheduler and workers forget the games that have ended together, which wakes each of them once for all."""
+"""Seconds in which ended games are collected.
+
+Scheduler and workers release them together, which wakes each of them once for all.
+"""
 GONE = "the connection to the scheduler was lost"
 
 
@@ -46,32 +52,35 @@ class _HostGoneError(Exception):
 
 @dataclass(eq=False)
 class AskedGame:
-    """A game that was asked for.  Changed in Dask's thread only."""
+    """A requested game.  Changed in Dask's thread only."""
 
     key: str
     pair: str
-    """See ``Job.pair``."""
+    """Name of the pair, see ``Job.pair``."""
     packed: bytes
-    """An Assignment."""
+    """Packed Assignment."""
     takes: dict[str, float]
-    """Of a worker's resources."""
+    """Required resources of a worker."""
     begun: Begun | None
-    """To be called in Trio's loop once, as soon as it is known where it is played, and before its end."""
+    """Callback in Trio's loop, called once when the game's host is known, before the game ends."""
     follow: Callable[[Snapshot], None] | None
-    """To be called there, too."""
+    """Callback in Trio's loop for snapshots."""
     allowed: frozenset[str] = frozenset()
-    """The addresses of the workers that may play it; empty if all may."""
+    """Addresses of the workers that may play the game; empty if all may."""
     worker: str | None = None
-    """The address of the one where it is known to have begun, see ``QUICK_S``."""
+    """Address of the worker where the game is known to have begun, see ``QUICK_S``."""
     task: Future | None = None
-    """Once the scheduler was asked for it.  Its end is not waited for, before which a reply comes; if none
-    does, ``Head.fail_ended`` finds out."""
+    """Submitted task; None before it is submitted.
+
+    A reply arrives before the task's end, so that the end is not awaited; if there is no reply,
+    ``Head.fail_ended`` detects that.
+    """
     outcome: "asyncio.Future[bytes | Exception]" = field(init=False)
-    """The worker's reply, or why there is none."""
+    """The worker's reply, or the reason why there is none."""
 
 
 class Head:
-    """Everything of Dask's on the head, in its thread."""
+    """The head's state in Dask's thread."""
 
     def __init__(
         self,
@@ -83,22 +92,25 @@ class Head:
         *,
         shares: bool = False,
     ) -> None:
-        """``name`` tells this head's games from others'; ``limit`` is how many may be played at a time.
+        """``name`` distinguishes this head's games; ``limit`` is the maximum number of games at a time.
 
-        A head that ``shares`` its scheduler passes over workers that do not meet its demands, which others
-        may play with; one that does not turns them away.
+        A head that ``shares`` its scheduler skips workers that do not meet its demands, which others may play
+        with; otherwise it turns them away.
         """
         self._client = client
         self._shares = shares
         self._chooses = bool(demands.same_speed) or (shares and bool(demands.programs))
-        """Whether the resources that a game takes, versions and sandbox, do not say all that is demanded of
-        a worker that may be there before we have looked at it, or that others may play with."""
+        """True if the head has to select workers itself.
+
+        This is so if a game's resources, versions and sandbox, do not express all demands on a worker that
+        may have joined a moment ago, or that other heads use.
+        """
         self._came: dict[str, None] = {}
-        """The addresses of workers in the order in which they were first seen."""
+        """Addresses of workers in the order in which they were first seen."""
         self._missing: dict[str, tuple[str, ...]] = {}
-        """Address of a worker -> the programs that it lacks, of those that are demanded."""
+        """Address of a worker -> the demanded programs that it lacks."""
         self._asking: dict[str, asyncio.Task[tuple[str, ...] | None]] = {}
-        """Address of a worker -> the question for them, while it has not been answered."""
+        """Address of a worker -> the pending query for its missing programs."""
         self._name = f"{NAME}-{name}"
         self._demands = demands
         self._thread = thread
@@ -107,27 +119,27 @@ class Head:
         self._attempts: Counter[str] = Counter()
         self._submissions = Submissions(client, play_on_worker)
         self._ended: list[Future] = []
-        """Games that scheduler and workers have not forgotten."""
+        """Tasks of ended games that are not released yet."""
         self._workers = HostWorkers()
-        """Those that will do."""
+        """Suitable workers."""
         self._pairs = PairHosts(lambda host: bool(self._workers.of(host)))
         self._unable: defaultdict[str, set[str]] = defaultdict(set)
         """Key of a game -> the hosts that could not play it."""
         self._changes = -1
         self.fit: list[tuple[HostFacts, int]] = []
-        """Workers that will do, with their slots; replaced as a whole."""
+        """Facts and slots of suitable workers; replaced as a whole."""
         self.slots = 0
-        """Of all of them; it is asked for before each game, and there may be thousands."""
+        """Slots of all suitable workers, precomputed: read before each game, and of thousands of workers."""
         self.refusals: dict[str, str] = {}
-        """Address of a worker that will not do -> why; replaced as a whole."""
+        """Address of an unsuitable worker -> the reason; replaced as a whole."""
 
     @property
     def topic(self) -> str:
-        """Under which workers tell this head of its games."""
+        """Topic of the workers' events for this head."""
         return f"{NAME}-{self._client.id}"
 
     async def begin(self) -> None:
-        """Make ourselves known to the scheduler.  Raises ClusterError."""
+        """Register with the scheduler.  Raises ClusterError."""
         try:
             await self._client.register_plugin(BotsAndWorkers())
         except OSError as error:
@@ -138,18 +150,18 @@ class Head:
         self._client.scheduler_comm.interval = SEND_EVERY_S
 
     async def play(self, game: AskedGame) -> bytes:
-        """Have a game played; the worker's reply.  Raises EngineError, ClusterError."""
+        """Have a game played and return the worker's reply.  Raises EngineError, ClusterError."""
         while True:
             async with self._pairs.host(game.pair) as host:
                 if host in self._unable.get(game.key, ()):
-                    host = None  # it is there, and that is all
+                    host = None  # the host is there, but cannot play this game
                 if host is not None and self._limit is not None and not self._has_room(host):
-                    # It would only wait there, and meanwhile be one of the few that may be played.
+                    # It would only wait there, and meanwhile count against the limit.
                     await self._pairs.chooser_ends(game.pair)
                 try:
                     async with self._limit or contextlib.nullcontext():
                         return await self._play_on(host, game)
-                except _HostGoneError:  # it may be played anywhere then: a finished game is not played again
+                except _HostGoneError:  # then any host will do: a finished game is not played again
                     continue
 
     async def _play_on(self, host: str | None, game: AskedGame) -> bytes:
@@ -162,11 +174,11 @@ class Head:
         self._attempts[game.key] += 1
         name = (self._name, game.key, str(self._attempts[game.key]))
         game.outcome = asyncio.get_running_loop().create_future()
-        game.task = None  # one that it had at a host that is gone has ended
+        game.task = None  # a task of an earlier attempt, at a host that is gone, has ended
         self._games[name] = game
         try:
             outcome = await self._outcome(name, game)
-        except Exception as error:  # whatever kept a worker from even beginning, or its reply from arriving
+        except Exception as error:  # any error that kept a worker from beginning, or its reply from arriving
             self._check_connected()
             raise EngineError(f"game {game.key} could not be played by a worker: {error!r}") from error
         finally:
@@ -186,15 +198,15 @@ class Head:
         finally:
             if isinstance(outcome, bytes):
                 self._forget_soon(game.task)
-            else:  # a game that goes on is wanted by nobody then, and given up: see GamePlugin
+            else:  # a running game is cancelled then: see GamePlugin
                 game.task.release()
 
     async def _those_that_will_do(self, unable: Iterable[str]) -> frozenset[str]:
-        """All that were looked at and will do, once there is one: not those that have just joined.
+        """Return all suitable workers, once there is one, but not those that have just joined.
 
-        Nor those of hosts that were ``unable``, if there are others.
+        Workers of hosts that were ``unable`` are left out, if there are others.
         """
-        while not (found := self._workers.all()):  # noqa: ASYNC110 - looked for once a second anyway
+        while not (found := self._workers.all()):  # noqa: ASYNC110 - workers are polled once a second anyway
             await asyncio.sleep(LOOK_S)
         return found.difference(*map(self._workers.of, unable)) or found
 
@@ -209,7 +221,7 @@ class Head:
         self._ended.clear()
 
     async def keep(self, digest: str, archive: bytes) -> None:
-        """Give the files of a bot to the scheduler, if it does not have them.  Raises ClusterError."""
+        """Store a bot's files at the scheduler, unless it has them.  Raises ClusterError."""
         try:
             if not await self._client.scheduler.kalarena_keep(digest=digest):
                 await self._client.scheduler.kalarena_keep(digest=digest, archive=archive)
@@ -217,7 +229,7 @@ class Head:
             raise SchedulerLostError(GONE) from error
 
     async def look(self) -> list[str]:
-        """Ask which workers there are; what is to be said of those that are turned away now.
+        """Update the workers; return sentences on those that are newly turned away.
 
         Raises OSError, and ClusterError once the connection is known to be lost.
         """
@@ -256,7 +268,7 @@ class Head:
     async def fail_ended(self) -> None:
         """Fail the games whose tasks have ended without a reply.
 
-        To be called now and then: to wait for the end of each task was a fifth of what Dask's thread did for
+        To be called now and then: awaiting the end of each task took a fifth of the time of Dask's thread for
         a game.  Raises ClusterError once the connection is known to be lost.
         """
         self._check_connected()
@@ -267,11 +279,10 @@ class Head:
     async def _with_what_is_missing(
         self, everyone: list[tuple[str, int, HostFacts]]
     ) -> list[tuple[str, int, HostFacts]]:
-        """Ask those that have not been asked for the programs of this head's bots: they may have come before
-        it, or for others' games.
+        """Query workers for missing programs of this head's bots, where that is unknown.
 
-        Those that will not do anyway are not asked.  One that does not answer is left out until it does, and
-        keeps nobody else waiting.
+        They may have joined before this head, or for others' games.  Unsuitable workers are not queried.  A
+        worker that does not answer is left out until it does, and does not delay the others.
         """
         wanted = {address for address, _, facts in everyone if self._demands.refusal(facts) is None}
         self._missing = {address: found for address, found in self._missing.items() if address in wanted}
@@ -287,7 +298,7 @@ class Head:
                 if (missing := question.result()) is not None:
                     self._missing[address] = missing
         if wanted - set(self._missing):
-            self._changes = -1  # we look again, whether others come or not
+            self._changes = -1  # the next call updates again, whether others join or not
         return [
             (address, slots, replace(facts, missing=self._missing.get(address, facts.missing)))
             for address, slots, facts in everyone
@@ -295,7 +306,7 @@ class Head:
         ]
 
     async def _ask_for_programs(self, worker: str) -> tuple[str, ...] | None:
-        """Those that a worker lacks; None if it does not say."""
+        """Return the programs that a worker lacks; None if it does not answer."""
         programs = list(self._demands.programs)
         ask = self._client.run(missing_programs, programs, workers=[worker], on_error="ignore")
         try:
@@ -319,7 +330,7 @@ class Head:
         if game is None:  # it was cancelled just now
             return
         if "begins" in message and game.worker not in (None, message["begins"][0]):
-            # Its worker is about to be lost, and Dask was quicker to have it played elsewhere than to say so.
+            # Its worker is about to be lost, and Dask reassigned the game before it reported the loss.
             _settle(
                 game.outcome, WorkerLostError(f"the worker {game.worker} was lost, which played {game.key}")
             )
@@ -332,7 +343,7 @@ class Head:
                 self._pairs.fails(game.pair, host)
         if "begins" in message and game.worker is None:
             game.worker = address
-            self._workers.add(address, host, slots)  # it may have come since we looked
+            self._workers.add(address, host, slots)  # it may have joined after the last update
             if not could_not:
                 self._pairs.begins(game.pair, host)
             if game.begun is not None:
@@ -345,7 +356,7 @@ class Head:
 
     def _lost(self, event: tuple[float, str]) -> None:
         address = event[1]
-        self._forget()  # Dask would have what was played there, and is still remembered, played once more
+        self._forget()  # Dask would repeat the games that were played there and are not released yet
         self._workers.remove(address)
         for game in self._games.values():
             if game.worker == address:
@@ -354,10 +365,10 @@ class Head:
         self._free_those_that_wait_for_nobody()
 
     def _free_those_that_wait_for_nobody(self) -> None:
-        """Let games go elsewhere that have not begun, and whose host has gone.
+        """Reassign games that have not begun, and whose host is gone.
 
-        Dask would keep them until it came back.  It may have been thought to be there when it was not, as of
-        an answer that a lost worker overtook: so they are looked for after each answer, too.
+        Dask would keep them until it came back.  The host may have been listed wrongly, as after a loss that
+        arrived before an older list of workers: so these games are looked for after each update, too.
         """
         for game in self._games.values():
             if (
@@ -369,15 +380,15 @@ class Head:
 
 
 def _settle(outcome: "asyncio.Future[bytes | Exception]", value: bytes | Exception) -> None:
-    """The first word is the last."""
+    """Set an outcome, unless it is set."""
     if not outcome.done():
         outcome.set_result(value)
 
 
 async def _why(ended: Future) -> Exception:
-    """Why there is no reply from a task, which would have come before its end."""
+    """Return the error for a task without a reply, which would have arrived before its end."""
     raised = await ended.exception()
-    if isinstance(raised, KilledWorker):  # it was sent to several that were lost before it began
+    if isinstance(raised, KilledWorker):  # it was sent to several workers that were lost before it began
         return WorkerLostError(f"the workers were lost that a game waited for: {raised}")
     if raised is not None:
         return EngineError(f"a worker could not play a game: {raised!r}")

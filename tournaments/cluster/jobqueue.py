@@ -1,6 +1,6 @@
-"""What of dask-jobqueue is used, without what importing it does.
+"""Imports from dask-jobqueue, without its signal handler.
 
-It takes SIGINT for itself, and ends the process without a word when that comes.
+When imported, dask-jobqueue installs a handler for SIGINT that ends the process without a message.
 """
 
 import signal

@@ -1,4 +1,4 @@
-"""A worker on a machine that no batch system rules: it joins, plays, and ends when it is told to."""
+"""A worker on a machine without a batch system: it joins, plays, and ends when it receives a signal."""
 
 import asyncio
 import contextlib
@@ -20,9 +20,9 @@ from tournaments.cluster.lifetime import Lifetime
 from tournaments.cluster.worker_plugin import worker_options
 
 JOIN_LIMIT_S = 60.0
-"""A worker starts within 3 s on an idle machine."""
+"""Limit in seconds for joining; a worker starts within 3 s on an idle machine."""
 END_LIMIT_S = 10.0
-"""A worker gives up its games, and ends, within a second; after this it is killed."""
+"""Seconds after which a worker is killed; it cancels its games, and ends, within a second."""
 
 
 def work(
@@ -36,13 +36,13 @@ def work(
     name: str | None = None,
     lifetime_s: float | None = None,
 ) -> bool:
-    """Play games until we are told to stop (SIGINT, SIGTERM) or the scheduler is gone; whether we were told.
+    """Play games until a signal (SIGINT, SIGTERM), then return True, or until the scheduler is gone.
 
-    A worker that dies is started again.  Games that are being played in the end are given up; no process of a
-    bot is left.  ``joins`` is called once we can be told to stop, and ``joined`` when games can come; for
-    ``scratch`` see ``GamePlugin``; by ``name`` whoever asked for this worker knows it.  After ``lifetime_s``
-    it will be killed, and begins no game that would not end by then, see tournaments/cluster/lifetime.py.
-    Raises ClusterError if the scheduler cannot be joined.
+    A worker that dies is restarted.  Games that are being played at the end are cancelled; no process of a
+    bot is left.  ``joins`` is called once signals are handled, and ``joined`` when games can arrive; for
+    ``scratch`` see ``GamePlugin``; ``name`` identifies the worker to the program that requested it.  After
+    ``lifetime_s`` it will be killed, and begins no game that would not end by then, see
+    tournaments/cluster/lifetime.py.  Raises ClusterError if the scheduler cannot be joined.
     """
     adopt_orphans()
     options = worker_options(facts, slots, scratch)
@@ -83,13 +83,13 @@ async def _work(
     except (OSError, RuntimeError) as error:
         raise ClusterError(f"{scheduler} could not be joined: {error.__cause__ or error}") from error
     finally:
-        with contextlib.suppress(AssertionError):  # Dask's own, while a worker starts: that ends with us
+        with contextlib.suppress(AssertionError):  # by Dask while a worker starts, which ends with us
             await nanny.close(timeout=END_LIMIT_S)
     return told.is_set()
 
 
 async def _unless(told: asyncio.Event, wanted: Awaitable[object]) -> None:
-    """Wait for something, or until we are told to stop."""
+    """Wait for an awaitable, or until ``told`` is set."""
     stopping, going_on = asyncio.ensure_future(told.wait()), asyncio.ensure_future(wanted)
     await asyncio.wait((stopping, going_on), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()

@@ -1,7 +1,7 @@
-"""The end of a worker that has only so long: it begins no game that would be lost with it.
+"""End of a worker with a limited lifetime: it begins no game that would be lost with it.
 
-How long a game takes is only known from those that were played here; before the first one ends, nothing but
-``SPARE_S`` is kept free.  A game that lasts longer than all before is lost, and played again elsewhere.
+The time of a game is estimated from those that were played here; before the first one ends, only ``SPARE_S``
+is kept free.  A game that lasts longer than all before is lost, and played again on another worker.
 """
 
 import asyncio
@@ -14,31 +14,32 @@ from distributed import Status, Worker, WorkerPlugin
 from tournaments.cluster.worker_plugin import is_game
 
 SPARE_S = 20.0
-"""Kept free in any case: to leave takes some seconds, and a batch system's clock is not ours."""
+"""Seconds kept free in any case: leaving takes some seconds, and a batch system's clock may differ."""
 LONGER = 1.25
-"""The next game may take so much longer than the longest one so far."""
+"""Factor by which the next game may take longer than the longest one so far."""
 LOOK_S = 0.5
 
 
 def is_too_late(left_s: float, longest_s: float) -> bool:
-    """Whether no game is to be begun any more, with so many seconds left and such a longest game."""
+    """Return whether a game must not begin, with so many seconds left and such a longest game."""
     return left_s < longest_s * LONGER + SPARE_S
 
 
 class Lifetime(WorkerPlugin):  # type: ignore[misc]
-    """Lets a worker begin no more games when it is too late for them, and leave after its last one."""
+    """Plugin that stops new games in time, and lets the worker leave after its last one."""
 
     name = "kalarena-lifetime"
 
     def __init__(self, ends_at: float, clock: Callable[[], float] = time.time) -> None:
-        """``ends_at`` is in seconds since the epoch, as ``clock`` gives them: a worker that is started again
-        has no more time.
+        """``ends_at`` is in seconds since the epoch, like ``clock``.
+
+        A worker that is restarted has no more time.
         """
         self._ends_at = ends_at
         self._clock = clock
 
     def setup(self, worker: Worker) -> None:
-        """Begin."""
+        """Begin to watch the time."""
         self._worker = worker
         self._begun: dict[Any, float] = {}
         self._longest_s = 0.0
@@ -49,7 +50,7 @@ class Lifetime(WorkerPlugin):  # type: ignore[misc]
         self._task.cancel()
 
     def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
-        """Dask's word for what becomes of a task."""
+        """Record the state of a task; called by Dask."""
         if not is_game(key):
             return
         if finish == "executing":
@@ -60,10 +61,10 @@ class Lifetime(WorkerPlugin):  # type: ignore[misc]
     async def _leave_in_time(self) -> None:
         while not is_too_late(self._ends_at - self._clock(), self._longest_s):  # noqa: ASYNC110 - time passes
             await asyncio.sleep(LOOK_S)
-        self._worker.status = Status.paused  # what waits here goes elsewhere, or at the latest when we leave
-        while self._begun:  # noqa: ASYNC110 - one look more or less does not matter
+        self._worker.status = Status.paused  # waiting games move elsewhere, at the latest when this ends
+        while self._begun:  # noqa: ASYNC110 - one check more or less does not matter
             await asyncio.sleep(LOOK_S)
-        # Not awaited here: the worker ends its plugins first, and so this.
+        # Not awaited here: the worker ends its plugins first, and so this task.
         self._leaving = asyncio.create_task(
             self._worker.close_gracefully(restart=False, reason="its time is over")
         )

@@ -1,9 +1,9 @@
-"""On which host the games of a pair are played: the one where the first of them to get a place got it, unless
-that could not play it.
+"""Assignment of pairs to hosts: all games of a pair are played on the host of the first of them.
 
-It is known where that is only when a worker says that it has begun the game, or has ended it already.  So the
-other games of the pair wait here until then, and may only go to workers of that host afterwards.  They are
-not merely sent to where it is expected to be: work stealing may move a game until it begins.
+A host that could not play a game of the pair is replaced.  The host is known only when a worker reports that
+the game has begun, or has ended.  So the other games of the pair wait here until then, and may only go to
+workers of that host afterwards.  They are not merely sent to the expected host: work stealing may move a game
+until it begins.
 """
 
 import asyncio
@@ -14,30 +14,30 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False)
 class _Chooser:
-    """A game that chooses the host of its pair by going there."""
+    """A game that chooses the host of its pair by beginning there."""
 
     settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it has begun, or ended before."""
+    """Event that is set when the game has begun, or ended before."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class PairHosts:
-    """The hosts of pairs, for as long as an engine is open: the games of a pair may be rounds apart.
+    """Hosts of pairs, for as long as an engine is open: the games of a pair may be rounds apart.
 
-    In the thread of one asyncio loop.
+    For the thread of one asyncio loop.
     """
 
     def __init__(self, is_there: Callable[[str], bool]) -> None:
-        """``is_there`` is whether a host has workers: one that has none any more is no longer anybody's."""
+        """``is_there`` returns whether a host has workers: a pair is released from a host without any."""
         self._is_there = is_there
         self._hosts: dict[str, str] = {}
         self._choosers: dict[str, _Chooser] = {}
 
     @asynccontextmanager
     async def host(self, pair: str) -> AsyncIterator[str | None]:
-        """The host for a game of a pair, meanwhile; None if it may be played anywhere, and so chooses it.
+        """Yield the host for a game of a pair; None if the game may be played anywhere, and so chooses it.
 
-        A pair "" is none: such a game may always be played anywhere.  Waits while another game chooses.
+        A game with the pair "" may always be played anywhere.  Waits while another game chooses.
         """
         while (chooser := self._choosers.get(pair)) is not None and not chooser.settled.is_set():
             await chooser.settled.wait()
@@ -55,14 +55,14 @@ class PairHosts:
                 del self._choosers[pair]
 
     def begins(self, pair: str, host: str) -> None:
-        """A game of a pair has a place."""
+        """Record the host where a game of a pair has begun."""
         chooser = self._choosers.get(pair)
         if chooser is not None and not chooser.settled.is_set():
             self._hosts[pair] = host
             chooser.settled.set()
 
     def fails(self, pair: str, host: str) -> None:
-        """A host could not play a game of a pair: whoever comes next chooses anew."""
+        """Release a pair from a host that could not play one of its games: the next game chooses anew."""
         if self._hosts.get(pair) == host:
             del self._hosts[pair]
 

@@ -13,9 +13,9 @@ from tournaments.cluster.credentials import Credentials
 from tournaments.cluster.errors import ClusterError
 
 START_LIMIT_S = 60.0
-"""It starts within 2 s on an idle machine."""
+"""Limit in seconds for its start, which takes 2 s on an idle machine."""
 END_LIMIT_S = 10.0
-"""It tells its workers that it ends, which takes less than a second; then it is killed."""
+"""Seconds after which it is killed; it disconnects its workers in less than a second."""
 LINE_BYTES = 10_000
 
 
@@ -23,10 +23,10 @@ LINE_BYTES = 10_000
 async def open_scheduler(
     credentials: Credentials, log: Path, host: str | None = None, port: int = 0
 ) -> AsyncIterator[str]:
-    """Its address, at which it lets in nobody without the credentials.
+    """Run a scheduler and yield its address, to which only holders of the credentials can connect.
 
     ``host`` is the address of this machine where it listens, None for every one; ``port`` 0 is any that is
-    free.  What it has to complain about goes to the end of a file, ``log``.  Raises ClusterError.
+    free.  Errors are appended to the file ``log``.  Raises ClusterError.
     """
     command = [sys.executable, "-P", "-m", "tournaments.cluster.scheduler_process"]
     command += [str(credentials.directory.resolve()), "--port", str(port)]
@@ -64,7 +64,7 @@ async def _address(process: trio.Process, log: Path) -> str:
 
 
 async def _end(process: trio.Process) -> None:
-    """By its leash, or by force."""
+    """End the process by closing its standard input, or by force."""
     assert process.stdin is not None
     assert process.stdout is not None
     await process.stdin.aclose()

@@ -1,4 +1,4 @@
-"""What a Dask scheduler is taught: to keep the files of bots, and to tell of workers that come and go."""
+"""Plugin of the Dask scheduler that stores bots' files, and reports workers that join and leave."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from tournaments.cluster.dask_settings import SEND_EVERY_S
 from tournaments.cluster.worker_plugin import NAME
 
 LOST = f"{NAME}-lost"
-"""The topic under which the address of each lost worker is told."""
+"""Topic of the addresses of lost workers."""
 
 
 class BotsAndWorkers(SchedulerPlugin):  # type: ignore[misc]
-    """Handlers beside the scheduler's own; the engine installs it once.
+    """Handlers beside the scheduler's own; the engine installs them once.
 
     Files are kept in memory for as long as the scheduler lives: those of 400 bots of a course are 100 MB.
     """
@@ -21,7 +21,7 @@ class BotsAndWorkers(SchedulerPlugin):  # type: ignore[misc]
     idempotent = True
 
     async def start(self, scheduler: Scheduler) -> None:
-        """Begin."""
+        """Add the handlers to the scheduler."""
         self._scheduler = scheduler
         self._archives: dict[str, bytes] = {}
         self._changes = 0
@@ -34,18 +34,19 @@ class BotsAndWorkers(SchedulerPlugin):  # type: ignore[misc]
             self._send_at_once(worker)
 
     async def archive(self, digest: str) -> bytes | None:
-        """The archive of a digest; None if it was never kept."""
+        """Return the archive of a digest; None if it is not stored."""
         return self._archives.get(digest)
 
     async def keep(self, digest: str, archive: bytes | None = None) -> bool:
-        """Keep an archive; whether it is kept.  Without one, only that is asked."""
+        """Store an archive, if one is given; return whether the digest is stored."""
         if archive is not None:
             self._archives[digest] = archive
         return digest in self._archives
 
     async def workers(self, changes: int) -> dict[str, Any] | None:
-        """The workers that play games, with what they say of their hosts; None if none came or went since
-        there were so many changes.
+        """Return the workers that play games, with the facts on their hosts.
+
+        Returns None if no worker has joined or left since ``changes``.
         """
         if changes == self._changes:
             return None
@@ -57,12 +58,12 @@ class BotsAndWorkers(SchedulerPlugin):  # type: ignore[misc]
         return {"changes": self._changes, "workers": found}
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
-        """One has come."""
+        """Count a worker that has joined."""
         self._changes += 1
         self._send_at_once(worker)
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **_more: Any) -> None:
-        """One is gone, for whatever reason."""
+        """Count and report a worker that is gone, for whatever reason."""
         self._changes += 1
         scheduler.log_event(LOST, worker)
 

@@ -1,7 +1,7 @@
 """The scheduler of a cluster, as a process of its own: ``python -m tournaments.cluster.scheduler_process``.
 
-It is told where to listen on its command line, says in one line of JSON where it does, or why it cannot, and
-ends when its standard input ends: with whoever started it, however that ended.
+Its command line says where to listen.  It writes one line of JSON with its address, or with an error.  It
+ends when its standard input ends, and so with the process that started it, however that ended.
 """
 
 import argparse
@@ -21,12 +21,27 @@ from tournaments.cluster.dask_settings import SETTINGS
 from tournaments.cluster.errors import ClusterError
 
 WORKER_TTL = "60s"
-"""A worker that was not heard of for so long, as its host vanished, is given up and its games are played
-elsewhere; Dask's own 300 s are as many lost games of others."""
+"""Time after which a silent worker is dropped, as its host has vanished, and its games are reassigned.
+
+Dask's own 300 s would cost as many lost games of others.
+"""
+
+
+class ClientGone(logging.Filter):
+    """Filter for the traceback of a client that vanished while it registered.
+
+    ``Scheduler.add_client`` of distributed then looks for a connection that its own ``remove_client`` has
+    removed already.  Nothing is lost by that: a head that is killed and starts again is another client.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return False for such a record."""
+        error = record.exc_info[1] if record.exc_info else None
+        return not (isinstance(error, KeyError) and str(error.args[0]).startswith("Client-"))
 
 
 async def serve(credentials: Credentials, host: str | None, port: int) -> None:
-    """Be the scheduler until standard input ends.  Raises RuntimeError if it cannot listen."""
+    """Run the scheduler until standard input ends.  Raises RuntimeError if it cannot listen."""
     async with Scheduler(
         host=host,
         port=port,
@@ -46,18 +61,20 @@ def _tell(said: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the scheduler with the arguments of the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("credentials", type=Path)
     parser.add_argument("--host")
     parser.add_argument("--port", type=int, default=0)
     asked = parser.parse_args()
     logging.getLogger("distributed").setLevel(logging.WARNING)
+    for name in ("distributed.core", "asyncio"):  # the second one reports the task that has failed
+        logging.getLogger(name).addFilter(ClientGone())
     adopt_orphans()
     try:
         with dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": WORKER_TTL}):
             uvloop.run(serve(Credentials(asked.credentials), asked.host, asked.port))
-    except (ClusterError, RuntimeError) as error:  # Dask's own has its cause as another one
+    except (ClusterError, RuntimeError) as error:  # the cause of an error from Dask is another exception
         _tell({"error": str(error.__cause__ or error)})
         sys.exit(1)
 

@@ -1,5 +1,6 @@
-"""``[cluster]`` of a tournament file, and of a server's: where a cluster's workers come from, and how hosts
-are compared.
+"""``[cluster]`` table of a tournament file and of a server's file.
+
+It configures a cluster's workers, and the comparison of hosts.
 """
 
 import re
@@ -16,39 +17,39 @@ MEMORY = re.compile(r"[1-9]\d* ?[MG]i?B")
 
 
 def _share(value: Any) -> Any:
-    """``"10%"`` as a number, 0.1."""
+    """Return ``"10%"`` as a number, 0.1."""
     if isinstance(value, str) and re.fullmatch(r"\d{1,2}(\.\d+)?%", value) and float(value[:-1]):
         return float(value[:-1]) / 100
     raise ValueError(f'must be a percentage like "10%", above 0 and below 100, not {value!r}')
 
 
 class ClusterTable(BaseModel):
-    """How a tournament uses a cluster."""
+    """Cluster options of a tournament."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     queue: str | None = Field(None, min_length=1)
     """Slurm's partition; None is its default one."""
     cores: int = Field(1, ge=1, le=1024)
-    """Of each Slurm job: as many games at a time are played in it."""
+    """Cores of each Slurm job, which plays as many games at a time."""
     memory: str = "2 GiB"
-    """Of each Slurm job, for all of its games together."""
+    """Memory of each Slurm job, for all of its games together."""
     walltime: str = "01:00:00"
-    """Hours, minutes and seconds after which Slurm ends a job; another one takes its place."""
+    """Hours, minutes and seconds after which Slurm ends a job; another one replaces it."""
     minimum: int = Field(1, ge=1, le=MAX_WORKERS)
-    """Games are begun when so many can be played at a time; on Slurm it never becomes fewer."""
+    """Number of slots at which games begin; on Slurm it is always kept."""
     maximum: int = Field(MAX_WORKERS, ge=1, le=MAX_WORKERS)
-    """On Slurm no more are played at a time."""
+    """Maximum number of games at a time on Slurm."""
     host: str | None = Field(None, min_length=1)
-    """The address of this machine at which its scheduler listens; None is every one that it has."""
+    """Address of this machine at which its scheduler listens; None is every one that it has."""
     port: int = Field(0, ge=0, le=65535)
-    """The scheduler's; 0 is any that is free."""
+    """Port of the scheduler; 0 is any that is free."""
     same_speed: Annotated[float | None, BeforeValidator(_share)] = None
-    """Games are played only on hosts whose speeds differ by no more than this share."""
+    """Maximum difference between the speeds of hosts, as a share; None is any."""
     scale_time: bool = False
-    """Whether time limits are longer on slower hosts."""
+    """True if time limits are longer on slower hosts."""
     reference_speed: float = Field(REFERENCE_SPEED, gt=0, allow_inf_nan=False)
-    """Of the core that the time limits are meant for, in positions per second."""
+    """Speed of the core for which the time limits are specified, in positions per second."""
 
     @field_validator("memory")
     @classmethod
@@ -72,7 +73,7 @@ class ClusterTable(BaseModel):
 
     @property
     def scaled_from(self) -> float | None:
-        """The speed that time limits are scaled from; None if they are the same on every host."""
+        """Speed from which time limits are scaled; None if they are the same on every host."""
         return self.reference_speed if self.scale_time else None
 
     @model_validator(mode="after")
@@ -87,12 +88,12 @@ class ClusterTable(BaseModel):
 
 
 class ServerClusterTable(ClusterTable):
-    """How a server uses a cluster for all of its tournaments."""
+    """Cluster options of a server, for all of its tournaments."""
 
     engine: Literal["dask", "slurm"]
-    """Whether people start workers on other machines, or Slurm does."""
+    """Source of workers on other machines: people start them (dask), or Slurm does."""
     folder: str | None = Field(None, min_length=1)
-    """Where credentials and logs are kept, for all of these machines to see; None: in the data directory."""
+    """Folder of credentials and logs, visible to all of these machines; None is in the data directory."""
 
     @model_validator(mode="after")
     def _is_the_same_for_all(self) -> "ServerClusterTable":

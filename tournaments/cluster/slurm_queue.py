@@ -1,4 +1,4 @@
-"""What Slurm says of jobs: which are there, and what one that is not there any more wrote at its end."""
+"""Information from Slurm: the current jobs, and the last output of ended ones."""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ NOTHING = "it wrote nothing"
 
 
 async def listed_jobs() -> set[str] | None:
-    """Numbers of our jobs that wait or run; None if Slurm does not answer just now."""
+    """Return the numbers of this user's jobs that wait or run; None if Slurm does not answer just now."""
     process = await asyncio.create_subprocess_exec(
         *LIST_JOBS, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
@@ -20,11 +20,11 @@ async def listed_jobs() -> set[str] | None:
 
 
 def last_words(logs: Path, job: str) -> str:
-    """The last line that a job wrote, of its errors if it had some."""
+    """Return the last line that a job wrote, of its errors if it had some."""
     for suffix in ("err", "out"):
         try:
             written = (logs / f"{JOB_NAME}-{job}.{suffix}").read_bytes()[-TAIL_BYTES:]
-        except OSError:  # it never ran, or the file system of its node is slow to tell
+        except OSError:  # it never ran, or the file system of its node is slow
             continue
         if line := _last_line(written.decode(errors="replace").splitlines()):
             return line
@@ -32,7 +32,7 @@ def last_words(logs: Path, job: str) -> str:
 
 
 def complaint(error: str) -> str:
-    """What a command of Slurm's complained of, in the text that dask-jobqueue makes of it."""
+    """Return the message of a command of Slurm, from dask-jobqueue's text for it."""
     return _last_line(error.partition("stderr:")[2].splitlines()) or _last_line(error.splitlines())
 
 

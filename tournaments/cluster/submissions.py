@@ -2,10 +2,9 @@
 
 A scheduler does more for a message with tasks than for a task in it: measured with tasks that do nothing, a
 task took 4.0 ms of its time alone, 2.0 ms in a message of four and 1.8 ms in one of sixteen.  Under load
-games end together, so the next are asked for together; one that is asked for by itself does not wait for
-others.
+games end together, so the next ones are submitted together; a single task does not wait for others.
 
-Of games that are asked for within 100 ms Dask begins with the first ones of the messages.
+Of the games that are submitted within 100 ms, Dask begins with the first ones of the messages.
 """
 
 import asyncio
@@ -17,8 +16,10 @@ from typing import Any
 from distributed import Client, Future
 
 TOGETHER = 64
-"""Tasks of a message at most: the scheduler passes on nothing while it takes them in, and
-more would save little."""
+"""Maximum number of tasks of a message.
+
+The scheduler processes nothing else while it takes them in, and more would save little.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,26 +29,25 @@ class _Submission:
     name: tuple[str, ...]
     arguments: tuple[Any, ...]
     task: "asyncio.Future[Future]"
-    """Done once it was submitted; cancelled if nobody wants it any more."""
+    """Future that is done once the task is submitted, and cancelled if the request is cancelled."""
 
 
 class Submissions:
-    """Submits tasks that call one function.  Its methods are called in the client's event loop."""
+    """Queue of tasks that call one function.  Its methods are called in the client's event loop."""
 
     def __init__(self, client: Client, function: Callable[..., Any]) -> None:
         self._client = client
         self._function = function
         self._waiting: defaultdict[tuple[Any, ...], list[_Submission]] = defaultdict(list)
-        """By what is said once in a message: the resources that each task takes, and the workers for it."""
+        """Waiting tasks by the fields of their common message: required resources, and allowed workers."""
 
     async def submit(
         self, name: tuple[str, ...], *arguments: Any, takes: Mapping[str, float], workers: frozenset[str]
     ) -> Future:
-        """Submit a task with this name for its key, together with what else is submitted in this turn of the
-        loop.
+        """Submit a task with this name for its key, together with the others of this turn of the loop.
 
-        ``takes`` are resources, ``workers`` the addresses of those that may do it, or empty if all may.
-        Raises what Dask raises.
+        ``takes`` are resources, ``workers`` the addresses of those that may run it, or empty if all may.
+        Raises the exceptions of Dask.
         """
         loop = asyncio.get_running_loop()
         if not self._waiting:
@@ -58,7 +58,7 @@ class Submissions:
         try:
             return await task
         except asyncio.CancelledError:
-            if not task.cancelled() and task.exception() is None:  # submitted, and we did not hear of it
+            if not task.cancelled() and task.exception() is None:  # submitted, but not received here
                 task.result().release()
             raise
 
@@ -77,13 +77,13 @@ class Submissions:
                 *zip(*(submission.arguments for submission in wanted), strict=True),
                 key=[submission.name for submission in wanted],
                 resources=takes,
-                # Not allow_other_workers: others would steal it from a host that is there, and once none of
-                # these is left Dask would pass over the resources as well: the sandbox and the version.
+                # Not allow_other_workers: other workers would steal it from a host that is there, and once
+                # none of these is left Dask would ignore the resources as well: the sandbox and the version.
                 workers=workers or None,
                 pure=False,
                 retries=0,
             )
-        except Exception as error:  # it is whoever waits for the task that can say what that means
+        except Exception as error:  # raised for the callers, which wait for the tasks
             for submission in wanted:
                 submission.task.set_exception(error)
             return

@@ -1,4 +1,4 @@
-"""Which workers will do, and waiting for enough of them."""
+"""Selection of suitable workers, and waiting for enough of them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,24 +13,25 @@ from tournaments.cluster.errors import ClusterError
 from tournaments.cluster.host import HostFacts, Versions
 
 LOOK_S = 0.2
-"""How often it is looked whether enough have come."""
+"""Seconds between checks whether enough workers have joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What a worker must be."""
+    """Requirements for workers."""
 
     tier: Tier = Tier.OFF
-    """At least."""
+    """Minimum confinement tier."""
     same_speed: float | None = None
-    """How far from the median of all a host's speed may be, as a share of it; None if it may be any."""
+    """Maximum distance of a host's speed from the median, as a share of it; None if any will do."""
     versions: Versions = field(default_factory=Versions)
     programs: tuple[str, ...] = ()
-    """That bots need: paths on the head, or names."""
+    """Programs that bots need: paths on the head, or names."""
 
     def refusals(self, everyone: Sequence[HostFacts]) -> list[str | None]:
-        """Why each worker is turned away, None if it will do, of all that there are: in the order in which
-        they came.
+        """Return for each worker the reason for its refusal, None if it is suitable.
+
+        ``everyone`` are all workers, in the order in which they joined.
         """
         reasons = [self.refusal(facts) for facts in everyone]
         fit = [facts.speed for facts, why in zip(everyone, reasons, strict=True) if why is None]
@@ -40,7 +41,7 @@ class Demands:
         ]
 
     def refusal(self, facts: HostFacts) -> str | None:
-        """Why a worker is turned away, whatever others there are; None if that is up to them."""
+        """Return the reason for refusing a worker, whatever others there are; None if there is none."""
         tiers = list(Tier)  # the best is the first
         if facts.plays != self.versions:
             return f"{facts.name} has {facts.plays}, and {self.versions} is played with here"
@@ -67,9 +68,9 @@ class Demands:
 
 
 def _middle(speeds: Sequence[float]) -> float:
-    """The median; of an even number the one in the middle that came first.
+    """Return the median; of an even number the one in the middle that came first.
 
-    Of two hosts, neither would be like their mean, and the one that plays already must not go.
+    Of two hosts, neither would be like their mean, and a host that already plays must not be refused.
     """
     ordered = sorted(speeds)
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
@@ -77,34 +78,34 @@ def _middle(speeds: Sequence[float]) -> float:
 
 
 def sandbox_elsewhere(here: Sandbox) -> Sandbox:
-    """How bots are confined on all hosts, by how that is done on this one.
+    """Return the sandbox that all hosts must have, derived from this host's.
 
-    All hosts must do it equally well; whether control groups are delegated differs too much between them to
-    be demanded because this one has them.
+    All hosts must confine equally well.  Control groups are not required, even if this host has them, since
+    their delegation differs too much between hosts.
     """
     return replace(here, tier=Tier.BUBBLEWRAP, cgroup="") if here.tier is Tier.CGROUP else here
 
 
 class Workers(Protocol):
-    """Who knows what workers there are: the engine."""
+    """Source of the current workers: the engine."""
 
     @property
     def slots(self) -> int:
-        """Of workers that will do."""
+        """Slots of suitable workers."""
         ...
 
     @property
     def refusals(self) -> Sequence[str]:
-        """A sentence for each worker that was turned away."""
+        """Sentences on the workers that were turned away."""
         ...
 
 
 async def wait_for_slots(
     workers: Workers, slots: int = 1, within_s: float = math.inf, tell: Callable[[str], None] | None = None
 ) -> None:
-    """Wait until so many games can be played at a time; ``tell`` is told how many can, as that changes.
+    """Wait until so many games can be played at a time; ``tell`` is called with each change of their number.
 
-    Raises ClusterError if they do not come in time.
+    Raises ClusterError if the workers do not join in time.
     """
     seen = -1
     with trio.move_on_after(within_s):

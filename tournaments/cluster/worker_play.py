@@ -1,7 +1,7 @@
-"""Games on a worker: each in one of its game processes, which are used again.
+"""Games on a worker, each played in a reused game process.
 
-Games are waited for in the worker's event loop: to do that in threads would be two more changes between
-threads for each game.  Only what takes long is in threads, as to build a bot.
+Games are awaited in the worker's event loop: threads would add two context switches to each game.  Only slow
+work, such as building a bot, runs in threads.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from referee.feed import DATAGRAM_BYTES
+from referee.host_resources import usable_cores
 from referee.orphans import sweep_orphans
 from referee.play import Job
 from referee.probe import AUTO, find_sandbox
@@ -38,33 +39,35 @@ from tournaments.cluster.game_process import (
     write_all,
 )
 from tournaments.engines.following import listening
-from tournaments.engines.local import FEED_PATTERN, usable_cores
+from tournaments.engines.local import FEED_PATTERN
 
 Value = TypeVar("Value")
 
 QUICK_S = 0.05
-"""A game that is over within it is told of once, by its reply, unless somebody follows it.  What a worker
-says wakes three processes, on the cores of games."""
+"""Seconds within which the end of a game is reported together with its beginning, unless it is followed.
+
+Each message of a worker wakes three processes, on the cores of games.
+"""
 ENDS_WITHIN_S = 10.0
-"""A game process that is told to end kills its bots, which takes milliseconds; after this it is killed."""
+"""Seconds after which a game process is killed; it ends its bots within milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A game as a worker is asked for it; can be pickled."""
+    """Request for a game, as it is sent to a worker; can be pickled."""
 
     job: Job
-    """With commands and paths of the head."""
+    """The game, with commands and paths of the head."""
     travellers: tuple[Traveller, Traveller]
     own_core: bool = False
     reference_speed: float | None = None
-    """Time limits are scaled from it, see tournaments/cluster/fairness.py."""
+    """Speed from which time limits are scaled, see tournaments/cluster/fairness.py."""
     followed: bool = False
-    """Whether somebody wants snapshots."""
+    """True if snapshots are requested."""
 
 
 class GameProcess:
-    """One process for games; started by its first."""
+    """A process for games, which is reused."""
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class GameProcess:
         replies: asyncio.StreamReader,
         connection: asyncio.ReadTransport,
     ) -> None:
-        """``connection`` is what feeds ``replies``; for a new process see ``started``."""
+        """``connection`` is the transport that feeds ``replies``; ``started`` creates a new process."""
         assert process.stdin is not None
         self._process = process
         self._orders = process.stdin.fileno()
@@ -81,10 +84,10 @@ class GameProcess:
 
     @classmethod
     async def started(cls) -> "GameProcess":
-        """A new one.  Raises ClusterError."""
+        """Start a new process.  Raises ClusterError."""
         try:
             process = subprocess.Popen(  # noqa: ASYNC220 - some milliseconds, and seldom
-                # -P: nothing in the worker's directory is imported in place of ours.
+                # -P: no module in the worker's directory shadows Kalarena's.
                 [sys.executable, "-P", "-m", "tournaments.cluster.game_process"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -104,16 +107,16 @@ class GameProcess:
         return cls(process, replies, connection)
 
     def begin(self, order: bytes) -> None:
-        """Have a pickled order carried out, if the process lives."""
+        """Send a pickled order, if the process lives."""
         with contextlib.suppress(OSError):
             write_all(self._orders, frame(ORDER, order))
 
     async def reply(
         self, feed: int | None, begins: Callable[[], None], told: Callable[[bytes], None]
     ) -> Reply | None:
-        """What became of an order, once that is known; None if the process died.
+        """Wait for the reply to an order; return None if the process died.
 
-        ``feed`` is a descriptor of datagrams, each of which is passed on to ``told``.  For ``begins`` see
+        ``feed`` is a descriptor of datagrams, with each of which ``told`` is called.  For ``begins`` see
         ``WorkerGames.play``.
         """
         begun = False
@@ -149,20 +152,20 @@ class GameProcess:
             return None
 
     def give_up(self) -> None:
-        """End the game that it plays; also when it plays none."""
+        """Cancel the current game, if there is one."""
         try:
             write_all(self._orders, GIVE_UP)
         except OSError:  # it has ended
             return
 
     def let_go(self) -> None:
-        """Tell it to end, and its bots."""
+        """End the process and its bots by closing its standard input."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._connection.close()
 
     def wait(self) -> None:
-        """Wait until it has ended, after ``let_go``."""
+        """Wait until the process has ended, after ``let_go``."""
         try:
             self._process.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -171,22 +174,22 @@ class GameProcess:
 
 
 class WantedGame:
-    """A game that a worker was told to play, for as long as somebody wants it."""
+    """A game that a worker was requested to play, with its cancellation."""
 
     def __init__(self) -> None:
         self._process: GameProcess | None = None
         self.wanted = True
 
     def give_up(self) -> None:
-        """Nobody wants it any more."""
+        """Cancel the game."""
         self.wanted = False
         if self._process is not None:
             self._process.give_up()
 
     def begin(self, process: GameProcess, order: bytes) -> bool:
-        """Have it played by this process, if it is wanted still; whether it is.
+        """Start the game in this process, unless it is cancelled; return whether it was started.
 
-        A word that it is not comes either before the order, which is not given then, or after it.
+        A cancellation arrives either before the order, which is not sent then, or after it.
         """
         if self.wanted:
             self._process = process
@@ -194,26 +197,27 @@ class WantedGame:
         return self.wanted
 
     def ended(self) -> None:
-        """No process plays it any more."""
+        """Detach the game from its process."""
         self._process = None
 
 
 class WorkerGames:
-    """Plays assignments on this host.  Its methods are called in one event loop."""
+    """Player of assignments on this host.  Its methods are called in one event loop."""
 
     def __init__(self, scratch: Path, slots: int, speed: float | None, threads: Executor) -> None:
-        """``scratch`` is a folder of this host's own; ``speed`` is in positions per second; ``threads`` are
-        as many as ``slots``, and nobody waits for them for ever in the end.
+        """``scratch`` is a folder of this host's own; ``speed`` is in positions per second.
+
+        ``threads`` has as many threads as ``slots``, and they are not awaited for ever at the end.
         """
         self._threads = threads
         self._scratch = scratch
         self._speed = speed
         self._children = threading.Lock()
-        """Held by a build, and while left-behind bots are ended: a build's processes look like theirs."""
+        """Lock held by a build, and while orphaned bots are killed: a build's processes look like orphans."""
         self._shelf = BotShelf(scratch / "bots", self._children)
         self._shelf.remove_old()
         self._sandboxes: dict[Sandbox, Sandbox] = {}
-        """As asked for -> this host's; to find that out takes a moment."""
+        """Requested sandbox -> this host's sandbox, which takes a moment to detect."""
         cores = usable_cores()
         self._all_cores = tuple(cores)
         self._places = [(core,) for core in cores[:slots]] if slots <= len(cores) else []
@@ -230,7 +234,7 @@ class WorkerGames:
     ) -> Reply:
         """Play a game to its end.  Raises ClusterError if this host cannot.
 
-        If it is cancelled the game is given up.  For ``fetch`` see BotShelf; it is called in a thread.
+        When cancelled, the game is cancelled too.  For ``fetch`` see BotShelf; it is called in a thread.
         ``begins`` is called before the first snapshot, or when the game has lasted ``QUICK_S``; not if it is
         over by then.  ``told`` is called with snapshots.
         """
@@ -250,7 +254,7 @@ class WorkerGames:
                 reply = await process.reply(None if feed is None else feed.fileno(), begins, told)
                 alive = reply is not None
         except asyncio.CancelledError:
-            sweeps = False  # who ends this worker does that, and it would wait for a build
+            sweeps = False  # the shutdown of this worker does that; here it would wait for a build
             raise
         finally:
             game.ended()
@@ -260,15 +264,15 @@ class WorkerGames:
         return reply
 
     async def close(self) -> None:
-        """End the processes that play nothing."""
+        """End the idle processes."""
         idle, self._idle = self._idle, []
         for process in idle:
             process.let_go()
         for process in idle:
-            await asyncio.to_thread(process.wait)  # ours may all build bots
+            await asyncio.to_thread(process.wait)  # the worker's own threads may all be building bots
 
     async def _job_here(self, assignment: Assignment, fetch: Callable[[str], bytes]) -> Job:
-        """The job with what this host has.  Raises ClusterError."""
+        """Return the job with this host's players, sandbox and time control.  Raises ClusterError."""
         job = assignment.job
         sandbox = self._sandboxes.get(job.sandbox)
         if sandbox is None:
@@ -314,7 +318,7 @@ class WorkerGames:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
     def _sweep(self) -> None:
-        """End the bots of a process that has ended, which are ours now."""
+        """Kill the orphaned bots of a game process, which this process has adopted."""
         with self._children:
             sweep_orphans()
 
@@ -324,7 +328,7 @@ class WorkerGames:
 
 
 def sandbox_here(asked: Sandbox) -> Sandbox:
-    """This host's sandbox of the same tier.  Raises ClusterError if it gives none so good."""
+    """Return this host's sandbox of the same tier.  Raises ClusterError if it has none so good."""
     if asked.tier is Tier.OFF:
         return asked
     here = find_sandbox(AUTO)

@@ -1,4 +1,4 @@
-"""What makes a Dask worker one that plays games."""
+"""Plugin that makes a Dask worker play games."""
 
 import asyncio
 import os
@@ -20,23 +20,23 @@ from tournaments.cluster.host import HostFacts, Versions
 from tournaments.cluster.worker_play import Assignment, WantedGame, WorkerGames
 
 NAME = "kalarena"
-"""Of the plugins, and of the facts among a worker's metrics."""
+"""Name of the plugins, and of the facts among a worker's metrics."""
 SLOT = "slot"
-"""The resource of Dask's that a game takes one of."""
+"""Name of the Dask resource of which a game takes one."""
 FETCH_LIMIT_S = 300
-"""The largest archive takes 20 s on a line of 100 Mbit/s."""
+"""Limit in seconds; the largest archive takes 20 s on a line of 100 Mbit/s."""
 PRIVATE = 0o700
 
 
 def resources(facts: HostFacts, slots: int) -> dict[str, float]:
-    """What a worker offers: slots, and again as slots of its versions and of each tier that it can give."""
+    """Return a worker's resources: slots, and the same number for its versions and for each tier it has."""
     tiers = list(Tier)
     names = [SLOT, _with(facts.plays), *map(_tier, tiers[tiers.index(Tier(facts.tier)) :])]
     return dict.fromkeys(names, float(slots))
 
 
 def needed(versions: Versions, tier: Tier) -> dict[str, float]:
-    """What a game takes, so that it only goes where these versions give this tier."""
+    """Return a game's required resources, which restrict it to workers with these versions and this tier."""
     return dict.fromkeys([SLOT, _with(versions), _tier(tier)], 1.0)
 
 
@@ -49,34 +49,38 @@ def _tier(tier: Tier) -> str:
 
 
 def worker_options(facts: HostFacts, slots: int, scratch: Path | None = None) -> dict[str, Any]:
-    """Keyword arguments that make a ``distributed.Worker``, or the worker of a ``Nanny``, play games."""
+    """Return arguments that make a ``distributed.Worker``, or the worker of a ``Nanny``, play games."""
     return {
         "nthreads": slots,
         "resources": resources(facts, slots),
         "plugins": (GamePlugin(facts, slots, scratch),),
-        "memory_limit": 0,  # games are limited themselves, and a worker that pauses would hold up its games
+        "memory_limit": 0,  # games have limits of their own, and a worker that pauses would delay its games
     }
 
 
 class GamePlugin(WorkerPlugin):  # type: ignore[misc]
-    """Plays the games that its worker is asked for."""
+    """Plugin that plays the games assigned to its worker."""
 
     name = NAME
 
     def __init__(self, facts: HostFacts, slots: int, scratch: Path | None = None) -> None:
-        """``scratch`` is a folder that only workers of this user on this host use; by default one in the
-        temporary directory.
+        """``scratch`` is a folder that only workers of this user on this host use.
+
+        By default it is one in the temporary directory.
         """
         self.facts = facts
         self.slots = slots
         self._scratch = scratch
 
     def setup(self, worker: Worker) -> None:
-        """Begin.  Raises ClusterError if there is no place for files: then the worker does not start."""
+        """Prepare to play.
+
+        Raises ClusterError if there is no folder for files: then the worker does not start.
+        """
         self._worker = worker
         self._games: dict[Any, WantedGame] = {}
         self._replies: dict[Any, tuple[str, dict[str, Any]]] = {}
-        """Of games that have ended, whose tasks go on for a moment, with the topic."""
+        """Topics and replies of games that have ended, whose tasks go on for a moment."""
         adopt_orphans()
         scratch = self._scratch or Path(tempfile.gettempdir(), f"kalarena-worker-{os.getuid()}")
         make_private(scratch)
@@ -84,10 +88,10 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
         worker.metrics[NAME] = lambda _worker: self.facts.to_json()
 
     def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
-        """Dask's word for what becomes of a task.
+        """Follow a task's state; called by Dask.
 
-        A task that nobody wants any more cannot be stopped by Dask: it becomes ``cancelled``, and runs on.
-        It comes to that when the head cancels a game and when the head is gone.
+        A cancelled task cannot be stopped by Dask: it becomes ``cancelled``, and runs on.  This happens when
+        the head cancels a game and when the head is gone.
         """
         if not is_game(key):
             return
@@ -98,17 +102,17 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
             self._games[key].give_up()
         reply = self._replies.pop(key, None)
         if reply is not None and finish == "memory":
-            # Said here, it leaves together with Dask's own word that the task has ended.
+            # An event logged here is sent together with Dask's own message that the task has ended.
             self._worker.log_event(*reply)
 
     async def teardown(self, worker: Worker) -> None:
-        """End all games."""
+        """Cancel all games."""
         for game in list(self._games.values()):
             game.give_up()
         await self._play.close()
 
     async def play(self, key: Any, assignment: Assignment, topic: str) -> None:
-        """Play a game, and tell of it under a topic."""
+        """Play a game, and report its events under a topic."""
         tell = partial(self._worker.log_event, topic)
         name = [str(part) for part in key]
         here = [self._worker.address, self.facts.name, self.slots]
@@ -121,8 +125,8 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
                 told=lambda snapshot: tell({"game": name, "snapshot": snapshot}),
             )
         except asyncio.CancelledError:  # noqa: ASYNC103 - the task ends, with a reply
-            # This worker ends.  It says so itself: Dask would have the game played elsewhere long before it
-            # tells that a worker was lost.
+            # This worker ends. It reports that itself: Dask would have the game played elsewhere long before
+            # it reports the loss of a worker.
             reply = Reply(ENDED, b"this worker was ended")
         except ClusterError as error:
             reply = Reply(FAILURE, str(error).encode("utf-8", "backslashreplace"))
@@ -144,20 +148,20 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
 
 
 def is_game(key: Any) -> bool:
-    """Whether a task is a game of ours."""
+    """Return whether a task is a game of Kalarena."""
     return isinstance(key, tuple) and str(key[0]).startswith(f"{NAME}-")
 
 
 async def play_on_worker(assignment: bytes, topic: str, key: tuple[str, ...]) -> None:
-    """The task of this key: play a game on the worker that runs this, in its event loop.
+    """Run the task of this key: play a game on the current worker, in its event loop.
 
-    The reply is told under the topic: one byte for its kind, and its content.
+    The reply is logged under the topic: one byte for its kind, and its content.
     """
     await get_worker().plugins[NAME].play(key, pickle.loads(assignment), topic)
 
 
 def make_private(folder: Path) -> None:
-    """A folder that nobody else can write to or has made.  Raises ClusterError."""
+    """Create a folder that only this user can write to, or check an existing one.  Raises ClusterError."""
     try:
         folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         found = folder.lstat()

@@ -1,4 +1,4 @@
-"""Who may sign in."""
+"""Accounts of the people who can sign in."""
 
 from datetime import datetime
 from typing import Any
@@ -14,17 +14,17 @@ from tournaments.course.transactions import Transactions
 
 
 class Accounts:
-    """The accounts.  They are disabled, never deleted."""
+    """Table of accounts.  Accounts are disabled, never deleted."""
 
     def __init__(self, transactions: Transactions, passwords: Passwords) -> None:
         self._transactions = transactions
         self._passwords = passwords
 
     def add(self, login: str, name: str, role: Role, team_id: int | None, now: datetime) -> Account:
-        """Add somebody, who cannot sign in before there is a password.
+        """Add an account, which cannot sign in before it has a password.
 
-        Raises CourseError if the login is taken, or a name cannot be one; and if there is no such team, or
-        it is a team for somebody who is no student.
+        Raises CourseError if the login is taken, or a name is invalid; and if there is no such team, or an
+        account that is no student's has a team.
         """
         login, name = login_of(login), person_name(name)
         with self._transactions.writing() as connection:
@@ -37,25 +37,25 @@ class Accounts:
             return _existing(connection, number)
 
     def get(self, account_id: int) -> Account | None:
-        """The account with a number."""
+        """Return the account with an ``id``."""
         with self._transactions.reading() as connection:
             return _find(connection, account_id)
 
     def by_login(self, login: str) -> Account | None:
-        """The account with a login, however it is written."""
+        """Return the account with a login, in any spelling."""
         row = self._row(login)
         return None if row is None else account_of(row)
 
     def all(self) -> list[Account]:
-        """Everybody, by login."""
+        """Return all accounts, by login."""
         return self._listed(select(account))
 
     def of_team(self, team_id: int) -> list[Account]:
-        """The members of a team, by login."""
+        """Return the members of a team, by login."""
         return self._listed(select(account).where(account.c.team_id == team_id))
 
     def set_password(self, account_id: int, password: str) -> Account:
-        """Change the password: all sessions end, and links for choosing one are void.
+        """Change the password: all sessions end, and the account's link becomes void.
 
         Raises CourseError if it is too short or too long, or there is no such account.
         """
@@ -64,9 +64,9 @@ class Accounts:
             return keep_password(connection, account_id, kept)
 
     def check_password(self, login: str, password: str) -> Account | None:
-        """Who signs in with a login and a password; None if that is nobody.
+        """Return the account with this login and password; None if there is none.
 
-        Takes as long for a login that there is not, and tells nothing of why it is None.
+        An unknown login takes as long, and None does not reveal the reason.
         """
         row = self._row(login)
         kept = None if row is None or row.disabled else row.password
@@ -85,14 +85,14 @@ class Accounts:
             return connection.execute(select(account).where(account.c.login == login)).one_or_none()
 
     def _renew(self, account_id: int, kept: str, password: str) -> None:
-        """Keep a password as hashes are made now, unless it was changed in the meantime."""
+        """Store a hash with the current parameters, unless the password was changed in the meantime."""
         renewed = self._passwords.hash(password)
         with self._transactions.writing() as connection:
             same = (account.c.id == account_id) & (account.c.password == kept)
             connection.execute(update(account).where(same).values(password=renewed))
 
     def set_role(self, account_id: int, role: Role) -> Account:
-        """Let somebody do more or less; who is no student any more leaves the team.
+        """Change the role; an account that is no longer a student's leaves its team.
 
         Raises CourseError for the last admin.
         """
@@ -104,7 +104,9 @@ class Accounts:
             return _change(connection, account_id, role=role.value, team_id=team_id)
 
     def set_disabled(self, account_id: int, disabled: bool) -> Account:
-        """Let somebody in no more, or again.  Sessions end and links are void; tokens rest until then.
+        """Disable or enable an account.
+
+        Sessions end and links become void; tokens are suspended until it is enabled.
 
         Raises CourseError for the last admin.
         """
@@ -116,13 +118,13 @@ class Accounts:
             return _change(connection, account_id, disabled=disabled)
 
     def move(self, account_id: int, team_id: int | None) -> Account:
-        """Put a student into another team, or into none.  Raises CourseError."""
+        """Move a student into another team, or into none.  Raises CourseError."""
         with self._transactions.writing() as connection:
             _check_team(connection, _existing(connection, account_id).role, team_id)
             return _change(connection, account_id, team_id=team_id)
 
     def rename(self, account_id: int, name: str) -> Account:
-        """Change the name for people.  Raises CourseError."""
+        """Change the displayed name.  Raises CourseError."""
         name = person_name(name)
         with self._transactions.writing() as connection:
             _existing(connection, account_id)
@@ -131,11 +133,11 @@ class Accounts:
     def _listed(self, query: Select[Any]) -> list[Account]:
         with self._transactions.reading() as connection:
             found = [account_of(row) for row in connection.execute(query)]
-        return sorted(found, key=lambda one: one.login)  # here, since databases have orders of their own
+        return sorted(found, key=lambda one: one.login)  # databases have different collations
 
 
 def account_of(row: Any) -> Account:
-    """From the columns of a row."""
+    """Create an account from a row."""
     return Account(
         id=row.id,
         login=row.login,
@@ -149,7 +151,7 @@ def account_of(row: Any) -> Account:
 
 
 def keep_password(connection: Connection, account_id: int, kept: str) -> Account:
-    """Give somebody a hashed password; what let somebody in before, beside tokens, does so no more."""
+    """Store a hashed password; end all existing access, except tokens."""
     _existing(connection, account_id)
     end_access(connection, account_id)
     return _change(connection, account_id, password=kept)
@@ -188,7 +190,7 @@ def _check_team(connection: Connection, role: Role, team_id: int | None) -> None
 
 
 def _check_not_last_admin(connection: Connection, one: Account) -> None:
-    """Somebody has to be left who can let others in: an admin who can sign in, if this one can."""
+    """Check that another admin remains who can sign in, if this one can."""
     if one.role is not Role.ADMIN or one.disabled:
         return
     others = select(func.count()).where(

@@ -21,15 +21,15 @@ _MAY_BECOME: dict[CompetitionState, tuple[CompetitionState, ...]] = {
     CompetitionState.RUNNING: (CompetitionState.PAUSED, CompetitionState.FINISHED, CompetitionState.FAILED),
     # The last game may end while it is being paused.
     CompetitionState.PAUSED: (CompetitionState.RUNNING, CompetitionState.FINISHED, CompetitionState.FAILED),
-    # A ruling may ask for more games.
+    # A ruling may require more games.
     CompetitionState.FINISHED: (CompetitionState.RUNNING, CompetitionState.FAILED),
     CompetitionState.FAILED: (CompetitionState.RUNNING, CompetitionState.PAUSED),
 }
-"""Besides what it is, which only changes the message."""
+"""Next states besides the current one, which only changes the message."""
 
 
 class Competitions:
-    """The competitions and who plays in them."""
+    """Tables of competitions and their competitors."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -43,7 +43,7 @@ class Competitions:
         created_by: int | None,
         now: datetime,
     ) -> Competition:
-        """Note a competition that is to be.  Raises CourseError if its slug is taken, or cannot be one."""
+        """Add a competition.  Raises CourseError if its slug is taken or invalid."""
         title = person_name(title, "title")
         if not SLUG.fullmatch(slug):
             raise CourseError(f"{shown(slug)} cannot be in an address: use 1 to 40 of a-z, 0-9 and -")
@@ -66,15 +66,15 @@ class Competitions:
             return _competition_of(connection.execute(statement.returning(competition)).one())
 
     def get(self, competition_id: int) -> Competition | None:
-        """The competition with an ``id``."""
+        """Return the competition with an ``id``."""
         return self._one(competition.c.id == competition_id)
 
     def by_slug(self, slug: str) -> Competition | None:
-        """The competition with a name in addresses."""
+        """Return the competition with a slug."""
         return self._one(competition.c.slug == slug) if SLUG.fullmatch(slug) else None
 
     def all(self) -> list[Competition]:
-        """All competitions, newest first."""
+        """Return all competitions, newest first."""
         with self._transactions.reading() as connection:
             rows = connection.execute(select(competition).order_by(competition.c.id.desc()))
             return [_competition_of(row) for row in rows]
@@ -82,9 +82,9 @@ class Competitions:
     def set_state(
         self, competition_id: int, state: CompetitionState, message: str, now: datetime
     ) -> Competition:
-        """Note where it is, and what there is to say of it.
+        """Set a competition's state and message.
 
-        Raises CourseError if it cannot come to that from where it is.
+        Raises CourseError if the state cannot follow the current one.
         """
         with self._transactions.writing() as connection:
             found = self._existing(competition_id)
@@ -98,7 +98,7 @@ class Competitions:
             return _change(connection, competition_id, **values)
 
     def set_spec(self, competition_id: int, spec: Mapping[str, Any]) -> Competition:
-        """Change what is to be played.  Raises CourseError if there is no such competition."""
+        """Change the specification.  Raises CourseError if there is no such competition."""
         with self._transactions.writing() as connection:
             self._existing(competition_id)
             return _change(connection, competition_id, spec=json.dumps(spec))
@@ -106,9 +106,9 @@ class Competitions:
     def enter(
         self, competition_id: int, name: str, version_id: int | None, reference: str | None
     ) -> Competitor:
-        """Let a version, or a reference player, play under a name; it keeps the name for ever.
+        """Enter a version, or a reference player, under a name, which it keeps for ever.
 
-        Raises CourseError if the name, or one too like it, is somebody else's here.
+        Raises CourseError if the name, or a name too like it, belongs to another competitor here.
         """
         if (version_id is None) is (reference is None):
             raise CourseError(f"{shown(name)} needs either a version or a reference player")
@@ -128,7 +128,7 @@ class Competitions:
         return entering
 
     def competitors(self, competition_id: int) -> list[Competitor]:
-        """All who play, or played, by name."""
+        """Return all present and former competitors, by name."""
         query = select(competitor).where(competitor.c.competition_id == competition_id)
         with self._transactions.reading() as connection:
             found = [_competitor_of(row) for row in connection.execute(query)]

@@ -1,4 +1,4 @@
-"""A course: who takes part, what they submitted, what is played, and who did what."""
+"""The database of a course: people, submissions, competitions, and a journal of actions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from tournaments.database.migrations import Migrations
 from tournaments.database.place import Place
 
 PEOPLE = "people"
-"""The tables that say who somebody is."""
+"""Group of the tables of people and their access."""
 MIGRATIONS = Migrations(
     scripts=Path(__file__).parent / "migrations",
     newest=REVISION,
@@ -34,11 +34,11 @@ MIGRATIONS = Migrations(
 class Course:
     """The course's database.  Use as a context manager, from any thread.
 
-    Everything in it raises CourseError for what cannot be done, and StoreError for trouble of the database.
+    All its methods raise CourseError for an invalid request, and StoreError for an error of the database.
     """
 
     def __init__(self, place: Place, passwords: Passwords | None = None) -> None:
-        """Open the course at a place; make it if there is none, bring it up to date if it is old."""
+        """Open the course's database at a location; create it or migrate it if needed."""
         passwords = passwords or Passwords()
         self._connections = Connections(place)
         try:
@@ -67,30 +67,30 @@ class Course:
         self.close()
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         self._connections.close()
 
     @property
     def writes(self) -> int:
-        """How many transactions of this object's have changed something, or may have."""
+        """Number of transactions of this object that have changed data, or may have."""
         return self._transactions.writes.total()
 
     @property
     def writes_of_people(self) -> int:
-        """The same of accounts, teams, links, tokens and the end of sessions, which seldom change."""
+        """The same for accounts, teams, links, tokens and the end of sessions, which seldom change."""
         return self._transactions.writes[PEOPLE]
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read everything that this thread reads until the end as it is at one moment, and quicker so."""
+        """Read all data in the block as of one moment, which is also faster."""
         with self._transactions.reading():
             yield
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep everything that this thread changes until the end, or nothing of it.
+        """Commit all changes of this thread in the block, or none.
 
-        Nobody else writes meanwhile: no password is hashed in here, and nothing waited for.
+        Other writers are blocked meanwhile: no password is hashed in the block, and it waits for nothing.
         """
         with self._transactions.writing():
             yield

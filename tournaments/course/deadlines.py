@@ -1,4 +1,4 @@
-"""When teams may upload, which versions count, and when there is no practice.  Pure: time is an argument."""
+"""Rules for uploads, frozen versions and hours without practice (pure: time is an argument)."""
 
 from datetime import UTC, datetime, time, timedelta
 
@@ -6,9 +6,10 @@ from tournaments.course.settings import Settings
 
 
 def may_upload(settings: Settings, now: datetime, uploads_today: int, uploads_before: int) -> str | None:
-    """Why a team may not upload now, a sentence for it; None if it may.
+    """Return the reason why a team may not upload now, as a sentence for it; None if it may.
 
-    ``uploads_today`` are its versions of this day (``day_of``), ``uploads_before`` all that it has.
+    ``uploads_today`` is the number of its versions of this day (``day_of``), ``uploads_before`` of all its
+    versions.
     """
     if not settings.uploads_open:
         return "Uploads are closed."
@@ -25,7 +26,7 @@ def may_upload(settings: Settings, now: datetime, uploads_today: int, uploads_be
 
 
 def day_of(settings: Settings, now: datetime) -> tuple[datetime, datetime]:
-    """When the day of a moment began and when it ends, in the course's time zone."""
+    """Return the beginning and the end of a moment's day in the course's time zone."""
     today = now.astimezone(settings.zone).date()
     begins = datetime.combine(today, time(), settings.zone)
     ends = datetime.combine(today + timedelta(days=1), time(), settings.zone)
@@ -33,16 +34,16 @@ def day_of(settings: Settings, now: datetime) -> tuple[datetime, datetime]:
 
 
 def frozen_moment(settings: Settings, now: datetime) -> datetime | None:
-    """Until when versions that count as frozen were submitted; None as long as nothing is frozen.
+    """Return the moment at which versions were frozen; None as long as nothing is frozen.
 
-    That is the freeze that the lecturer set, if it is over, else the deadline, if that is.
+    That is the lecturer's freeze, if one is set, else the deadline, once it has passed.
     """
     moment = settings.deadline if settings.frozen_at is None else settings.frozen_at
     return moment if moment is not None and moment <= now else None
 
 
 def is_quiet(settings: Settings, now: datetime) -> bool:
-    """Whether these are hours without practice; the first minute is one of them, the last is not."""
+    """Return whether practice rests at this time; the first minute is included, the last is not."""
     if settings.quiet_from is None or settings.quiet_to is None:
         return False
     begins, ends = time.fromisoformat(settings.quiet_from), time.fromisoformat(settings.quiet_to)
@@ -53,7 +54,7 @@ def is_quiet(settings: Settings, now: datetime) -> bool:
 
 
 def told(settings: Settings, moment: datetime) -> str:
-    """A moment for people, in the course's time zone."""
+    """Return a moment as text for people, in the course's time zone."""
     return f"{moment.astimezone(settings.zone):%Y-%m-%d %H:%M} ({settings.time_zone})"
 
 

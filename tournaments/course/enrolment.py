@@ -1,7 +1,7 @@
-"""A roster becomes accounts and teams.
+"""Enrolment of a roster: its rows become accounts and teams.
 
-What is there stays: nobody is deleted or disabled, no password and no link is touched, and entering the same
-roster again changes nothing.
+Existing data is kept: no account is deleted or disabled, no password and no link is touched, and importing
+the same roster again changes nothing.
 """
 
 from collections.abc import Mapping
@@ -18,34 +18,35 @@ from tournaments.course.texts import name_key
 
 @dataclass(frozen=True)
 class RosterResult:
-    """What a roster changed."""
+    """Changes made by a roster."""
 
     added: tuple[Account, ...]
     moved: tuple[Account, ...]
-    """Into another team."""
+    """Accounts that were moved into another team."""
     renamed: tuple[Account, ...]
     links: Mapping[str, str]
-    """Login -> secret of the invitation, of those who were added.  It can be had here alone."""
+    """Login -> secret of the invitation, for the added accounts.  It is available here alone."""
     disabled: tuple[Account, ...]
-    """In the roster, but not let in: the roster does not change that."""
+    """Accounts in the roster that are disabled: the roster does not change that."""
     unchanged: int
-    """How many others there are."""
+    """Number of other accounts in the roster."""
 
 
 def enrol(course: Course, roster: Roster, now: datetime) -> RosterResult:
-    """Add who is new, each with an invitation; rename and move who is there.  All of it is done, or nothing.
+    """Add new students, each with an invitation; rename and move existing ones.
 
-    A row without a team leaves somebody in the team that there is; who has none gets one of his own, called
-    ``Team 1``, ``Team 2`` and so on: a team's name is public, and the student's own is not.
+    All changes are made, or none.  A row without a team leaves a student in the current team; a student
+    without one gets a new team, called ``Team 1``, ``Team 2`` and so on: a team's name is public, and the
+    student's own is not.
 
-    Raises RosterError with everything that stands against it.
+    Raises RosterError with all problems.
     """
     with course.transaction():
         return _Enrolment(course, roster, now).result()
 
 
 class _Enrolment:
-    """One roster being entered, within a transaction."""
+    """Import of one roster, within a transaction."""
 
     def __init__(self, course: Course, roster: Roster, now: datetime) -> None:
         self._course = course
@@ -53,7 +54,7 @@ class _Enrolment:
         self._now = now
         self._accounts = {account.login: account for account in course.accounts.all()}
         self._teams: dict[str, Team] = {}
-        """By the roster's spelling."""
+        """Teams by the roster's spelling."""
         self._taken = {name_key(row.team) for row in roster.rows if row.team is not None}
         self._numbers = count(1)
 
@@ -110,13 +111,13 @@ class _Enrolment:
         return account
 
     def _own_team(self) -> Team:
-        """A new team with a name that tells nothing, is not in the roster, and was never anybody's."""
+        """Return a new team with a neutral name that is not in the roster, and was never used."""
         for number in self._numbers:
             name = f"Team {number}"
             if name_key(name) in self._taken:
                 continue
             try:
                 return self._course.teams.add(name, self._now)
-            except CourseError:  # somebody's, or too like somebody's
+            except CourseError:  # the name is used, or too like a used one
                 continue
         raise AssertionError("numbers have no end")

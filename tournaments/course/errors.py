@@ -1,8 +1,8 @@
-"""What the course refuses."""
+"""Exceptions of the course."""
 
 
 class CourseError(Exception):
-    """Something that cannot be done; the message says why in a clear sentence, and nothing was changed.
+    """An invalid request; the message gives the reason in a clear sentence, and nothing was changed.
 
-    Trouble of the database is none of these: it is a ``StoreError``.
+    Errors of the database are ``StoreError`` instead.
     """

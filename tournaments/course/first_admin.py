@@ -1,4 +1,4 @@
-"""The account that all others begin with."""
+"""Invitation of the first account, an admin's."""
 
 from datetime import datetime
 
@@ -9,9 +9,10 @@ LOGIN = "admin"
 
 
 def invite_first_admin(course: Course, now: datetime) -> str | None:
-    """The secret of a link for the first admin, who is made if there is no account at all.
+    """Return the secret of a link for the first admin, who is created if there is no account at all.
 
-    A new one each time, which makes the earlier void; None as soon as any admin has a password.
+    Each call makes a new link, which makes the earlier one void.  Returns None as soon as any admin has a
+    password.
     """
     accounts = course.accounts.all()
     admins = [account for account in accounts if account.role is Role.ADMIN and not account.disabled]
@@ -20,6 +21,6 @@ def invite_first_admin(course: Course, now: datetime) -> str | None:
     first = next((account for account in admins if account.login == LOGIN), None)
     if first is None:
         if accounts:
-            return None  # somebody arranged it otherwise, with kalarena admin
+            return None  # the accounts were set up otherwise, with kalarena admin
         first = course.accounts.add(LOGIN, "Administrator", Role.ADMIN, None, now)
     return course.links.make(first.id, LinkPurpose.INVITATION, now)

@@ -1,4 +1,4 @@
-"""The journal of a course: who did what.  It is only ever added to; triggers in the database see to that."""
+"""The journal of a course: an append-only log of actions, protected by triggers in the database."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tournaments.course.transactions import Transactions
 
 
 class Journal:
-    """The entries."""
+    """Table of journal entries."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -27,14 +27,14 @@ class Journal:
         subject: str,
         detail: Mapping[str, Any] | None = None,
     ) -> Event:
-        """Add an entry.  ``detail`` is what JSON can hold, and no secret."""
+        """Add an entry.  ``detail`` is JSON data without secrets."""
         values = {"at": now, "account_id": account_id, "action": action, "subject": storable(subject)}
         statement = insert(journal).values(**values, detail=json.dumps(detail or {}))
         with self._transactions.writing() as connection:
             return _event_of(connection.execute(statement.returning(journal)).one())
 
     def entries(self, limit: int, before: int | None = None) -> list[Event]:
-        """Newest first: at most ``limit``, and only those whose number is below ``before``."""
+        """Return at most ``limit`` entries, newest first, all with a number below ``before``."""
         query = select(journal).order_by(journal.c.number.desc()).limit(limit)
         if before is not None:
             query = query.where(journal.c.number < before)

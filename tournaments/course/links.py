@@ -14,19 +14,19 @@ from tournaments.course.schema import account, link, token
 from tournaments.course.transactions import Transactions
 
 VALID_DAYS = 30
-"""An invitation is sent before a term begins, and used in its first weeks."""
+"""Days of validity: an invitation is sent before a term begins, and used in its first weeks."""
 VOID = "this link was used already, or is too old: ask your lecturer for a new one"
 
 
 class Links:
-    """The links; an account has one at most, the newest."""
+    """Table of links; an account has at most one, the newest."""
 
     def __init__(self, transactions: Transactions, passwords: Passwords) -> None:
         self._transactions = transactions
         self._passwords = passwords
 
     def make(self, account_id: int, purpose: LinkPurpose, now: datetime, days: int = VALID_DAYS) -> str:
-        """The secret of a new link; one that was made earlier is void.
+        """Make a new link and return its secret; an earlier link of the account becomes void.
 
         Raises CourseError if there is no such account, or it is disabled.
         """
@@ -48,20 +48,20 @@ class Links:
         return secret
 
     def find(self, secret: str, now: datetime) -> tuple[Account, LinkPurpose] | None:
-        """Whose link it is, and what for; None if it is void."""
+        """Return the account and the purpose of a link; None if it is void."""
         query = select(account, link.c.purpose).join(link).where(_valid(secret, now))
         with self._transactions.reading() as connection:
             row = connection.execute(query).one_or_none()
             return None if row is None else (account_of(row), LinkPurpose(row.purpose))
 
     def use(self, secret: str, password: str, now: datetime) -> Account:
-        """Choose the password.  Of two who use a link at the same moment one succeeds.
+        """Set the password with a link.  Of two simultaneous uses of a link one succeeds.
 
         Sessions end; after a reset, tokens are revoked, too.
 
         Raises CourseError if the link is void, or the password too short or too long, which leaves it valid.
         """
-        if self.find(secret, now) is None:  # before a hash is made for whoever asks
+        if self.find(secret, now) is None:  # before the costly hash
             raise CourseError(VOID)
         kept = self._passwords.hash(password)
         with self._transactions.writing() as connection:
@@ -69,13 +69,13 @@ class Links:
             if found is None:
                 raise CourseError(VOID)
             if found[1] is LinkPurpose.RESET:
-                # Whoever lost the password may have lost more: nothing that was made with it goes on.
+                # The password may not be all that was lost: tokens made with it are revoked.
                 mine = token.c.account_id == found[0].id
                 connection.execute(update(token).where(mine).values(revoked=True))
             return keep_password(connection, found[0].id, kept)
 
     def purge(self, now: datetime) -> None:
-        """Forget links that are too old."""
+        """Delete expired links."""
         with self._transactions.writing() as connection:
             connection.execute(delete(link).where(link.c.expires_at <= now))
 

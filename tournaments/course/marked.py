@@ -1,4 +1,4 @@
-"""Whose bots a tournament's are: the roster as a mark sheet wants it.  Pure."""
+"""Students and bots of a tournament, as data for a mark sheet (pure)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Marked:
     references: tuple[str, ...]
     """Bots that get no mark: reference players, and versions of a team that plays with a newer one."""
     remarks: tuple[str, ...]
-    """What is not wrong, but may not be meant."""
+    """Sentences on facts that are not wrong, but may be unintended."""
 
 
 def marked_people(
@@ -24,11 +24,11 @@ def marked_people(
     accounts: Sequence[Account],
     withdrawn: Collection[str] = (),
 ) -> Marked:
-    """The students of the bots that play in a tournament.
+    """Return the students of the bots that play in a tournament.
 
-    ``teams`` tells the team of each version (by their ids).  A team is marked by its newest bot that has not
-    withdrawn; only if all have, by the newest.  Accounts that are disabled, and those of lecturers, get no
-    mark.  Students whose team has no bot in the tournament are there without one.
+    ``teams`` maps the id of each version to the id of its team.  A team is marked by its newest bot that has
+    not withdrawn; only if all have, by the newest.  Accounts that are disabled, and those of lecturers, get
+    no mark.  Students whose team has no bot in the tournament are listed without one.
     """
     of_team: dict[int, list[Competitor]] = {}
     references = []

@@ -1,6 +1,6 @@
-"""What a course consists of, as the other modules see it.  Pure.
+"""Data classes of a course for the other modules (pure).
 
-Moments are aware datetimes in UTC.  Numbers called ``id`` are given by the database and never used again.
+Moments are aware datetimes in UTC.  Numbers called ``id`` are assigned by the database and never reused.
 """
 
 from collections.abc import Mapping
@@ -11,122 +11,122 @@ from typing import Any
 
 
 class Role(StrEnum):
-    """What somebody may do.  A visitor, who is not signed in, has none."""
+    """Permissions of an account.  A visitor, who is not signed in, has no role."""
 
     STUDENT = "student"
     LECTURER = "lecturer"
     ADMIN = "admin"
-    """A lecturer who may also make accounts of lecturers and admins."""
+    """A lecturer who may also create accounts of lecturers and admins."""
 
     @property
     def teaches(self) -> bool:
-        """Whether this is a lecturer, or more."""
+        """True for lecturers and admins."""
         return self is not Role.STUDENT
 
     @property
     def one(self) -> str:
-        """Somebody of this role, in a sentence."""
+        """Name of the role with its article, for sentences."""
         return f"{'an' if self is Role.ADMIN else 'a'} {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody who may sign in."""
+    """An account of a person who can sign in."""
 
     id: int
     login: str
-    """Unique, compared in lower case."""
+    """Unique login, compared in lower case."""
     name: str
-    """For people.  Shown to lecturers and to the own team alone."""
+    """Displayed name, visible to lecturers and to the own team alone."""
     role: Role
     team_id: int | None
-    """The team whose bot it is; only students have one."""
+    """Id of the account's team; only students have one."""
     has_password: bool
-    """Whether an invitation was accepted."""
+    """True if the invitation was accepted."""
     disabled: bool
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """One or more students with one bot between them."""
+    """One or more students who share one bot."""
 
     id: int
     name: str
-    """Unique, and its bot's name: public as far as the course is."""
+    """Unique name, also of the team's bot: as public as the course is."""
     created_at: datetime
 
 
 class VersionState(StrEnum):
-    """What became of a submitted version."""
+    """State of a submitted version."""
 
     QUEUED = "queued"
     CHECKING = "checking"
     QUALIFIED = "qualified"
     FAILED = "failed"
-    """By its own fault: the report says which."""
+    """Failed its check by its own fault, which the report names."""
     STUCK = "stuck"
-    """Our host could not check it, several times: nobody's fault but ours."""
+    """Could not be checked several times because of the host, not of the bot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One upload of a team's bot.  Never changed but for its state."""
+    """One upload of a team's bot, of which only the state changes."""
 
     id: int
     team_id: int
     number: int
-    """Counted from 1 in each team."""
+    """Number of the version, counted from 1 in each team."""
     content: str
     """Digest in the content store."""
     files: int
     size: int
-    """Bytes of all files."""
+    """Size of all files in bytes."""
     submitted_at: datetime
     submitted_by: int
-    """An account's id."""
+    """Id of the account."""
     origin: str
-    """How it came: ``page`` or ``api``."""
+    """Source of the upload: ``page`` or ``api``."""
     state: VersionState
     attempts: int
-    """How often a check was begun."""
+    """Number of checks that were begun."""
     decided_at: datetime | None
     digest: str | None
-    """Of the bot that plays, after the build; None until it qualified."""
+    """Digest of the bot that plays, after the build; None until the version has qualified."""
     failures: int
-    """Items of the check that failed."""
+    """Number of items of the check that failed."""
     withdrawn: bool
-    """Taken out of use by its team or a lecturer."""
+    """True if the team or a lecturer has taken it out of use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check of a version brought."""
+    """Result of a version's check."""
 
     report: Mapping[str, Any] | None
     """``tournaments.checking.report.Report.to_json()``; None if there was no check, as of a failed build."""
     log: str
-    """What was told while it went on, the build's output too."""
+    """Log of the check, with the build's output."""
 
 
 class CompetitionKind(StrEnum):
-    """How games are chosen."""
+    """Kinds of competitions."""
 
     PRACTICE = "practice"
-    """Without an end, among current versions and reference players."""
+    """Endless games among current versions and reference players."""
     TOURNAMENT = "tournament"
 
 
 class CompetitionState(StrEnum):
-    """Where a competition is."""
+    """State of a competition."""
 
     CREATED = "created"
     RUNNING = "running"
-    """Is to be played, and is taken up again after a restart."""
+    """Being played; it is resumed after a restart."""
     PAUSED = "paused"
     FINISHED = "finished"
     FAILED = "failed"
-    """Cannot go on; ``message`` says why."""
+    """Stopped by an error, which ``message`` names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +135,12 @@ class Competition:
 
     id: int
     slug: str
-    """Its name in addresses, and of its directory and database schema: ``[a-z0-9-]{1,40}``."""
+    """Name in addresses, and of its directory and database schema: ``[a-z0-9-]{1,40}``."""
     title: str
     kind: CompetitionKind
     state: CompetitionState
     spec: Mapping[str, Any]
-    """What is to be played; service/tournament_spec.py reads it."""
+    """Specification of the games, see service/tournament_spec.py."""
     message: str
     created_at: datetime
     created_by: int | None
@@ -150,13 +150,13 @@ class Competition:
 
 @dataclass(frozen=True, slots=True)
 class Competitor:
-    """Who plays in a competition under a name."""
+    """A bot that plays in a competition under a name."""
 
     competition_id: int
     name: str
-    """As it is in the games; never given to anybody else in the same competition."""
+    """Name in the games, which is unique in the competition for ever."""
     version_id: int | None
-    """None for a reference player."""
+    """Id of the version; None for a reference player."""
     reference: str | None
     """The text of a reference player, such as ``ladder:5``."""
 
@@ -167,13 +167,13 @@ class Session:
 
     account_id: int
     csrf: str
-    """What forms of this session carry."""
+    """CSRF token of the session's forms."""
     created_at: datetime
     expires_at: datetime
 
 
 class LinkPurpose(StrEnum):
-    """What a one-time link is for: either way a password is chosen with it."""
+    """Purpose of a one-time link; in both cases it sets a password."""
 
     INVITATION = "invitation"
     RESET = "reset"
@@ -181,7 +181,7 @@ class LinkPurpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Lets a program submit for an account."""
+    """A token that permits a program to submit for an account."""
 
     id: int
     account_id: int
@@ -193,13 +193,13 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An entry of the course's journal: who did what."""
+    """An entry of the course's journal."""
 
     number: int
     at: datetime
     account_id: int | None
-    """None: the server itself, or its command line."""
+    """Id of the acting account; None for the server itself, or its command line."""
     action: str
-    """A word such as ``roster.import``."""
+    """Kind of the action, such as ``roster.import``."""
     subject: str
     detail: Mapping[str, Any] = field(default_factory=dict)

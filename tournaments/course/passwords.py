@@ -9,23 +9,25 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from tournaments.course.errors import CourseError
 
 SHORTEST, LONGEST = 10, 200
-"""Characters."""
+"""Minimum and maximum length in characters."""
 PARAMETERS = argon2.profiles.RFC_9106_LOW_MEMORY
 """RFC 9106, section 4, the second recommended option: 3 passes over 64 MiB in 4 lanes."""
 AT_A_TIME = 2
-"""Hashes that are made at the same moment, each in 64 MiB: whoever signs in next waits his turn, instead of
-all of a course taking 13 GB at the beginning of a lesson."""
+"""Maximum number of simultaneous hashes, each of which takes 64 MiB.
+
+More sign-ins wait, so that a course does not take 13 GB at the beginning of a lesson.
+"""
 
 
 class Passwords:
-    """Makes and checks hashes; threads may share it.  Tests take cheaper parameters."""
+    """Hasher of passwords, which threads may share.  Tests use cheaper parameters."""
 
     def __init__(self, parameters: argon2.Parameters = PARAMETERS) -> None:
         self._hasher = argon2.PasswordHasher.from_parameters(parameters)
         self._turns = BoundedSemaphore(AT_A_TIME)
 
     def hash(self, password: str) -> str:
-        """The text that is kept of a password.  Raises CourseError if it is too short or too long."""
+        """Return the hash to be stored for a password.  Raises CourseError if it is too short or too long."""
         text = _normal(password)
         if len(text) < SHORTEST:
             raise CourseError(f"a password needs at least {SHORTEST} characters")
@@ -34,10 +36,10 @@ class Passwords:
         return self._hash(text)
 
     def check(self, kept: str | None, password: str) -> bool:
-        """Whether a password is the one of ``kept``; without one, takes as long as if there were one."""
+        """Return whether a password matches ``kept``; without a hash, take as long as with one."""
         text = _normal(password)
         if len(text) > LONGEST:
-            return False  # whoever it is that signs in
+            return False  # for any account
         if kept is None:
             self._hash(text)
             return False
@@ -48,7 +50,7 @@ class Passwords:
             return False
 
     def is_old(self, kept: str) -> bool:
-        """Whether a hash was made with other parameters."""
+        """Return whether a hash was made with other parameters."""
         return self._hasher.check_needs_rehash(kept)
 
     def _hash(self, text: str) -> str:
@@ -57,7 +59,7 @@ class Passwords:
 
 
 def _normal(password: str) -> str:
-    """NFC, as RFC 8265 (OpaqueString) wants: systems send the same letter in several forms."""
+    """Return the password in NFC, as RFC 8265 (OpaqueString) requires: systems encode letters differently."""
     return unicodedata.normalize("NFC", password)
 
 

@@ -1,7 +1,7 @@
-"""The roster: who takes part in a course, as a table that a spreadsheet can save.  Pure.
+"""Parser of rosters: the students of a course, as a table that a spreadsheet can save (pure).
 
-The first line names the columns, in any order: ``login``, ``name`` and ``team``; others are passed over.  A
-row without a team is of somebody who works alone, in a team of one.
+The first line names the columns, in any order: ``login``, ``name`` and ``team``; others are ignored.  A row
+without a team is a student who works alone, in a team of one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from tournaments.spreadsheet import SpreadsheetError, spreadsheet_rows
 LOGIN, NAME, TEAM = "login", "name", "team"
 COLUMNS = (LOGIN, NAME, TEAM)
 MOST_ROWS = 5_000
-"""Ten of the largest courses; each is entered within one transaction, some milliseconds a row."""
+"""Maximum number of rows, ten of the largest courses; a transaction takes some milliseconds a row."""
 MOST_PROBLEMS = 50
-"""That are told: with more, it is something about the whole file."""
+"""Maximum number of problems that are listed: with more, the whole file is wrong."""
 
 
 class RosterError(CourseError):
-    """A roster that cannot be used; the message has a line for each thing that is wrong, with its place."""
+    """A roster that cannot be used; the message has a line for each problem, with its position."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Row:
     """One student."""
 
     line: int
-    """Of the text, from 1."""
+    """Line number in the text, from 1."""
     login: str
-    """As ``texts.login_of`` has it."""
+    """Login as ``texts.login_of`` returns it."""
     name: str
     team: str | None
-    """None for a team of one's own.  Spelt the same in all rows of a team."""
+    """Name of the team, spelt the same in all its rows; None for a team of one's own."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Roster:
 
 
 def decode_roster(content: bytes) -> str:
-    """The text of a file.  Raises RosterError."""
+    """Return the text of a file.  Raises RosterError."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -56,7 +56,7 @@ def decode_roster(content: bytes) -> str:
 
 
 def parse_roster(text: str) -> Roster:
-    """The students of a roster.  Raises RosterError with everything that is wrong."""
+    """Parse a roster.  Raises RosterError with all problems."""
     try:
         rows = spreadsheet_rows(text.removeprefix("\ufeff"))  # spreadsheets put a byte order mark first
     except SpreadsheetError as error:
@@ -77,7 +77,7 @@ def parse_roster(text: str) -> Roster:
 
 
 def refuse(problems: Sequence[str]) -> None:
-    """Raise RosterError if there are any problems, with the first ones of them."""
+    """Raise RosterError with the first of the problems, if there are any."""
     if len(problems) > MOST_PROBLEMS:
         problems = [*problems[:MOST_PROBLEMS], f"and {len(problems) - MOST_PROBLEMS} more"]
     if problems:
@@ -96,17 +96,17 @@ def _wrong_head(titles: Sequence[str]) -> Iterator[str]:
 
 
 class _Reader:
-    """Reads row by row, and remembers what was there already."""
+    """Reader of rows, which keeps the logins and teams of the earlier ones."""
 
     def __init__(self, titles: Sequence[str]) -> None:
         self.problems: list[str] = []
         self._titles = titles
         self._logins: dict[str, int] = {}
         self._teams: dict[str, tuple[str, int]] = {}
-        """By texts.name_key: the first spelling, and its line."""
+        """Teams by texts.name_key: the first spelling, and its line."""
 
     def read(self, line: int, cells: Sequence[str]) -> Row | None:
-        """The student of a row; None, and a problem more at least, if there is none in it."""
+        """Return the student of a row; None, after adding problems, if the row is invalid."""
         problems = []
         if len(cells) > len(self._titles):
             problems.append(f"has {len(cells)} cells, and the first line has {len(self._titles)} columns")

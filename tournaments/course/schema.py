@@ -1,8 +1,8 @@
-"""The tables of the course's database, as SQLAlchemy sees them.  Migrations make them; a test compares.
+"""Tables of the course's database, for SQLAlchemy.  Migrations create them; a test compares both.
 
-Moments are texts (moments.py), what may grow is JSON in a text, and a number called ``id`` is never given
-twice: SQLite would do so, once the newest row is gone, but for ``sqlite_autoincrement``.  Nothing that people
-did is ever deleted; sessions and links are, when they are over.
+Moments are texts (moments.py), data that may grow is JSON in a text, and a number called ``id`` is never
+reused: SQLite would do so, once the newest row is gone, but for ``sqlite_autoincrement``.  Records of actions
+are never deleted; sessions and links are, when they have ended.
 """
 
 from datetime import datetime
@@ -26,13 +26,13 @@ from sqlalchemy import (
 from tournaments.course.moments import LENGTH, from_text, to_text
 
 REVISION = "0001"
-"""The newest of migrations/versions, which makes these tables."""
+"""Newest revision of migrations/versions, which creates these tables."""
 
 DIGEST_LENGTH = 64
-"""SHA-256 in hexadecimal."""
+"""Length of SHA-256 in hexadecimal."""
 
 LARGEST_NUMBER = 2**31 - 1
-"""Of PostgreSQL's INTEGER."""
+"""Largest value of PostgreSQL's INTEGER."""
 
 
 class Moment(TypeDecorator[datetime]):
@@ -42,26 +42,26 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
-        """To the database."""
+        """Convert a moment for the database."""
         return None if value is None else to_text(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
-        """From the database."""
+        """Convert a moment from the database."""
         return None if value is None else from_text(value)
 
 
 class Number(TypeDecorator[int]):
-    """A column of numbers that rows are given.
+    """A column of row numbers.
 
-    Any number can be asked for, as in the address of a page: one that the database could not hold is that of
-    no row.
+    Queries may contain any number, as in the address of a page: a number that the database cannot hold is
+    mapped to one that no row has.
     """
 
     impl = Integer
     cache_ok = True
 
     def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:
-        """To the database."""
+        """Limit a number to the database's range."""
         return None if value is None else max(-1, min(value, LARGEST_NUMBER))
 
 

@@ -1,4 +1,4 @@
-"""Browsers that are signed in."""
+"""Sessions of browsers that are signed in."""
 
 from datetime import datetime, timedelta
 
@@ -11,21 +11,21 @@ from tournaments.course.schema import account, session
 from tournaments.course.transactions import Transactions
 
 LIFETIME = timedelta(days=14)
-"""After the last use."""
+"""Lifetime after the last use."""
 RENEWED_AFTER = timedelta(hours=1)
-"""So seldom is a use noted, which is a write to the disk."""
+"""Minimum age of a recorded use before it is renewed, which is a write to the disk."""
 
 
 class Sessions:
-    """The sessions.  They end with a change of the password and with the account's being disabled."""
+    """Table of sessions.  Changing the password, or disabling the account, ends them."""
 
     def __init__(self, transactions: Transactions, ending: Transactions) -> None:
-        """``ending`` are the same transactions, counted as those that let somebody in no more."""
+        """``ending`` are the same transactions, counted as those that end access."""
         self._transactions = transactions
         self._ending = ending
 
     def start(self, account_id: int, now: datetime) -> tuple[str, Session]:
-        """Sign somebody in: the secret for the browser, and the session.
+        """Start a session; return the secret for the browser, and the session.
 
         Raises CourseError if there is no such account, or it is disabled.
         """
@@ -40,7 +40,7 @@ class Sessions:
         return secret, begun
 
     def find(self, secret: str, now: datetime) -> Session | None:
-        """The session of a secret, which is used by that; None if it is over or there never was one."""
+        """Return the session of a secret and renew it; None if it has ended or never existed."""
         mine = (session.c.digest == digest_of(secret)) & (session.c.expires_at > now)
         with self._transactions.reading() as connection:
             row = connection.execute(select(session).where(mine)).one_or_none()
@@ -49,21 +49,21 @@ class Sessions:
         expires_at = row.expires_at
         if now + LIFETIME - expires_at > RENEWED_AFTER:
             expires_at = now + LIFETIME
-            with self._transactions.writing() as connection:  # which may have been ended in the meantime
+            with self._transactions.writing() as connection:  # it may have been ended in the meantime
                 connection.execute(update(session).where(mine).values(expires_at=expires_at))
         return Session(row.account_id, csrf_of(secret), row.created_at, expires_at)
 
     def end(self, secret: str) -> None:
-        """Sign a browser out."""
+        """End the session of a browser."""
         with self._ending.writing() as connection:
             connection.execute(delete(session).where(session.c.digest == digest_of(secret)))
 
     def end_all(self, account_id: int) -> None:
-        """Sign somebody out everywhere."""
+        """End all sessions of an account."""
         with self._ending.writing() as connection:
             connection.execute(delete(session).where(session.c.account_id == account_id))
 
     def purge(self, now: datetime) -> None:
-        """Forget sessions that are over."""
+        """Delete expired sessions."""
         with self._transactions.writing() as connection:
             connection.execute(delete(session).where(session.c.expires_at <= now))

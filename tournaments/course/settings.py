@@ -1,4 +1,4 @@
-"""The lecturer's settings of a course, and clear sentences for what they may not be.  Pure."""
+"""The lecturer's settings of a course, with clear sentences for invalid values (pure)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -31,30 +31,30 @@ from tournaments.course.texts import person_name, shown
 
 CLOCK_TIME = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
 MOST_REFERENCES = 20
-"""Each plays with every version on the practice ladder."""
+"""Maximum number of reference players; each plays with every version on the practice ladder."""
 LONGEST_S = 86_400.0
-"""Of a game or a check, in seconds: a day."""
+"""Maximum of time limits of a game or a check, in seconds: a day."""
 LARGEST_UPLOAD_MB = 1024.0
-"""Uploads are read into memory."""
+"""Maximum size of uploads in MiB; they are read into memory."""
 MOST_UPLOADS = 100_000
 
 YEARS = range(2000, 2201)
-"""Of moments: others are slips of the keyboard."""
+"""Valid years of moments: other years are typing errors."""
 
 _LIMITS = Limits()
 
 
 class SettingsError(CourseError):
-    """Settings that cannot be; the message has one line for each thing that is wrong."""
+    """Invalid settings; the message has one line for each problem."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__("\n".join(problems.values()))
         self.problems = problems
-        """By the setting's name; "" is that of several together."""
+        """Problems by the setting's name; "" is the key for several settings together."""
 
 
 def _nothing(value: Any) -> Any:
-    """A form sends an empty text for what was left out."""
+    """Return None for an empty text, which forms send for omitted values."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -63,7 +63,7 @@ def _words(value: Any) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    """Texts as in ISO 8601 and no others: pydantic would take numbers, too."""
+    """Parse texts as in ISO 8601 and no others: pydantic would accept numbers, too."""
     value = _nothing(value)
     if not isinstance(value, str):
         return value
@@ -74,7 +74,7 @@ def _moment(value: Any) -> Any:
 
 
 Left = BeforeValidator(_nothing)
-"""What may be left out."""
+"""Validator of optional values."""
 
 
 class Settings(BaseModel):
@@ -84,42 +84,41 @@ class Settings(BaseModel):
 
     title: str = "Kalarena"
     game: str = DEFAULT_GAME
-    """Spec text of what is played on the practice ladder and in checks."""
+    """Spec text of the game of the practice ladder and of checks."""
 
     move_s: Annotated[float | None, Left] = Field(DEFAULT_MOVE_S, gt=0, le=LONGEST_S, allow_inf_nan=False)
     total_s: Annotated[float | None, Left] = Field(None, gt=0, le=LONGEST_S, allow_inf_nan=False)
-    """Of all of a bot's moves of one game together."""
+    """Time of all of a bot's moves of one game together, in seconds."""
     increment_s: float = Field(0.0, ge=0, le=LONGEST_S, allow_inf_nan=False)
 
     time_zone: str = "UTC"
-    """As in the IANA database, such as ``Europe/Berlin``;
-    moments without a zone are in it, too."""
+    """Time zone of days and of moments without a zone, as in the IANA database, such as ``Europe/Berlin``."""
 
     uploads_open: bool = True
     deadline: Annotated[datetime | None, BeforeValidator(_moment)] = None
-    """An upload at this moment still counts, a later one is refused."""
+    """Deadline for uploads: an upload at this moment still counts, a later one is refused."""
     frozen_at: Annotated[datetime | None, BeforeValidator(_moment)] = None
-    """Tournaments of frozen versions take those that were submitted until then.  Refuses no upload."""
+    """Moment until which frozen versions were submitted, for tournaments.  It refuses no upload."""
     uploads_per_day: Annotated[int | None, Left] = Field(None, ge=1, le=MOST_UPLOADS)
-    """Of a team; days are those of ``time_zone``."""
+    """Maximum uploads of a team per day in ``time_zone``."""
     uploads_total: Annotated[int | None, Left] = Field(None, ge=1, le=MOST_UPLOADS)
     upload_mb: float = Field(20.0, gt=0, le=LARGEST_UPLOAD_MB, allow_inf_nan=False)
-    """MiB of what is sent."""
+    """Maximum size of an upload in MiB."""
 
     standings_for: Literal["nobody", "anonymous", "named"] = "nobody"
-    """What visitors, who are not signed in, see."""
+    """Standings for visitors, who are not signed in."""
     students_see_names: bool = True
 
     practice_on: bool = True
     practice_places: Annotated[int | None, Left] = Field(None, ge=1, le=256)
-    """Games at a time; None: as many as the server has places."""
+    """Number of practice games at a time; None is all slots of the server."""
     quiet_from: Annotated[str | None, Left] = None
-    """``HH:MM`` in ``time_zone``: from then until ``quiet_to`` there is no practice."""
+    """``HH:MM`` in ``time_zone``: practice rests from then until ``quiet_to``."""
     quiet_to: Annotated[str | None, Left] = None
     references: Annotated[list[str], BeforeValidator(_words)] = Field(
         default=["ladder:1", "ladder:3", "ladder:5", "ladder:7"], max_length=MOST_REFERENCES
     )
-    """The practice ladder's reference players."""
+    """Reference players of the practice ladder."""
 
     sandbox_mode: str = REQUIRED
     memory_mb: int = Field(_LIMITS.memory_mb, ge=LEAST["memory_mb"], le=1 << 20)
@@ -127,12 +126,12 @@ class Settings(BaseModel):
     check_total_s: float = Field(DEFAULT_TOTAL_S, gt=0, le=LONGEST_S, allow_inf_nan=False)
 
     def control(self) -> TimeControl:
-        """The time control of the practice ladder and of checks."""
+        """Return the time control of the practice ladder and of checks."""
         return TimeControl(move_s=self.move_s, game_s=self.total_s, increment_s=self.increment_s)
 
     @property
     def zone(self) -> ZoneInfo:
-        """The time zone of days and quiet hours."""
+        """Time zone of days and quiet hours."""
         return ZoneInfo(self.time_zone)
 
     @field_validator("title")
@@ -201,9 +200,9 @@ class Settings(BaseModel):
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """Settings from what JSON or a form has of them; those that are not there have their defaults.
+    """Create settings from JSON or a form; missing ones have their defaults.
 
-    Raises SettingsError with all that is wrong.
+    Raises SettingsError with all problems.
     """
     try:
         return Settings.model_validate(values)
@@ -212,19 +211,19 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
 
 
 def settings_of_form(fields: Mapping[str, str]) -> Settings:
-    """Settings from a form of all of them, where a box that is not ticked sends nothing.
+    """Create settings from a form with all of them; missing boolean ones are boxes that are not ticked.
 
-    Raises SettingsError with all that is wrong.
+    Raises SettingsError with all problems.
     """
     unticked = {name: False for name, field in Settings.model_fields.items() if field.annotation is bool}
     return settings_of({**unticked, **fields})
 
 
 def is_zone(name: str) -> bool:
-    """Whether this host knows a time zone."""
+    """Return whether this host has a time zone of this name."""
     try:
         ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # not there; a path; a directory
+    except (KeyError, ValueError, OSError):  # unknown; a path; a directory
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""Where the settings are kept."""
+"""Storage of the settings."""
 
 import json
 from typing import Any
@@ -14,15 +14,15 @@ _ONLY = 1
 
 
 class SettingsTable:
-    """The settings of the course."""
+    """Table with the course's settings."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def load(self) -> Settings:
-        """What was saved last; the defaults if nothing was.
+        """Return the stored settings, or the defaults if there are none.
 
-        Raises StoreError if this program cannot make anything of it.
+        Raises StoreError if the stored settings are invalid.
         """
         with self._transactions.reading() as connection:
             kept = connection.execute(select(setting.c.content)).scalar_one_or_none()
@@ -32,8 +32,15 @@ class SettingsTable:
         except SettingsError as error:
             raise StoreError(f"the course's settings cannot be used: {error}", is_ours=True) from error
 
+    def begin(self, memory_mb: int) -> None:
+        """Store the memory limit of a new course; change nothing if settings are stored already."""
+        with self._transactions.writing() as connection:
+            if connection.execute(select(setting.c.id)).first() is None:
+                content = json.dumps({"memory_mb": memory_mb})
+                connection.execute(insert(setting).values(id=_ONLY, content=content))
+
     def save(self, settings: Settings) -> None:
-        """Keep all settings."""
+        """Store all settings."""
         values = {"content": settings.model_dump_json()}
         with self._transactions.writing() as connection:
             if connection.execute(select(setting.c.id)).first() is None:
@@ -42,9 +49,9 @@ class SettingsTable:
                 connection.execute(update(setting).values(**values))
 
     def change(self, **values: Any) -> Settings:
-        """Change some of the settings, whatever somebody else does to the others at the same moment.
+        """Change some of the settings, without overwriting simultaneous changes of others.
 
-        Raises SettingsError with all that is wrong.
+        Raises SettingsError with all problems.
         """
         with self._transactions.writing():
             changed = settings_of({**self.load().model_dump(), **values})

@@ -15,13 +15,13 @@ from tournaments.course.transactions import Transactions
 
 
 class Teams:
-    """The teams.  A name that a team had stays its own: it is in games."""
+    """Table of teams.  A team's former names stay reserved for it: they are in games."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def add(self, name: str, now: datetime) -> Team:
-        """Add a team.  Raises CourseError if the name can be none, or another team has or had one like it."""
+        """Add a team.  Raises CourseError if the name is invalid, or too like one of another team."""
         name = valid_name(name)
         with self._transactions.writing() as connection:
             _check_free(connection, name, None)
@@ -31,13 +31,13 @@ class Teams:
             return Team(number, name, now)
 
     def get(self, team_id: int) -> Team | None:
-        """The team with a number."""
+        """Return the team with an ``id``."""
         with self._transactions.reading() as connection:
             row = connection.execute(select(team).where(team.c.id == team_id)).one_or_none()
             return None if row is None else _team_of(row)
 
     def by_name(self, name: str) -> Team | None:
-        """The team that has a name, or had it; upper and lower case are the same."""
+        """Return the team that has or had a name; case is ignored."""
         try:
             wanted = same_name(valid_name(name))
         except CourseError:
@@ -48,7 +48,7 @@ class Teams:
             return None if row is None else _team_of(row)
 
     def all(self) -> list[Team]:
-        """All teams, by name."""
+        """Return all teams, by name."""
         with self._transactions.reading() as connection:
             found = [_team_of(row) for row in connection.execute(select(team))]
         return sorted(found, key=lambda one: same_name(one.name))
@@ -82,7 +82,7 @@ def _check_free(connection: Connection, name: str, own_id: int | None) -> None:
 
 
 def _note_name(connection: Connection, name: str, team_id: int) -> None:
-    """Let a name belong to a team for ever, if it does not yet."""
+    """Reserve a name for a team for ever, if it is not reserved yet."""
     same = same_name(name)
     if connection.execute(select(team_name.c.name).where(team_name.c.name == same)).first() is None:
         connection.execute(insert(team_name).values(name=same, key=name_key(name), team_id=team_id))

@@ -14,23 +14,23 @@ from tournaments.course.texts import person_name
 from tournaments.course.transactions import Transactions
 
 MOST = 20
-"""Of one account, not counting those that were revoked: one for each machine, and some forgotten ones."""
+"""Maximum number of unrevoked tokens of an account: one for each machine, and some forgotten ones."""
 LONGEST_DAYS = 3660
 NOTED_AFTER = timedelta(minutes=1)
-"""So seldom is a use noted, which is a write to the disk."""
+"""Minimum interval between recorded uses, each of which is a write to the disk."""
 
 
 class Tokens:
-    """The tokens."""
+    """Table of tokens."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     def make(self, account_id: int, name: str, now: datetime, days: int | None) -> tuple[str, Token]:
-        """A new token, valid for so many days or without an end: its secret, shown this once.
+        """Create a token, valid for ``days`` days or without an end; return its secret and the token.
 
-        Raises CourseError if the name or the number of days can be none, there are too many tokens already,
-        or there is no such account.
+        The secret cannot be read again.  Raises CourseError if the name or the number of days is invalid,
+        there are too many tokens already, or there is no such account.
         """
         name = person_name(name, "token's name")
         if days is not None and not 1 <= days <= LONGEST_DAYS:
@@ -49,9 +49,9 @@ class Tokens:
             return secret, _token_of(row)
 
     def find(self, secret: str, now: datetime) -> Account | None:
-        """Whose token it is, which is used by that.
+        """Return the account of a token and record the use.
 
-        None if it is too old or was revoked, or the account is disabled.
+        Returns None if the token is expired or revoked, or the account is disabled.
         """
         valid = (
             (token.c.digest == digest_of(secret))
@@ -69,13 +69,13 @@ class Tokens:
         return account_of(row)
 
     def of(self, account_id: int) -> list[Token]:
-        """An account's tokens that were not revoked, newest first."""
+        """Return an account's tokens that are not revoked, newest first."""
         query = select(token).where(token.c.account_id == account_id, token.c.revoked.is_(False))
         with self._transactions.reading() as connection:
             return [_token_of(row) for row in connection.execute(query.order_by(token.c.id.desc()))]
 
     def revoke(self, token_id: int, account_id: int) -> None:
-        """Let a token be of no use any more.  Raises CourseError if the account has no such token."""
+        """Revoke a token.  Raises CourseError if the account has no such token."""
         mine = (token.c.id == token_id) & (token.c.account_id == account_id)
         with self._transactions.writing() as connection:
             if connection.execute(select(token.c.id).where(mine)).first() is None:

@@ -1,4 +1,4 @@
-"""Transactions of the course's database that may contain one another."""
+"""Transactions of the course's database that may be nested."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,31 +11,30 @@ from tournaments.database.connections import Connections
 
 
 class Transactions:
-    """What the tables of a course share; threads may share it, too.  Raises StoreError.
+    """Transactions of a course's tables, for any thread.  Raises StoreError.
 
-    Tables belong to groups, and the writes to each are counted: who remembers what was read sees whether it
-    may have changed.
+    Tables belong to groups, and the writes to each are counted, so that caches can detect possible changes.
 
-    Within ``writing`` of a thread, all that the thread reads or writes belongs to the same transaction: it is
-    kept together or not at all.  Within ``reading``, all that it reads is of the same moment.
+    Within ``writing``, all reads and writes of the thread belong to the same transaction, which is committed
+    as a whole or not at all.  Within ``reading``, all reads are of the same moment.
     """
 
     def __init__(self, connections: Connections, group: str = "", of: "Transactions | None" = None) -> None:
-        """``group`` is that of the tables which use this one; ``of`` is the course's own."""
+        """``group`` is the group of the tables that use this object; ``of`` is the course's own object."""
         self._connections = connections
         self._group = group
         self._outer: local = local() if of is None else of._outer
         self._counting: Lock = Lock() if of is None else of._counting
         self.writes: Counter[str] = Counter() if of is None else of.writes
-        """Group -> transactions that may have changed something of it since this process began."""
+        """Group -> number of transactions that may have changed its tables since this process began."""
 
     def group(self, name: str) -> "Transactions":
-        """The same transactions, as tables of a group use them."""
+        """Return the same transactions for the tables of a group."""
         return Transactions(self._connections, name, self)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one moment and does not wait for a writer."""
+        """Begin a transaction that sees one moment and does not wait for a writer."""
         outer = self._begun() or getattr(self._outer, "reader", None)
         if outer is not None:
             yield outer
@@ -49,7 +48,7 @@ class Transactions:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that keeps all or nothing, and the only one that writes until its end."""
+        """Begin a transaction that is committed as a whole or not at all, and excludes other writers."""
         outer = self._begun()
         if outer is not None:
             self._outer.groups.add(self._group)
@@ -63,7 +62,7 @@ class Transactions:
                     yield connection
                 finally:
                     self._outer.connection = None
-        finally:  # others see what was written only now
+        finally:  # the changes are visible to others only now
             with self._counting:
                 self.writes.update(groups)
 

@@ -1,4 +1,4 @@
-"""What teams submitted, and what became of it."""
+"""Versions of bots that teams submitted, with their checks."""
 
 import json
 from datetime import datetime
@@ -18,7 +18,7 @@ UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 
 
 class Versions:
-    """All versions of all teams.  None is ever deleted."""
+    """Table of all versions of all teams.  No version is ever deleted."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
@@ -34,11 +34,11 @@ class Versions:
         now: datetime,
         rules: Settings | None = None,
     ) -> tuple[Version, bool]:
-        """Keep an upload as the team's next version; its check is still to come.
+        """Store an upload as the team's next version, which waits for its check.
 
-        If the team's newest version has the same content it is that one, and False.  With ``rules``, raises
-        CourseError where these do not let the team upload at this moment: counted here, so that two uploads
-        at once cannot both be the last one.
+        Returns the existing version and False if the team's newest version has the same content.  With
+        ``rules``, raises CourseError if they do not permit an upload at this moment: uploads are counted
+        here, so that two simultaneous ones cannot both be the last one.
         """
         with self._transactions.writing() as connection:
             newest = connection.execute(_newest_first(version.c.team_id == team_id).limit(1)).one_or_none()
@@ -68,36 +68,36 @@ class Versions:
             return _version_of(connection.execute(statement.returning(version)).one()), True
 
     def get(self, version_id: int) -> Version | None:
-        """The version with an ``id``."""
+        """Return the version with an ``id``."""
         with self._transactions.reading() as connection:
             return _find(connection, version_id)
 
     def of_team(self, team_id: int) -> list[Version]:
-        """A team's versions, newest first."""
+        """Return a team's versions, newest first."""
         return self._listed(_newest_first(version.c.team_id == team_id))
 
     def newest(self) -> dict[int, Version]:
-        """Team -> its newest version, in whatever state it is."""
+        """Return team id -> newest version, in whatever state it is."""
         last = select(func.max(version.c.id)).group_by(version.c.team_id).scalar_subquery()
         found = self._listed(select(version).where(version.c.id.in_(last)).order_by(version.c.team_id))
         return {one.team_id: one for one in found}
 
     def all(self, limit: int, before: int | None = None) -> list[Version]:
-        """Versions of all teams, newest first: at most ``limit``, with ids below ``before``."""
+        """Return versions of all teams, newest first: at most ``limit``, with ids below ``before``."""
         query = select(version).order_by(version.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(version.c.id < before)
         return self._listed(query)
 
     def unfinished(self) -> list[Version]:
-        """Those that are to be checked, or were being checked when a server ended: oldest first."""
+        """Return the versions that wait for a check or whose check was interrupted, oldest first."""
         states = [state.value for state in UNDECIDED]
         return self._listed(select(version).where(version.c.state.in_(states)).order_by(version.c.id))
 
     def begin_check(self, version_id: int) -> Version:
-        """Note that a check begins, of a version that waits for one or whose check was broken off.
+        """Record the beginning of a check, of a version that waits for one or whose check was interrupted.
 
-        Raises CourseError if it is decided.
+        Raises CourseError if the version is decided.
         """
         with self._transactions.writing() as connection:
             found = _existing(connection, version_id)
@@ -107,9 +107,9 @@ class Versions:
             return _change(connection, version_id, **values)
 
     def requeue(self, version_id: int) -> Version:
-        """Let a version wait for a check again.
+        """Queue a version for another check.
 
-        One that was decided is as if it had never been checked: it does not play until it qualifies again.
+        A decided version loses its result: it does not play until it qualifies again.
         """
         with self._transactions.writing() as connection:
             found = _existing(connection, version_id)
@@ -127,9 +127,9 @@ class Versions:
         failures: int,
         now: datetime,
     ) -> Version:
-        """Keep what a check brought.  Raises CourseError if none is going on.
+        """Store the result of a check.  Raises CourseError if no check is in progress.
 
-        ``digest`` is that of the bot that plays, of a version that qualified; else None.
+        ``digest`` is that of the bot that plays, for a version that qualified; else None.
         """
         if state in UNDECIDED or (digest is None) is (state is VersionState.QUALIFIED):
             raise ValueError(f"{state} with the digest {digest} is no decision")
@@ -145,7 +145,7 @@ class Versions:
             return _change(connection, version_id, state=state.value, **changes)
 
     def checked(self, version_id: int) -> Checked | None:
-        """What the last check that was decided brought; None before that."""
+        """Return the result of the last decided check; None if there is none."""
         with self._transactions.reading() as connection:
             row = connection.execute(select(checked).where(checked.c.version_id == version_id)).one_or_none()
             if row is None:
@@ -159,9 +159,10 @@ class Versions:
             return _change(connection, version_id, withdrawn=withdrawn)
 
     def current(self, at: datetime | None = None) -> dict[int, Version]:
-        """The version that plays for each team: the newest that qualified and was not withdrawn.
+        """Return team id -> version that plays for the team: the newest qualified one that is not withdrawn.
 
-        With ``at``, among those that were submitted at or before that moment, whenever they qualified.
+        With ``at``, only versions that were submitted at or before that moment count, whenever they
+        qualified.
         """
         plays = (version.c.state == VersionState.QUALIFIED.value) & version.c.withdrawn.is_(False)
         if at is not None:
@@ -177,7 +178,7 @@ class Versions:
         return {one.team_id: one for one in found}
 
     def counts(self, team_id: int, since: datetime) -> int:
-        """How many versions a team submitted at a moment or after it."""
+        """Return the number of versions that a team submitted at a moment or after it."""
         query = select(func.count()).where(version.c.team_id == team_id, version.c.submitted_at >= since)
         with self._transactions.reading() as connection:
             return connection.execute(query).scalar_one()

@@ -1,4 +1,4 @@
-"""Transactions at one place, whatever database that is, and its errors as sentences."""
+"""Transactions in one database of either kind, and its errors as sentences."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +16,7 @@ class Connections:
     """Makes transactions, from any thread.  Use as a context manager; raises StoreError."""
 
     def __init__(self, place: Place, *, read_only: bool = False) -> None:
-        """``read_only`` changes nothing.  Nothing is looked at before the first transaction."""
+        """``read_only`` connections change nothing.  The first transaction opens the database."""
         self.place = place
         self.read_only = read_only
         self._open = ExitStack()
@@ -37,22 +37,22 @@ class Connections:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one moment and does not wait for a writer."""
+        """Provide a transaction that sees one moment and does not wait for a writer."""
         with self.explained(), self._engines[Kind.READ].connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self, what: str = "", kind: Kind = Kind.WRITE) -> Iterator[Connection]:
-        """A transaction that keeps all or nothing; ``what`` is said first if it fails.
+        """Provide a transaction that keeps all or nothing; ``what`` begins the error message if it fails.
 
-        There is one at a time at a place, so that nothing which it has read changes before its end.
+        A database has one at a time, so that nothing that the transaction has read changes before its end.
         """
         with self.explained(what), self._engines[kind].begin() as connection:
             yield connection
 
     @contextmanager
     def explained(self, what: str = "") -> Iterator[None]:
-        """Turn what the database says, or what is wrong with what it gave us, into a StoreError."""
+        """Turn errors of the database, and errors in the data that it returned, into a StoreError."""
         try:
             yield
         except DBAPIError as error:

@@ -1,19 +1,19 @@
-"""What a database's trouble is to those who use it."""
+"""Exceptions raised by the database layer."""
 
 from typing import NamedTuple
 
 
 class StoreError(Exception):
-    """A database cannot be used, or could not take something; the message says what to do."""
+    """A database that cannot be used, or could not store something; the message has the remedy."""
 
     def __init__(self, message: str, *, is_ours: bool = False) -> None:
         super().__init__(message)
         self.is_ours = is_ours
-        """Whether this host failed (a full disk, a damaged file), not what the user asked for."""
+        """True if this host failed (a full disk, a damaged file), not the user's request."""
 
 
 class Explanation(NamedTuple):
-    """What an error of the driver means."""
+    """The meaning of an error of the driver."""
 
     sentence: str
     is_ours: bool

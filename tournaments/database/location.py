@@ -1,4 +1,4 @@
-"""Which places a server has, in files or in one PostgreSQL database."""
+"""The locations of a server's data, in SQLite files or in one PostgreSQL database."""
 
 import re
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ SLUG = re.compile("[a-z0-9-]{1,40}")
 
 @dataclass(frozen=True)
 class Database:
-    """A folder of SQLite files, or a PostgreSQL database with a schema for each of those."""
+    """A folder of SQLite files, or a PostgreSQL database with a schema instead of each file."""
 
     where: Path | URL
 
     @classmethod
     def at(cls, location: str | Path) -> "Database":
-        """In a folder, or at ``postgresql://USER@HOST/DATABASE``; StoreError if that is no address."""
+        """Return the database in a folder or at ``postgresql://USER@HOST/DATABASE``.  Raises StoreError."""
         if isinstance(location, str) and (
             ":/" in location or location.startswith(("postgresql:", "postgres:"))
         ):
@@ -31,16 +31,16 @@ class Database:
         return cls(Path(location))
 
     def course(self) -> Place:
-        """Accounts, teams, versions: ``course.db``, for its owner's eyes alone, or the schema ``course``.
+        """Return accounts, teams, versions: ``course.db``, private to its owner, or the schema ``course``.
 
         The folder is made.  Raises StoreError.
         """
         return self._place("course", "course.db", is_private=True)
 
     def competition(self, slug: str) -> Place:
-        """The games of one: ``competitions/SLUG/results.db``, or the schema ``competition-SLUG``.
+        """Return the games of one: ``competitions/SLUG/results.db``, or the schema ``competition-SLUG``.
 
-        The folder is made.  Raises StoreError, and ValueError if that is no slug.
+        The folder is made.  Raises StoreError, and ValueError if ``slug`` is no slug.
         """
         if not SLUG.fullmatch(slug):
             raise ValueError(f"no competition's name: {slug!r}")

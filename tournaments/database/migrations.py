@@ -1,4 +1,4 @@
-"""Tables are brought up to date by Alembic, all steps and their record in one transaction."""
+"""Migrations of tables by Alembic, all steps and their record in one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tournaments.database.errors import StoreError
 from tournaments.database.place import Kind
 
 _VERSION_TABLE = "alembic_version"
-"""Alembic's own name for where it notes the revision."""
+"""Alembic's own name for the table with the revision."""
 
 
 @dataclass(frozen=True)
@@ -23,23 +23,28 @@ class Migrations:
     newest: str
     """The revision that the tables of this version of kalarena have."""
     what: str
-    """What these tables are to people: a results store."""
+    """Noun for these tables in messages, such as "results store"."""
     missing: str
-    """What to do if there is none and none may be made."""
+    """Remedy for messages if there are no tables and none may be made."""
+    readable: tuple[str, ...] = ()
+    """Older revisions that can be read as they are: newer ones only add tables to them."""
 
-    def apply(self, connections: Connections) -> None:
-        """Make the tables if there are none, bring them up to date if they are old.
+    def apply(self, connections: Connections) -> str:
+        """Make the tables, or bring them up to date if they are old; return the revision that they have.
 
         Raises StoreError, also if they are newer than this program, or not ours; if opened read-only, for
-        any but the newest.
+        any but the newest and the readable ones.
         """
         with connections.reading() as connection:
             tables = inspect(connection).get_table_names()
-            found = None
+            found: str | None = None
             if _VERSION_TABLE in tables:
                 found = connection.exec_driver_sql(f"SELECT version_num FROM {_VERSION_TABLE}").scalar()
+        if found is not None and connections.read_only and found in self.readable:
+            return found
         if found != self.newest:
             self._migrate(connections, found, tables)
+        return self.newest
 
     def _migrate(self, connections: Connections, found: str | None, tables: Sequence[str]) -> None:
         # Imported here because that takes 0.2 s, and tables are rarely new or old.

@@ -1,4 +1,4 @@
-"""Where tables live, and what is particular to the database that they live in."""
+"""The interface of a location of tables, which each kind of database implements."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
@@ -14,37 +14,37 @@ KIND = "kalarena_kind"
 """Execution option of a connection: the Kind of its transactions."""
 
 BUSY_TIMEOUT_MS = 10_000
-"""How long a writer waits for another one before it gives up."""
+"""Milliseconds for which a writer waits for another one before it gives up."""
 
 
 class Kind(StrEnum):
-    """What a transaction is for."""
+    """The purpose of a transaction."""
 
     READ = "read"
-    """Sees one moment, waits for nobody."""
+    """Sees one moment and does not wait."""
     WRITE = "write"
-    """The only one that writes here: what it has read stays so until its end."""
+    """The only one that writes here: the data that it has read stay the same until its end."""
     MIGRATE = "migrate"
     """As WRITE, and changes tables."""
 
 
 class Place(ABC):
-    """Where one schema's tables live.  ``str`` names it for people, without any password."""
+    """A location of one schema's tables.  ``str`` returns its name for messages, without any password."""
 
     noun: ClassVar[str]
-    """What it is to people: a file, a schema."""
+    """Noun for the location in messages: "file" or "schema"."""
 
     @abstractmethod
     def engine(self, *, read_only: bool) -> AbstractContextManager[Engine]:
-        """Make connections here until the end.
+        """Provide an engine whose connections exist until the end of the block.
 
-        Their transactions begin as the option KIND asks.  Raises StoreError if there is no driver.
+        Their transactions begin as the option KIND requires.  Raises StoreError if there is no driver.
         """
 
     @abstractmethod
     def options(self, kind: Kind) -> dict[str, Any]:
-        """Execution options of connections for one kind of transaction."""
+        """Return the execution options of connections for one kind of transaction."""
 
     @abstractmethod
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
-        """What an error of the driver means for people; ``writes`` unless opened read-only."""
+        """Return the meaning of an error of the driver; ``writes`` unless opened read-only."""

@@ -17,10 +17,10 @@ SCHEMA = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 """Names of schemas.  PostgreSQL cuts longer ones off, and ``pg_`` is its own."""
 
 CONNECT_TIMEOUT_S = 5
-"""How long a server may take to answer a new connection."""
+"""Seconds that a server may take to answer a new connection."""
 
 STATEMENT_TIMEOUT_MS = 30_000
-"""Our statements take milliseconds: what takes longer is better given up than waited for by a page."""
+"""Our statements take milliseconds: one that takes longer is better given up than waited for by a page."""
 
 IDLE_TIMEOUT_MS = 60_000
 """A transaction in which nothing happens for so long has been forgotten, and others wait for it."""
@@ -35,7 +35,7 @@ POOL_OVERFLOW = 8
 """More that are made while they are needed."""
 
 POOL_TIMEOUT_S = 10
-"""How long to wait for one of those."""
+"""Seconds to wait for a connection when all are in use."""
 
 _HOW = (
     "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
@@ -44,7 +44,7 @@ _HOW = (
 
 
 def parse_url(text: str) -> URL:
-    """The address of a database, for psycopg.  Raises StoreError, which does not repeat the address."""
+    """Return the address of a database for psycopg.  Raises StoreError, which does not repeat the address."""
     try:
         url = make_url(text)
         is_one = url.drivername in ("postgresql", "postgres") and 0 < (url.port or 1) < 1 << 16
@@ -77,7 +77,7 @@ class PostgreSQLSchema(Place):
 
     @contextmanager
     def engine(self, *, read_only: bool) -> Iterator[Engine]:
-        """A lost connection is noticed, and made anew, when it is next used."""
+        """Provide an engine that notices a lost connection, and makes it anew, when it is next used."""
         try:
             engine = create_engine(
                 self.url,
@@ -122,7 +122,7 @@ class PostgreSQLSchema(Place):
         return {name: value for name, value in defaults.items() if name not in theirs} | options
 
     def options(self, kind: Kind) -> dict[str, Any]:
-        """A reader sees one moment, as with SQLite; a writer what was there when it got the lock."""
+        """Return options: a reader sees one moment, as with SQLite, a writer the data since its lock."""
         return {KIND: kind, "isolation_level": "REPEATABLE READ" if kind is Kind.READ else "READ COMMITTED"}
 
     def _begin(self, connection: Connection) -> None:
@@ -139,7 +139,7 @@ class PostgreSQLSchema(Place):
                 connection.exec_driver_sql(f'CREATE SCHEMA "{self.schema}"')
 
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
-        """By the SQLSTATE, which the server cannot give while there is no connection."""
+        """Explain an error by its SQLSTATE, which the server cannot send while there is no connection."""
         text = " ".join(str(_primary_message(error)).split())
         if self.url.password:
             text = text.replace(str(self.url.password), "***")
@@ -154,12 +154,12 @@ class PostgreSQLSchema(Place):
 
 
 def _primary_message(error: DBAPIError) -> object:
-    """What the server says, without where that was in a statement or function; else what the driver says."""
+    """Return the server's message without its position in a statement or function; else the driver's."""
     return getattr(getattr(error.orig, "diag", None), "message_primary", None) or error.orig
 
 
 def _lock_number(schema: str) -> int:
-    """Of the advisory lock that writers hold: 64 bits, signed."""
+    """Return the number of the advisory lock that writers hold: 64 bits, signed."""
     return int.from_bytes(blake2b(f"kalarena {schema}".encode(), digest_size=8).digest(), "big", signed=True)
 
 
@@ -168,7 +168,7 @@ _LOST = "the connection was lost: if something was being written, see whether it
 _NO_CONNECTION = "no connection: is the server running, and are address, user and password right?"
 
 _CALLERS_OWN = ("", "22", "23")
-"""Classes of what is wrong with what was to be kept: the driver's own complaints, data, constraints."""
+"""Classes of errors in the data to store: errors of the driver itself, data, constraints."""
 
 _SENTENCES = {
     "25006": "nothing can be written here: the server, or what was opened, is read-only",
@@ -186,4 +186,4 @@ _SENTENCES = {
     "XX": "the server failed: its log says more",
     **dict.fromkeys(("XX001", "XX002"), "the database is damaged"),
 }
-"""What a SQLSTATE, or its class, means.  https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+"""Meaning of a SQLSTATE, or of its class.  https://www.postgresql.org/docs/current/errcodes-appendix.html"""

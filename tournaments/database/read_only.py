@@ -1,7 +1,7 @@
-"""Reading an SQLite file that others may be writing, also from a folder that cannot be written.
+"""Read access to an SQLite file that others may be writing, also in a folder that cannot be written.
 
-SQLite keeps what was committed last in a file beside the database, ``-wal``, until it is taken over; an index
-of that is in ``-shm``.  A process that is killed leaves both behind.
+SQLite keeps the latest commits in a file beside the database, ``-wal``, until they are taken over; an index
+of that file is in ``-shm``.  A process that is killed leaves both behind.
 """
 
 import os
@@ -12,15 +12,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 WAL = "-wal"
-"""SQLite's own ending of the file that holds what was committed last."""
+"""SQLite's own ending of the file that holds the latest commits."""
 
 COPIES_TRIED = 5
 """A run keeps a game now and then, and a copy takes less time than that: two are nearly always enough."""
 
 _NOT_HERE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-"""What SQLite says if it would have to write something before it could read."""
+"""SQLite's errors if it would have to write something before it could read."""
 _PRIMARY = 0xFF
-"""The part of an SQLite error code that says what it is; the rest says where.  https://sqlite.org/rescode.html"""
+"""The part of an SQLite error code that is its kind; the rest is its place.  https://sqlite.org/rescode.html"""
 
 
 class ReadOnlyFile:
@@ -32,10 +32,10 @@ class ReadOnlyFile:
         self._copies: tempfile.TemporaryDirectory[str] | None = None
 
     def connect(self) -> sqlite3.Connection:
-        """A connection that sees all that is committed.  Raises sqlite3.Error, OSError.
+        """Return a connection that sees everything that is committed.  Raises sqlite3.Error, OSError.
 
-        A folder that cannot be written has no ``-wal`` if nobody is at work and nobody was killed; then the
-        file does not change.  Else the ``-shm`` that belongs to it is of use, and without that only a copy.
+        A folder that cannot be written has no ``-wal`` if no process is writing and none was killed; then the
+        file does not change.  Otherwise the ``-shm`` of that ``-wal`` is used, or without it a copy.
         """
         if self._copies is not None:
             return self._open(Path(self._copies.name, self._path.name), "mode=ro")
@@ -54,7 +54,7 @@ class ReadOnlyFile:
         return connection
 
     def close(self) -> None:
-        """Remove what was copied."""
+        """Remove the copies."""
         if self._copies is not None:
             self._copies.cleanup()
             self._copies = None
@@ -67,7 +67,7 @@ class ReadOnlyFile:
         return sqlite3.connect(f"file:{quote(str(path))}?{options}", uri=True, timeout=self._timeout_s)
 
     def _copied(self) -> Path:
-        """A copy of both files as they were at one moment.  Raises OSError."""
+        """Return a copy of both files as they were at one moment.  Raises OSError."""
         self._copies = tempfile.TemporaryDirectory(prefix="kalarena-")
         target = Path(self._copies.name, self._path.name)
         for _ in range(COPIES_TRIED):
@@ -86,7 +86,7 @@ class ReadOnlyFile:
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is written; None if there is none."""
+    """Return values that change when a file is written; None if there is no file."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -95,5 +95,5 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file; 0 if there is none."""
+    """Return the size of a file in bytes; 0 if there is none."""
     return (_state(path) or (0, 0, 0))[1]

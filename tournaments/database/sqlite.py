@@ -20,13 +20,13 @@ from tournaments.database.read_only import ReadOnlyFile
 
 PRIVATE = 0o600
 SIDE_FILES = ("-wal", "-shm")
-"""What SQLite keeps beside a file; it makes them with the file's own mode."""
+"""Endings of the files that SQLite keeps beside a file, with the file's own mode."""
 KEPT_OPEN = 10
-"""Connections; to open one costs more than most of what it is asked."""
+"""Connections that are kept open: to open one costs more than most queries."""
 BESIDE = 40
-"""Further ones, as many as Trio has threads: nobody waits for a connection."""
+"""Further connections, as many as Trio has threads, so that no thread waits for a connection."""
 BUSY_POLL_S = 0.005
-"""Between two tries of what SQLite itself does not wait for; takes it some milliseconds."""
+"""Seconds between two tries of a change that SQLite itself does not wait for; it takes some milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SQLiteFile(Place):
 
     path: Path
     is_private: bool = field(default=False, compare=False)
-    """Whether nobody but its owner may read it, whatever the folder and the umask allow."""
+    """True if only its owner may read the file, whatever the folder and the umask allow."""
     noun: ClassVar[str] = "file"
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class SQLiteFile(Place):
 
     @contextmanager
     def engine(self, *, read_only: bool) -> Iterator[Engine]:
-        """``read_only`` changes nothing and works on a medium that cannot be written."""
+        """Provide an engine; ``read_only`` changes nothing and works on a medium that cannot be written."""
         if self.is_private and not read_only:
             _keep_private(self.path)
         file = ReadOnlyFile(self.path, BUSY_TIMEOUT_MS / 1000) if read_only else None
@@ -87,19 +87,19 @@ class SQLiteFile(Place):
         return engine
 
     def options(self, kind: Kind) -> dict[str, Any]:
-        """Nothing but the kind, which ``begin`` looks at."""
+        """Return the kind alone, which the listener for ``begin`` reads."""
         return {KIND: kind}
 
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
-        """By SQLite's number of the error."""
+        """Explain an error by SQLite's number of it."""
         code = _primary_code(error)
         return Explanation(_sentence(code, str(error.orig), writes), code in (_OURS if writes else _HOSTS))
 
 
 def _keep_private(path: Path) -> None:
-    """Make the file with its mode, or take from others what they may do with it.
+    """Make the file with its mode, or remove the permissions of others.
 
-    What cannot be done here is told by SQLite when it opens the file, or is its owner's to decide.
+    Errors are ignored: SQLite reports them when it opens the file, or its owner has to decide.
     """
     with suppress(OSError):
         # Never open and close it here: that drops the locks of all this process's connections to it.
@@ -115,8 +115,8 @@ def _keep_private(path: Path) -> None:
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Let the database write ahead to a log.
 
-    A fresh database is changed to that by its first connection.  SQLite does not wait when another one
-    is about to do the same, whatever the timeout: it says at once that the database is locked.
+    A fresh database is changed to that by its first connection.  SQLite does not wait when another connection
+    is about to do the same, whatever the timeout: it reports at once that the database is locked.
     """
     give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
@@ -130,22 +130,22 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _reading_engine(file: ReadOnlyFile) -> Engine:
-    """An engine that cannot write."""
+    """Return an engine that cannot write."""
     return create_engine("sqlite://", creator=file.connect, poolclass=NullPool)
 
 
 _NOT_ALLOWED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
-"""What SQLite says of a file that may not be used.  Who only reads has to put that right himself."""
+"""SQLite's errors of a file that may not be used.  For readers they are the user's to correct."""
 _HOSTS = {
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CORRUPT),
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
 }
-"""What SQLite says of trouble with this host.  https://sqlite.org/rescode.html"""
+"""SQLite's errors of a failing or busy host.  https://sqlite.org/rescode.html"""
 _OURS = _HOSTS | _NOT_ALLOWED
 
 
 def _primary_code(error: DBAPIError) -> int:
-    """SQLite's number of an error, without what says where; 0 if it has none."""
+    """Return SQLite's number of an error, without its extended part; 0 if it has none."""
     return int(getattr(error.orig, "sqlite_errorcode", 0)) & 0xFF
 
 

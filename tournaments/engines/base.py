@@ -1,4 +1,4 @@
-"""Where games run."""
+"""The protocol of engines, which run games."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -8,9 +8,9 @@ from referee.play import Job
 from tournaments.packed_game import PackedGame
 
 Begun = Callable[[str], None]
-"""Told, when a game begins, which of a cluster's hosts plays it; "" is this machine."""
+"""Called when a game begins, with the cluster's host that plays it; "" is this machine."""
 Follower = Callable[[Snapshot], None]
-"""Told how a game goes on."""
+"""Called with snapshots of a running game."""
 
 
 class Engine(Protocol):
@@ -22,23 +22,23 @@ class Engine(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """How many games it plays at a time."""
+        """The number of games that it plays at a time."""
         ...
 
     async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
         """Play one game; it is in no round.
 
-        ``begins`` is called, in the event loop that asked, once a place is free and the game goes there: what
-        it waits before that is no part of the game.  A cluster tells it a moment later, and of a game that
-        was over by then with its end.  ``follow`` is called there with snapshots of the game, as far as they
-        arrive: they may all be missing.  Both return at once and raise nothing.
+        ``begins`` is called in the caller's event loop, once a slot is free and the game is sent there: the
+        wait before that is no part of the game.  A cluster calls it a moment later, or together with the
+        game's end if the game was over by then.  ``follow`` is called in that loop with snapshots of the
+        game, as far as they arrive: they may all be missing.  Both return at once and raise nothing.
         """
         ...
 
 
 class EngineError(Exception):
-    """The place where the game ran was lost, or could not play it."""
+    """The process or host that ran the game was lost, or could not play it."""
 
 
 class WorkerLostError(EngineError):
-    """It was lost, as machines are that come and go, and by nothing that is known of this game."""
+    """The worker was lost, as machines are that come and go; the game is not known to be the cause."""

@@ -1,13 +1,13 @@
-"""Games on the workers of a Dask cluster.
+"""An engine that plays games on the workers of a Dask cluster.
 
 A game is a task of Dask's, with a key that is the same for the same attempt at the same game of the same
-tournament.  Dask decides where it is played, but that the games of a pair are played on one host.  What
-happens there is in tournaments/cluster.
+tournament.  Dask chooses the worker, except that the games of a pair are played on one host.  The code that
+runs on workers is in tournaments/cluster.
 
-Dask would play a game again by itself if its worker died.  It is not let: the runner decides that, and who
-watches is told.  So the scheduler tells which worker was lost, and each game that was told to have begun
-there is cancelled, and is an EngineError.  Others move to another worker: those that only waited, and those
-that had begun less than ``QUICK_S`` ago, of which nobody was told.
+Dask would play a game again by itself if its worker died.  This is prevented, because the runner decides it
+and spectators are informed.  The scheduler reports each lost worker; every game that was reported to have
+begun there is cancelled and ends with an EngineError.  Other games move to another worker: those that only
+waited, and those that had begun less than ``QUICK_S`` ago, whose beginning was not reported yet.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from tournaments.packed_game import PackedGame
 
 CONNECT_LIMIT_S = 30
 LOOK_S = 1.0
-"""How often it is asked which workers there are, and looked whether a task ended without a reply."""
+"""Interval at which the list of workers is read, and tasks that ended without a reply are looked for."""
 
 
 class DaskEngine:
@@ -62,12 +62,12 @@ class DaskEngine:
 
     @property
     def concurrency(self) -> int:
-        """As many as there are slots now, and one if there is none: it is for the first worker."""
+        """The number of slots now, and one if there is none: that game waits for the first worker."""
         return int(min(self._most, max(1, self.slots)))
 
     @property
     def slots(self) -> int:
-        """How many games the workers that will do can play at a time, as of a second ago."""
+        """Number of games that the suitable workers can play at a time, as of a second ago."""
         return self._head.slots
 
     @property
@@ -76,7 +76,7 @@ class DaskEngine:
         return list(self._head.refusals.values())
 
     def workers(self) -> list[HostFacts]:
-        """The workers that will do, as of a second ago."""
+        """Return the suitable workers, as of a second ago."""
         return [facts for facts, _ in self._head.fit]
 
     async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
@@ -96,7 +96,7 @@ class DaskEngine:
         return read_reply(job.key, await self._thread.run(self._head.play(asked)))
 
     async def _traveller(self, player: Player) -> Traveller:
-        """A player as workers are told of it; its files are at the scheduler then.  Raises ClusterError."""
+        """Return a player as sent to workers; its files are at the scheduler then.  Raises ClusterError."""
         async with self._packing:
             if player not in self._travellers:
                 traveller, archive = await trio.to_thread.run_sync(pack, player)
@@ -107,8 +107,9 @@ class DaskEngine:
 
 
 def read_reply(key: str, reply: bytes) -> PackedGame:
-    """A worker's reply, see tournaments/cluster/game_process.py.  Raises EngineError if it is no game,
-    WorkerLostError if that is not the game's doing.
+    """Return the game of a worker's reply, see tournaments/cluster/game_process.py.
+
+    Raises EngineError if the reply is no game, WorkerLostError if the game is not the cause.
     """
     if reply[:1] != GAME:
         kind = WorkerLostError if reply[:1] == ENDED else EngineError
@@ -136,13 +137,14 @@ async def open_dask_engine(
     reference_speed: float | None = None,
     shares: bool = False,
 ) -> AsyncIterator[DaskEngine]:
-    """An engine that plays on the workers of this scheduler.
+    """Open an engine that plays on the workers of this scheduler.
 
-    ``tournament`` tells its games from those of other heads.  At most ``concurrency`` games are played at a
-    time; None is as many as there are slots.  With ``own_core`` a game has a core of its own on a worker that
-    has one for each slot.  ``refused`` is told, in the event loop, of each worker that is turned away, as it
-    does not meet the ``demands``.  An engine that ``shares`` its scheduler with others passes over such a
-    worker, which others may play with.  For ``reference_speed`` see tournaments/cluster/fairness.py.
+    ``tournament`` distinguishes its games from those of other heads.  At most ``concurrency`` games are
+    played at a time; None is as many as there are slots.  With ``own_core`` a game has a core of its own on a
+    worker that has one for each slot.  ``refused`` is called, in the event loop, with a sentence on each
+    worker that is turned away because it does not meet the ``demands``.  An engine that ``shares`` its
+    scheduler with others passes over such a worker, which others may play with.  For ``reference_speed`` see
+    tournaments/cluster/fairness.py.
 
     Raises ClusterError if the scheduler cannot be reached, or is lost.
     """
@@ -190,21 +192,21 @@ async def _disconnect(client: Client) -> None:
 
 
 async def _look_again(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
-    """Keep up with which workers there are."""
+    """Read the list of workers again and again."""
     while True:
         await trio.sleep(LOOK_S)
         await _look(head, thread, refused)
 
 
 async def _fail_ended(head: Head, thread: AsyncioThread) -> None:
-    """Beside the other looks, which wait for answers."""
+    """Fail ended tasks again and again, in a task beside ``_look_again``, which waits for replies."""
     while True:
         await trio.sleep(LOOK_S)
         await thread.run(head.fail_ended())
 
 
 async def _look(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
-    with contextlib.suppress(OSError):  # a scheduler that is gone: the client finds out for itself
+    with contextlib.suppress(OSError):  # a scheduler that is gone: the client detects that itself
         for sentence in await thread.run(head.look()):
             if refused is not None:
                 refused(sentence)

@@ -16,11 +16,10 @@ PRIVATE = 0o600
 
 @asynccontextmanager
 async def followed(path: Path, follow: Follower | None) -> AsyncIterator[str | None]:
-    """Meanwhile ``follow`` is called with each snapshot that is sent to a socket at this path, which must be
-    free.
+    """Call ``follow`` with each snapshot that is sent to a socket at this path, which must be free.
 
-    Gives what ``play_leashed`` calls ``feed``.  None without a follower, and where no socket could be made,
-    as out of descriptors: a game that nobody can follow is played all the same.
+    Yields the argument ``feed`` of ``play_leashed``.  It is None without a follower, and where no socket
+    could be made, as out of descriptors: a game without a feed is played all the same.
     """
     with listening(path) if follow is not None else contextlib.nullcontext() as listener:
         if listener is None or follow is None:
@@ -34,7 +33,7 @@ async def followed(path: Path, follow: Follower | None) -> AsyncIterator[str | N
 
 @contextmanager
 def listening(path: Path) -> Iterator[socket.socket | None]:
-    """A socket for a feed, at this path; None where none could be made."""
+    """Provide a socket for a feed at this path; None if it could not be made."""
     with contextlib.ExitStack() as stack:
         listener: socket.socket | None = None
         try:

@@ -1,4 +1,4 @@
-"""Games in worker processes of this machine, one game to a process at a time.
+"""An engine that plays games in worker processes of this machine, one game to a process at a time.
 
 The tournament's own process never touches a bot's pipe, so that nothing it does can delay a stamp.
 
@@ -6,9 +6,9 @@ Each game hangs on a leash, a named pipe that only this process holds open for w
 closed, because the game was cancelled or because this process was killed, the worker gives the game up
 at once and kills its bots.  (Killing the worker instead would leave the bots alone in the world.)
 
-If that is wanted, each game has a core of its own, which its bots share with their referee.  A game then
-cannot take time from another one, and a line passes between two processes in half the time, since no sleeping
-core has to be woken for it; but what a bot computes off its turn is taken from its opponent.
+Optionally, each game has a core of its own, which its bots share with their referee.  A game then cannot take
+time from another one, and a line passes between two processes in half the time, since no sleeping core has to
+be woken for it; but a bot that computes off its turn takes time from its opponent.
 """
 
 import math
@@ -21,6 +21,7 @@ from pathlib import Path
 import trio
 import trio_parallel
 
+from referee.host_resources import usable_cores
 from referee.orphans import adopt_orphans, sweep_orphans
 from referee.play import Job, play_leashed
 from tournaments.engines.base import Begun, EngineError, Follower
@@ -32,13 +33,6 @@ LEASH_PATTERN = "leash-*"
 """The named pipes in the scratch directory."""
 FEED_PATTERN = "feed-*"
 """The sockets there, for games that are followed."""
-
-
-def usable_cores() -> list[int]:
-    """The numbers of the cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 class LocalEngine:
@@ -89,7 +83,7 @@ class LocalEngine:
         return played
 
     def _new_leash(self) -> tuple[Path, int]:
-        """A named pipe and our end of it."""
+        """Return a named pipe and our end of it."""
         self._leashes += 1
         path = self._scratch / LEASH_PATTERN.replace("*", f"{os.getpid()}-{self._leashes}")
         try:
@@ -114,12 +108,12 @@ def _remove_stale_files(scratch: Path) -> None:
 
 
 def _play(job: Job, leash: str, core: int | None, feed: str | None) -> PackedGame:
-    """In a worker."""
+    """Play a game in a worker."""
     return PackedGame.of(play_leashed(job, leash, core, feed))
 
 
 def _give_way(nice: int) -> bool:
-    """In a worker, before its first game: its bots inherit it."""
+    """Lower the priority of a worker before its first game; its bots inherit the priority."""
     give_way(nice)
     return True
 
@@ -128,10 +122,10 @@ def _give_way(nice: int) -> bool:
 async def open_local_engine(
     scratch: Path, concurrency: int | None = None, *, own_core: bool = False, nice: int = 0
 ) -> AsyncIterator[LocalEngine]:
-    """An engine with this many workers; None is one per core.
+    """Open an engine with this many workers; None is one per core.
 
-    With ``own_core`` each game has a core of its own, as long as there are enough.  ``nice`` is by how much
-    the workers and their bots give way to other processes of this machine.
+    With ``own_core`` each game has a core of its own, as long as there are enough.  ``nice`` is the nice
+    value that the workers and their bots add to their own.
 
     ``scratch`` is a directory that only one engine uses; named pipes and sockets that a killed one left in
     it are removed.

@@ -1,4 +1,4 @@
-"""Workers as jobs of Slurm, by dask-jobqueue.
+"""Dask workers as jobs of Slurm, by dask-jobqueue.
 
 Each job is one `kalarena worker` with some cores.  They join a scheduler that runs already, and the engine at
 that scheduler (tournaments/engines/dask.py) plays on them as on any others.
@@ -27,13 +27,13 @@ from tournaments.cluster.slurm_queue import JOB_NAME, complaint, last_words, lis
 END_LIMIT_S = 30.0
 """Jobs are cancelled within a second; those that are not end without their scheduler."""
 LOOK_S = 2
-"""How often it is asked whether there should be more or fewer jobs, and dead ones are replaced."""
+"""Interval in seconds at which the number of jobs is adapted, and dead ones are replaced."""
 PATIENCE = 30
-"""So many times in a row fewer must do before a job is ended: one that waits in Slurm's queue is dear."""
+"""Intervals in a row in which fewer jobs suffice before one is ended: a place in Slurm's queue is dear."""
 LONGEST_PAUSE_S = 64.0
-"""Where jobs end as soon as they begin, others are asked for twice as slowly each time, down to this."""
+"""Longest interval between requests for new jobs, which doubles each time that jobs end as they begin."""
 MOST_VAIN = 3
-"""So often jobs may end before any job of ours could play: then we give up."""
+"""Times that jobs may end before any job of ours could play; then the engine gives up."""
 KALARENA = (sys.executable, "-P", "-c", "from tournaments.cli.main import entry; entry()")
 """The command of this installation: nodes see the same files."""
 
@@ -66,12 +66,12 @@ class _GamesJob(SLURMJob):
         super().__init__(scheduler, name, **options)  # type: ignore[no-untyped-call]  # it has no types
         command = [*KALARENA, "worker", "--scheduler", str(scheduler), "--credentials", str(credentials)]
         command += ["--slots", str(options["cores"]), "--lifetime", str(lifetime_s), "--name", str(name)]
-        # In place of the shell: what Slurm sends at the end of the walltime is for the worker.
+        # In place of the shell: the signal of Slurm at the end of the walltime is for the worker.
         self._command_template = f"exec {shlex.join(command)}"
         self.failure = ""
 
     async def start(self) -> None:
-        """Ask for it.  If Slurm does not give it, it has ended at once, and is asked for again."""
+        """Submit the job.  A job that Slurm refuses counts as ended at once, and is submitted again."""
         try:
             await super().start()  # type: ignore[no-untyped-call]
         except (OSError, RuntimeError, ValueError) as error:
@@ -80,21 +80,21 @@ class _GamesJob(SLURMJob):
 
 
 class _AsManyAsGames(Adaptive):  # type: ignore[misc]  # Dask has no types
-    """As many jobs as there are games for.
+    """The rule that there are as many jobs as there are games for.
 
-    Dask's own rule goes by how many seconds of work it has, and of a tournament it only has the next few
-    games: as many again as are played now.  So there are twice as many jobs whenever those that were asked
-    for have come, until there are no more games.  A job in which a game is played is never ended.
+    Dask's own rule depends on the seconds of work that it has, and of a tournament it only has the next few
+    games: as many again as are played now.  Thus the number of jobs doubles whenever all submitted jobs have
+    joined, until there are no more games.  A job in which a game is played is never ended.
     """
 
     async def target(self) -> int:
-        """How many jobs there should be, but for the bounds."""
+        """Return the number of jobs that there should be, without regard to the bounds."""
         games = [len(keys) for keys in (await self.scheduler.processing()).values()]
         cores: int = self.cluster.new_spec["options"]["cores"]
         return max(math.ceil(sum(games) / cores), sum(map(bool, games)))
 
     async def workers_to_close(self, target: int) -> list[str]:
-        """Names of jobs that may be ended, so that no fewer are left than ``target``."""
+        """Return the names of jobs that may be ended, so that no fewer than ``target`` are left."""
         games = await self.scheduler.processing()
         idle = [
             worker["name"]
@@ -108,7 +108,7 @@ class Jobs:
     """Jobs of Slurm, as many as there are games for between the bounds of the settings."""
 
     def __init__(self, scheduler: str, credentials: Credentials, settings: ClusterTable, logs: Path) -> None:
-        """Begins to ask for jobs, in a thread of its own.  Raises ClusterError."""
+        """Begin to submit jobs, in a thread of its own.  Raises ClusterError."""
         try:
             self._cluster = SLURMCluster(
                 job_cls=_GamesJob,  # type: ignore[arg-type]  # it says Job, and means a kind of Job
@@ -144,16 +144,16 @@ class Jobs:
 
     @property
     def joined(self) -> int:
-        """How many jobs ever joined."""
+        """Number of jobs that ever joined."""
         return len(self._joined)
 
     def replace_ended(self) -> str | None:
-        """See to it that jobs which have ended are asked for again; why, if one never played."""
+        """Have ended jobs submitted again; return the reason of the end if one of them never played."""
         why: str | None = self._cluster.sync(self._forget_ended)
         return why
 
     async def _forget_ended(self) -> str | None:
-        """Dask learns that a worker is gone, but not that its job ended before there was one."""
+        """Forget ended jobs.  Dask notices that a worker is gone, but not that its job ended before that."""
         jobs = dict(self._cluster.workers)
         there = await listed_jobs()
         if there is None:
@@ -163,7 +163,7 @@ class Jobs:
         for name, job in jobs.items():
             if job.job_id in there:
                 continue
-            self._cluster.workers.pop(name, None)  # still planned, and so it is asked for again
+            self._cluster.workers.pop(name, None)  # still planned, and so it is submitted again
             if job.job_id is None:
                 why = job.failure
             elif job.job_id not in self._joined:
@@ -172,8 +172,8 @@ class Jobs:
         return why
 
     def close(self) -> None:
-        """End them all, also when the scheduler is gone."""
-        self._cluster.scheduler.status = Status.closed  # it has not to be asked: no games are played any more
+        """End all jobs, also when the scheduler is gone."""
+        self._cluster.scheduler.status = Status.closed  # it is not needed: no games are played any more
         self._cluster.close()
 
 
@@ -185,9 +185,10 @@ async def open_slurm_workers(
     logs: Path,
     tell: Callable[[str], None] | None = None,
 ) -> AsyncIterator[None]:
-    """Meanwhile jobs are asked for, as many as there is work for between the bounds of the settings.
+    """Submit jobs during the block, as many as there is work for between the bounds of the settings.
 
-    What jobs write goes to files in ``logs``; ``tell`` is told of jobs that ended before they could play.
+    The jobs' output goes to files in ``logs``; ``tell`` is called with the reason when jobs ended before they
+    could play.
     ``credentials`` and ``logs`` must be in folders that the nodes see, too.  Raises ClusterError if Slurm
     gives no jobs, or none that can play.
     """
@@ -208,7 +209,7 @@ async def open_slurm_workers(
 
 
 async def _watch(jobs: Jobs, logs: Path, tell: Callable[[str], None] | None) -> None:
-    """Replace jobs that end.  Raises ClusterError if nothing but failures comes of them."""
+    """Replace jobs that end.  Raises ClusterError if all of them fail."""
     vain = joined = 0
     while True:
         await trio.sleep(min(LOOK_S * 2**vain, LONGEST_PAUSE_S))

@@ -13,7 +13,7 @@ class BracketRound(NamedTuple):
     """One round as far as it went."""
 
     matches: list[Match]
-    """From the top of the bracket to its bottom."""
+    """Matches from the top of the bracket to its bottom."""
     outcomes: list[Outcome | None]
     """None for a match that is open."""
     sight: Sight
@@ -22,7 +22,7 @@ class BracketRound(NamedTuple):
 
     @property
     def third_outcome(self) -> Outcome | None:
-        """How the match for the third place ended; None if it is open, or there is none."""
+        """The outcome of the match for the third place; None if it is open, or there is none."""
         return None if self.third is None else self.third.outcome(self.sight)
 
 
@@ -86,15 +86,17 @@ class Bracket:
         return known + 2 * self.rules.pairs * self._matches_ahead(history)
 
     def final(self, history: History) -> Outcome | None:
-        """How the final ended; None if it is open.  A single bot wins without a game."""
+        """Return the outcome of the final; None if it is open.  A single bot wins without a game."""
         if len(self.seeds) == 1:
             return Outcome(self.seeds[0], (), "walkover")
         rounds = self.rounds(history)
         return rounds[-1].outcomes[0] if rounds and len(rounds[-1].matches) == 1 else None
 
     def places(self, history: History) -> dict[int, int]:
-        """Places that are decided: 1 to 4, or 3 shared if nobody plays for it; then the losers of each round
-        share one: 5 in the quarter finals, 9 in the round before, and so on.
+        """Return the decided places.
+
+        They are 1 to 4, or 3 shared without a match for it; then the losers of each round share one: 5 in
+        the quarter finals, 9 in the round before, and so on.
         """
         places: dict[int, int] = {}
         rounds = self.rounds(history)
@@ -147,7 +149,7 @@ class Bracket:
 def standard_order(count: int) -> list[int]:
     """The seeds, counted from 0, from the top of the bracket to its bottom, for that many bots.
 
-    There are as many slots as the next power of two; seeds that nobody has are byes of their opponents, who
+    There are as many slots as the next power of two; seeds without a bot are byes of their opponents, which
     are the best seeds.  Two neighbours meet; if the better seed always wins, so do the best and the worst of
     each round.  It is the usual seeding: 1 v 16, 8 v 9, 4 v 13, 5 v 12, and so on.
     """

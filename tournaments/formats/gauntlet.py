@@ -39,26 +39,26 @@ class Gauntlet:
         ]
 
     def due(self, history: History) -> list[Pairing]:
-        """All that were not played."""
+        """Return all games that were not played."""
         return unplayed(self._all(), history, self.entrants)
 
     def total(self, history: History) -> int:
-        """Games of all rounds."""
+        """Return the number of games of all rounds."""
         challengers = len(set(self.challengers))
         if all(entrant.until is None for entrant in self.entrants):  # making all games takes longer
             return self.rounds * 2 * challengers * (len(self.entrants) - challengers)
         return to_be_played(self._all(), history, self.entrants)
 
     def places(self, history: History) -> dict[int, int]:
-        """None: the table decides."""
+        """Return no places: the table decides."""
         return {}
 
     def byes(self, history: History) -> dict[int, float]:
-        """None: nobody sits out."""
+        """Return no byes: no bot sits out."""
         return {}
 
     def conclusion(self, history: History) -> str:
-        """Nothing beside the table."""
+        """Return no conclusion beside the table."""
         return ""
 
     def _all(self) -> tuple[Pairing, ...]:

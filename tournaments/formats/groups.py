@@ -31,7 +31,7 @@ class Groups:
     only before the final has begun: afterwards, the new group games would take the numbers of the final's
     rounds, and another final would follow; the configuration has to refuse it.
 
-    Raises ValueError if a group would have fewer than two bots, if nobody would meet in the final, or for
+    Raises ValueError if a group would have fewer than two bots, if no bots would meet in the final, or for
     parameters that mean nothing.
     """
 
@@ -42,9 +42,9 @@ class Groups:
     width: int = 1
     """Digits of a bot's number in keys."""
     groups: int = 2
-    """How many groups."""
+    """Number of groups."""
     advance: int = 2
-    """How many of each group play the final; all of a group that has no more."""
+    """Number of bots of each group that play the final; all bots of a group that has no more."""
     final: Literal["knockout", "round-robin"] = "knockout"
     pairs: int = 1
     """Pairs of games of every match of a knockout."""
@@ -85,7 +85,7 @@ class Groups:
         return [*self._group_games(history), *self._final_games(history)]
 
     def due(self, history: History) -> list[Pairing]:
-        """All of these without a result whose bots still play."""
+        """Return the games without a result between bots that did not withdraw."""
         return unplayed(self.pairings(history), history, self.entrants)
 
     def total(self, history: History) -> int:
@@ -120,11 +120,11 @@ class Groups:
         return places | dict.fromkeys((bot for bot in self._entered if self._gone(bot)), before + 1)
 
     def byes(self, history: History) -> dict[int, float]:
-        """None: in groups of different sizes, bots are compared with their own group alone."""
+        """Return no byes: in groups of different sizes, bots are compared with their own group alone."""
         return {}
 
     def conclusion(self, history: History) -> str:
-        """Who won the final, as the bot's number in braces: ``{3} wins the final``."""
+        """Return the sentence on the winner, with its number in braces: ``{3} wins the final``."""
         bracket = self.bracket(history)
         if bracket is not None:
             return told(bracket.final(history), "the final")
@@ -167,7 +167,7 @@ class Groups:
         return [number for number, entrant in enumerate(self.entrants) if entrant.since <= 1]
 
     def _gone(self, bot: int) -> bool:
-        """Whether it withdrew before the final was paired."""
+        """Return whether a bot withdrew before the final was paired."""
         until = self.entrants[bot].until
         return until is not None and until <= self.rounds
 
@@ -222,10 +222,10 @@ class Groups:
 
 
 def final_seeds(tables: Sequence[Sequence[int]]) -> list[int]:
-    """The seeds of a knockout among these, of which each group's are in order: winners, seconds, and so on.
+    """Return the seeds of a knockout among the bots of ``tables``: winners, seconds, and so on.
 
-    Within the seconds, the thirds and so on, two exchange places as long as that leaves fewer matches of the
-    first round between two of the same group.
+    Each table is in its group's order.  Within the seconds, the thirds and so on, two exchange places as long
+    as that leaves fewer matches of the first round between two of the same group.
     """
     group_of = {bot: index for index, table in enumerate(tables) for bot in table}
     tiers = [[table[row] for table in tables if row < len(table)] for row in range(max(map(len, tables)))]

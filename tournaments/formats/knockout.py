@@ -1,4 +1,4 @@
-"""Knockout: who loses a match is out."""
+"""Knockout: the loser of a match is out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ WAYS = {
     "seed": ", the final being level in everything as the better seed",
     "walkover": ", the final without an opponent to its end",
 }
-"""What decided a final -> how that is told."""
+"""The criterion that decided a final -> the words that add it to the conclusion."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Knockout:
     seed.  Nobody gets points for a void game.  Each pair of games of a round has another opening.
 
     A bot that withdraws loses the match that it is in, unless that was already played to its end, or else its
-    next one.  If both withdraw, nobody goes on.  A round is paired when all matches of the round before
+    next one.  If both withdraw, neither goes on.  A round is paired when all matches of the round before
     are decided.  Bots that join later than in the first round cannot enter: they are never paired.
 
     Raises ValueError for parameters that make no knockout.
@@ -41,7 +41,7 @@ class Knockout:
     """Pairs of games of every match."""
     extra_pairs: int = 2
     third_place: bool = True
-    """Whether the losers of the semi-finals play for the third place, in the final's round."""
+    """True if the losers of the semi-finals play for the third place, in the final's round."""
     seeding: Literal["order", "random"] = "order"
     """``order``: the first entrant is the best seed; ``random``: drawn from ``seed``."""
 
@@ -64,7 +64,7 @@ class Knockout:
         return self.bracket.pairings(history)
 
     def due(self, history: History) -> list[Pairing]:
-        """All of these without a result whose bots still play."""
+        """Return the games without a result between bots that did not withdraw."""
         return self.bracket.due(history)
 
     def total(self, history: History) -> int:
@@ -78,16 +78,16 @@ class Knockout:
         return self.bracket.places(history)
 
     def byes(self, history: History) -> dict[int, float]:
-        """None: going on without a game is worth no points."""
+        """Return no byes: going on without a game is worth no points."""
         return {}
 
     def conclusion(self, history: History) -> str:
-        """Who won, as the bot's number in braces: ``{3} wins the knockout``."""
+        """Return the sentence on the winner, with its number in braces: ``{3} wins the knockout``."""
         return told(self.bracket.final(history), "the knockout")
 
 
 def told(final: Outcome | None, what: str) -> str:
-    """The sentence on a final, with the winner's number in braces; empty if it is open."""
+    """Return the sentence on a final, with the winner's number in braces; empty if it is open."""
     if final is None:
         return ""
     if final.winner is None:

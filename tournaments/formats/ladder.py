@@ -2,9 +2,9 @@
 
 The bots begin in the order of the entrants.  In each round, neighbours meet: places 1 and 2, 3 and 4 and so
 on in odd rounds, 2 and 3, 4 and 5 and so on in even rounds, so that a bot can get anywhere; if there are only
-two, they meet in every round.  A match is ``pairs`` pairs of games.  Who has more points of it takes the
-higher one of the two places; if they have the same, everything stays.  A void game gives no
-points.  A match that a withdrawal cut short moves nobody.
+two, they meet in every round.  A match is ``pairs`` pairs of games.  The bot with more points takes the
+higher one of the two places; with equal points, both stay.  A void game gives no points.  A match that a
+withdrawal cut short changes no place.
 
 **New bots are placed first.**  A bot that joins at a later round than the first starts at the bottom; if it
 ``replaces`` one that plays no more, it takes that one's place.  Before the neighbours of that round meet, all
@@ -21,9 +21,9 @@ first.  These matches are part of the round: two that met in one of them do not 
 **A bot that withdraws** is out of the order from the next round on.  Its place is kept for a version that
 replaces it, even one that comes weeks later; until then those behind it move up.
 
-**A ruling** counts for the order if the next round was not yet paired when it was made.  Later ones change no
-place any more: what a bot is worth, its next matches show.  A game that is to be played again is waited for
-all the same.
+**A ruling** counts for the order if the next round was not yet paired when it was made.  Later rulings change
+no place: the next matches show a bot's strength.  A game that is to be played again is waited for all the
+same.
 
 ``rounds`` can be raised at any time: one round a week, or a hundred at once.  There is no chance in a ladder,
 and so no seed.
@@ -41,12 +41,12 @@ Match = tuple[Pairing, ...]
 
 @dataclass
 class Newcomer:
-    """What a new bot may still do to find its place."""
+    """The directions in which a new bot may still challenge others to find its place."""
 
     climbs: bool = True
     sinks: bool = True
     passed: set[int] = field(default_factory=set)
-    """Bots that it meets no more because one of both withdrew."""
+    """Opponents that it does not meet again, because one of the two withdrew."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Climb:
     order: list[int]
     matches: list[Match] = field(default_factory=list)
     complete: bool = False
-    """Whether the last matches of the round are paired."""
+    """True if the last matches of the round are paired."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Ladder:
         return self._walk(history)[0]
 
     def due(self, history: History) -> list[Pairing]:
-        """What was paired and not played."""
+        """Return the paired games without a result between bots that did not withdraw."""
         return unplayed(self.pairings(history), history, self.entrants)
 
     def total(self, history: History) -> int:
@@ -95,11 +95,11 @@ class Ladder:
         }
 
     def byes(self, history: History) -> dict[int, float]:
-        """None: the ladder decides, not points."""
+        """Return no byes: the ladder decides, not points."""
         return {}
 
     def conclusion(self, history: History) -> str:
-        """Nothing beside the ladder."""
+        """Return no conclusion beside the ladder."""
         return ""
 
     def _playing(self, number: int) -> list[int]:
@@ -114,7 +114,7 @@ class Ladder:
             climb = self._round(number, order, newcomers, known_in(number, history))
             of_round = [game for match in climb.matches for game in match]
             games += of_round
-            # The next round is paired from what is known then, which need not be what this one was.
+            # The next round is paired from the results known at its time, which may differ from this round's.
             later = history.at(number + 1)
             for match in climb.matches:
                 self._move(order, match, later)
@@ -124,7 +124,7 @@ class Ladder:
         return games, order, self.rounds
 
     def _join(self, order: list[int], number: int) -> list[int]:
-        """Put the new bots of a round into the order; they are returned."""
+        """Put the new bots of a round into the order and return them."""
         if number == 1:
             return []
         newcomers = [bot for bot, entrant in enumerate(self.entrants) if entrant.since == number]
@@ -139,7 +139,7 @@ class Ladder:
     def _round(
         self, number: int, begin: Sequence[int], newcomers: Sequence[int], results: Mapping[str, Result]
     ) -> Climb:
-        """The matches of a round as far as they can be told."""
+        """Return the matches of a round as far as the results determine them."""
         climb = Climb(list(begin))
         placing = {bot: Newcomer() for bot in newcomers if self.entrants[bot].plays(number)}
         met: set[frozenset[int]] = set()
@@ -149,7 +149,7 @@ class Ladder:
             met |= {frozenset(pair) for pair in wanted}
             for match in matches:
                 bots = {match[0].first, match[0].second}
-                # What a bot that withdrew would have played after its last match is not worth telling.
+                # Matches after the last one of a bot that withdrew are left out.
                 if bots.isdisjoint(gone) or any(game.key in results for game in match):
                     climb.matches.append(match)
                 if not is_complete(match, results):
@@ -198,10 +198,10 @@ class Ladder:
         return wanted
 
     def _placed(self, match: Match, placing: Mapping[int, Newcomer], results: Mapping[str, Result]) -> None:
-        """What a match of theirs leaves new bots to do."""
+        """Update the directions of the new bots that played a match."""
         lower, upper = match[0].first, match[0].second
         if not is_complete(match, results):
-            # Whoever of them withdrew, and if the other does so, too: the rest of the round stays the same.
+            # Both are passed, so that the rest of the round stays the same if the other one withdraws, too.
             for bot, other in ((lower, upper), (upper, lower)):
                 if bot in placing:
                     placing[bot].passed.add(other)
@@ -235,13 +235,15 @@ class Ladder:
 
 
 def is_complete(match: Match, results: Mapping[str, Result]) -> bool:
-    """Whether it was played to its end, and not cut short by a withdrawal either."""
+    """Return whether all games of a match have a result: a withdrawal cuts a match short."""
     return all(game.key in results for game in match)
 
 
 def known_in(number: int, history: History) -> Mapping[str, Result]:
-    """What a round's own later matches are paired from: ``History.at``, and the first result of each game
-    that is not there, because one whose first result was a ruling would be waited for without end.
+    """Return the results that a round's own later matches are paired from.
+
+    These are ``History.at`` and the first result of each game that is missing there.  Otherwise, a game whose
+    first result was a ruling would be waited for without end.
     """
     seen = history.at(number)
     if not history.earlier:
@@ -256,6 +258,6 @@ def known_in(number: int, history: History) -> Mapping[str, Result]:
 
 
 def neighbours(active: Sequence[int], number: int) -> list[tuple[int, int]]:
-    """Who meets whom in a round, the upper bot first."""
+    """Return the pairs of bots that meet in a round, the upper bot first."""
     begin = 0 if number % 2 or len(active) == 2 else 1
     return list(zip(active[begin::2], active[begin + 1 :: 2], strict=False))

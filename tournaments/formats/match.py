@@ -9,7 +9,7 @@ from tournaments.schedule import Entrant, Pairing, Result, pair_of_games
 
 @dataclass(frozen=True, slots=True)
 class MatchRules:
-    """How long matches are.  Raises ValueError for numbers that make no match."""
+    """The length of matches.  Raises ValueError for numbers that make no match."""
 
     pairs: int = 1
     """Pairs of games of every match."""
@@ -24,28 +24,28 @@ class MatchRules:
 
     @property
     def openings(self) -> int:
-        """How many openings a match may need: one for each pair."""
+        """The number of openings that a match may need: one for each pair."""
         return self.pairs + self.extra_pairs
 
 
 class Sight(NamedTuple):
-    """The results that a match is seen by."""
+    """The results by which a match is continued and decided."""
 
     before: Mapping[str, Result]
     """``History.at`` of its round: extra pairs that were given stay given, whatever was ruled since."""
     after: Mapping[str, Result]
-    """``History.at`` of the round after it: what decides who goes on."""
+    """``History.at`` of the round after it; these results decide the match."""
 
 
 class Outcome(NamedTuple):
-    """How a match ended."""
+    """The outcome of a match."""
 
     winner: int | None
-    """The bot that goes on; None if nobody does."""
+    """The bot that goes on; None if neither does."""
     losers: tuple[int, ...]
     """Two if both withdrew; none if there was but one bot."""
     by: Literal["points", "margin", "seed", "walkover"]
-    """What decided."""
+    """The criterion that decided the match."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Match:
 
     round: int
     better: int | None
-    """Number of the better seed; None if nobody came that far."""
+    """Number of the better seed; None if no bot came that far."""
     worse: int | None
     entrants: Sequence[Entrant]
     rules: MatchRules
@@ -84,10 +84,10 @@ class Match:
         return given
 
     def outcome(self, sight: Sight) -> Outcome | None:
-        """Who goes on; None as long as it is open.
+        """Return the outcome of the match; None as long as it is open.
 
-        Points, then the sum of the games' margins, then the better seed.  A bot that withdrew loses what was
-        not played to its end.
+        Points decide, then the sum of the games' margins, then the better seed.  A bot that withdrew loses a
+        match that was not played to its end.
         """
         players = self.players
         if len(players) < 2:

@@ -1,4 +1,4 @@
-"""What pairs of games between two bots have shown so far, copies of the same games left aside."""
+"""The evidence of pairs of games between two bots, without copies of the same games."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ DIGITS = 9
 
 @dataclass(frozen=True)
 class Hypotheses:
-    """What a sequential probability ratio test decides between."""
+    """The two hypotheses of a sequential probability ratio test, in Elo, and its error probabilities."""
 
     elo0: float
     elo1: float
@@ -49,8 +49,8 @@ class _Start:
 class PairEvidence:
     """Takes one pair of games after another, until one of two hypotheses is accepted.
 
-    Pairs from one start that are copies of each other, both games alike, are no more evidence than one of
-    them: they are weighted as in tournaments/evidence.py.
+    Pairs from one start that are near-copies of each other, both games alike until they are half over, are
+    no more evidence than one of them: they are weighted as in tournaments/evidence.py.
     """
 
     hypotheses: Hypotheses
@@ -81,9 +81,9 @@ class PairEvidence:
         if not (there.counts and back.counts):
             self.void += 1
             return
-        known = there.fingerprint and back.fingerprint
+        known = there.line and back.line
         # A game whose moves are not known is taken to be like no other.
-        combination = (there.fingerprint, back.fingerprint) if known else ("", str(self.pairs))
+        combination = (there.line, back.line) if known else ("", str(self.pairs))
         group = self._starts.setdefault(start, _Start())
         self.unique += combination not in group.combinations
         old = group.counts
@@ -103,8 +103,6 @@ def _half_points(winner: int | None, side: int) -> int:
     return 1 if winner is None else 2 * (winner == side)
 
 
-@lru_cache(
-    maxsize=1 << 14
-)  # a schedule is asked after every game, and walks through the same pairs each time
+@lru_cache(maxsize=1 << 14)  # a schedule walks through the same pairs again after every game
 def _ratio(counts: tuple[float, ...], elo0: float, elo1: float) -> float:
     return log_likelihood_ratio(counts, elo0, elo1)

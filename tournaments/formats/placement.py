@@ -1,12 +1,12 @@
 """Placement: one bot finds its place among players of known order.
 
 The challenger meets, in each round, the two players around the place where it seems to stand; ``pairs`` pairs
-of games with each.  So games are spent where they tell most: against a player that it beats, or loses to,
-nearly always they say little.  It begins in the middle.
+of games with each.  Thus games are spent where they are most informative: those against a player that it
+nearly always beats, or loses to, show little.  It begins in the middle.
 
-Where it seems to stand is the mean of a simple model, which decides who meets whom and nothing else: players
+The estimated place is the mean of a simple model, which serves the pairing and nothing else: players
 ``STEP_ELO`` apart, a place that was drawn from a normal distribution over all of them, and the usual expected
-scores.  What the games really say is for ratings (tournaments/ladder_place.py).
+scores.  The strength of the challenger is estimated by its rating (tournaments/ladder_place.py).
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from tournaments.formats.rounds import DRAW, WIN, match_of, to_be_played, unplay
 from tournaments.schedule import Entrant, History, Pairing
 
 STEP_ELO = 150.0
-"""How far neighbours are taken to be from each other: an expected score of 70 %."""
+"""The assumed difference between neighbours, in Elo: an expected score of 70 %."""
 ELO_PER_UNIT = 173.718
 """400 / ln 10: Elo per unit of log odds (Elo 1978)."""
 GRID = 10
-"""Places that are looked at between two neighbours."""
+"""Places that are evaluated per step between two neighbours."""
 BEYOND = 2
-"""How many steps below the first and above the last player a place may be."""
+"""The range of places below the first and above the last player, in steps between neighbours."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Placement:
             raise ValueError("a placement needs somebody to be compared with")
 
     def pairings(self, history: History) -> list[Pairing]:
-        """The rounds that were paired."""
+        """Return the games of the rounds that were paired."""
         games: list[Pairing] = []
         for number in range(1, self.rounds + 1):
             seen = history.at(number)
@@ -77,26 +77,26 @@ class Placement:
         return games
 
     def due(self, history: History) -> list[Pairing]:
-        """What was paired and not played."""
+        """Return the paired games without a result between bots that did not withdraw."""
         return unplayed(self.pairings(history), history, self.entrants)
 
     def total(self, history: History) -> int:
-        """Games of all rounds, if nobody withdraws."""
+        """Return the number of games of all rounds, if no bot withdraws."""
         games = self.pairings(history)
         now = max((game.round for game in games), default=0)
         later = (len(self._around(0.0, number)) for number in range(now + 1, self.rounds + 1))
         return to_be_played(games, history, self.entrants) + 2 * self.pairs * sum(later)
 
     def places(self, history: History) -> dict[int, int]:
-        """None: the table decides."""
+        """Return no places: the table decides."""
         return {}
 
     def byes(self, history: History) -> dict[int, float]:
-        """None: nobody sits out."""
+        """Return no byes: no bot sits out."""
         return {}
 
     def conclusion(self, history: History) -> str:
-        """Nothing beside the table."""
+        """Return no conclusion beside the table."""
         return ""
 
     @property
@@ -110,7 +110,7 @@ class Placement:
         ]
 
     def _around(self, place: float, number: int) -> list[int]:
-        """The two players around a place, or those who are left, of those who play in a round."""
+        """Return the two players around a place among those of a round; fewer if fewer are left."""
         if not self.entrants[self._challenger].plays(number):
             return []
         playing = [
@@ -123,11 +123,11 @@ class Placement:
         return [player for _, player in playing[begin : begin + 2]]
 
 
-@lru_cache(maxsize=1 << 12)  # a schedule is asked after every game, about the same rounds each time
+@lru_cache(maxsize=1 << 12)  # a schedule computes the same rounds again after every game
 def _place(halves: Sequence[int], games: Sequence[int]) -> float:
-    """Where the challenger seems to stand: an index of a player, and between two of them.
+    """Return the estimated place of the challenger: the index of a player, or a number between two.
 
-    From half points against each player and the number of games with it.
+    It is computed from the half points against each player and the number of games with it.
     """
     last = len(games) - 1
     middle, spread = last / 2, max(1.0, len(games) / 2)

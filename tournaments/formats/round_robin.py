@@ -1,4 +1,4 @@
-"""Round robin: everybody meets everybody."""
+"""Round robin: every bot meets every other bot."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,26 +28,26 @@ class RoundRobin:
         ]
 
     def due(self, history: History) -> list[Pairing]:
-        """All that were not played."""
+        """Return all games that were not played."""
         return unplayed(self._all(), history, self.entrants)
 
     def total(self, history: History) -> int:
-        """Games of all rounds."""
+        """Return the number of games of all rounds."""
         count = len(self.entrants)
         if all(entrant.until is None for entrant in self.entrants):  # making all games takes longer
             return self.rounds * count * (count - 1)
         return to_be_played(self._all(), history, self.entrants)
 
     def places(self, history: History) -> dict[int, int]:
-        """None: the table decides."""
+        """Return no places: the table decides."""
         return {}
 
     def byes(self, history: History) -> dict[int, float]:
-        """None: everybody plays as many games."""
+        """Return no byes: all bots play the same number of games."""
         return {}
 
     def conclusion(self, history: History) -> str:
-        """Nothing beside the table."""
+        """Return no conclusion beside the table."""
         return ""
 
     def _all(self) -> tuple[Pairing, ...]:

@@ -1,4 +1,4 @@
-"""What formats that pair round by round have in common: matches, and what they were worth.
+"""Matches and their points, for formats that pair round by round.
 
 Points are counted in half points, so that they are whole numbers.
 """
@@ -30,17 +30,17 @@ def match_of(number: int, first: int, second: int, width: int, pairs: int) -> tu
 
 
 def withdrawn(game: Pairing, entrants: Sequence[Entrant]) -> bool:
-    """Whether one of its bots withdrew, so that the game, if it has no result, will have none."""
+    """Return whether one of a game's bots withdrew, so that the game, if it has no result, will have none."""
     return entrants[game.first].until is not None or entrants[game.second].until is not None
 
 
 def half_points(
     game: Pairing, results: Mapping[str, Result], entrants: Sequence[Entrant]
 ) -> tuple[int, int] | None:
-    """What a game was worth to its first and second bot; None while it has to be waited for.
+    """Return the half points of a game's first and second bot; None while it has to be waited for.
 
     A void game is worth nothing.  A game that was not played because a bot withdrew is won by the other one;
-    if both withdrew, by the one that stayed longer, or by nobody.
+    if both withdrew, by the one that stayed longer, or by neither.
     """
     result = results.get(game.key)
     if result is not None:
@@ -56,12 +56,12 @@ def half_points(
 
 
 def unplayed(games: Iterable[Pairing], history: History, entrants: Sequence[Entrant]) -> list[Pairing]:
-    """Those of the games that can be started: without a result, between bots that did not withdraw."""
+    """Return the games that can be started: without a result, between bots that did not withdraw."""
     return [game for game in games if game.key not in history.results and not withdrawn(game, entrants)]
 
 
 def to_be_played(games: Iterable[Pairing], history: History, entrants: Sequence[Entrant]) -> int:
-    """How many of the games were played or will be."""
+    """Return the number of the games that were played or will be."""
     return sum(game.key in history.results or not withdrawn(game, entrants) for game in games)
 
 

@@ -12,15 +12,15 @@ from tournaments.formats.rounds import to_be_played, unplayed
 from tournaments.schedule import Entrant, History, Pairing, Result, pair_of_games
 
 BATCHES_OF_COPIES = 2
-"""So many batches in a row without a pair that was not there before: the bots only repeat themselves."""
+"""Batches in a row without a new pair after which the bots are taken to only repeat themselves."""
 
 
 Stopped = Literal["", "accepted", "repeated", "limit", "withdrawn"]
-"""Why a match goes on no further; empty while games of it are missing."""
+"""The reason why a match goes on no further; empty while games of it are missing."""
 
 
 class Verdict(NamedTuple):
-    """How a test stands, in numbers."""
+    """The state of a test in numbers."""
 
     pairs: int
     """Pairs taken."""
@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
 
 
 class _State(NamedTuple):
-    """How far the match went."""
+    """The progress of the match."""
 
     batches: int
     """Batches that were given."""
@@ -59,8 +59,8 @@ class Sprt:
     left out.
 
     It ends undecided after ``max_games``, when a bot withdraws, or when two batches in a row brought no pair
-    that was not there before: the bots play the same games again.  (A batch with nothing but void pairs says
-    nothing of that.)
+    that was not there before: the bots play the same games again.  (A batch with nothing but void pairs is
+    left out of this count.)
 
     Raises ValueError for parameters that make no test.
     """
@@ -74,14 +74,14 @@ class Sprt:
     elo0: float = 0.0
     elo1: float = 50.0
     alpha: float = 0.05
-    """How often H1 may be accepted although H0 is true."""
+    """The probability of accepting H1 although H0 is true."""
     beta: float = 0.05
-    """How often H0 may be accepted although H1 is true."""
+    """The probability of accepting H0 although H1 is true."""
     max_games: int = 2000
     batch: int = 16
     """Games of a batch; even."""
     openings: int = 0
-    """How many openings there are; 0 if every game begins at the game's own start."""
+    """Number of openings; 0 if every game begins at the game's own start."""
 
     def __post_init__(self) -> None:
         if len(self.entrants) != 2:
@@ -102,11 +102,11 @@ class Sprt:
         return self._games(0, self._state(history).batches)
 
     def due(self, history: History) -> list[Pairing]:
-        """The games of these without a result; none once a bot has withdrawn."""
+        """Return the given games without a result; none once a bot has withdrawn."""
         return unplayed(self.pairings(history), history, self.entrants)
 
     def total(self, history: History) -> int:
-        """What a progress bar needs: exact once nothing is due, a forecast before.
+        """Return the number of games for a progress bar: exact once nothing is due, a forecast before.
 
         The forecast takes the ratio to go on towards a bound as fast as it did so far, so that the share of
         games played is about the ratio's share of its way.  It is in whole batches, at least those given, at
@@ -124,15 +124,15 @@ class Sprt:
         return min(most, max(ceil(pairs / self._batch_pairs), state.batches) * self.batch)
 
     def places(self, history: History) -> dict[int, int]:
-        """None: a test accepts a hypothesis, nobody wins it."""
+        """Return no places: a test accepts a hypothesis and has no winner."""
         return {}
 
     def byes(self, history: History) -> dict[int, float]:
-        """None."""
+        """Return no byes."""
         return {}
 
     def conclusion(self, history: History) -> str:
-        """What was accepted and what that means, or why nothing was; how the test stands while it goes on.
+        """Return a sentence on the accepted hypothesis, or why there is none; on the state before the end.
 
         The bots are ``{0}`` and ``{1}``.
         """
@@ -163,7 +163,7 @@ class Sprt:
         return f"not yet decided after {games} ({figures})" if evidence.pairs else ""
 
     def verdict(self, history: History) -> Verdict:
-        """How the test stands."""
+        """Return the state of the test in numbers."""
         state = self._state(history)
         evidence = state.evidence
         lower, upper = self._hypotheses.bounds
@@ -227,7 +227,7 @@ class Sprt:
         return True
 
     def _stopped(self, walk: "_Walk", given: int) -> Stopped | None:
-        """Why no batch follows those that were given, None if one does."""
+        """Return the reason why no batch follows those that were given; None if one follows."""
         gone = self._withdrawn
         if walk.batches < given:
             return "withdrawn" if gone else ""
@@ -252,7 +252,7 @@ class _Walk:
 
 
 def stronger_than(elo: float, than: Literal["more", "less"]) -> str:
-    """In words: the first bot's strength minus the second's, {1}, is more, or less, than this."""
+    """Return words for: the first bot's strength minus the second's, {1}, is more, or less, than this."""
     if not elo:
         return f"{'stronger' if than == 'more' else 'weaker'} than {{1}}"
     if elo < 0:

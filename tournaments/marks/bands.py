@@ -12,13 +12,13 @@ MOST_MARKS = 10_000
 
 
 class MarksModel(BaseModel):
-    """What all tables of the file have in common."""
+    """Base class of all tables of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     @classmethod
     def keys(cls) -> list[str]:
-        """The keys that the file may use."""
+        """Return the keys that the file may use."""
         return [field.alias or name for name, field in cls.model_fields.items()]
 
 
@@ -40,7 +40,7 @@ class RankBand(MarksModel):
     marks: Marks
 
     def holds(self, rank: int, marked: int) -> bool:
-        """Whether a rank of so many is in this band.
+        """Return whether a rank among ``marked`` bots is in this band.
 
         Top P percent: fewer than P percent of the marked bots are ahead, so that a place that is cut in two
         belongs to the band.
@@ -66,7 +66,7 @@ class LevelBand(MarksModel):
 
 
 def order_problems(bands: Sequence[RankBand] | Sequence[LevelBand]) -> list[str]:
-    """What is wrong with the order of bands, whatever their limits are."""
+    """Return the errors in the order of bands, a sentence each."""
     problems = []
     for number in range(1, len(bands)):
         band, before = bands[number], bands[number - 1]

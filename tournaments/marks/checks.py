@@ -37,7 +37,7 @@ class Check(MarksModel):
         return self
 
     def look(self, line: Standing) -> list[tuple[bool, str]]:
-        """For each condition whether it holds, and what was found."""
+        """Return for each condition whether it holds, and the finding in words."""
         found = []
         if self.faults_at_most is not None:
             found.append((line.forfeits <= self.faults_at_most, f"{line.forfeits} lost by a fault"))

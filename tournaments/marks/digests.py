@@ -15,5 +15,5 @@ def results_digest(games: Iterable[tuple[str, str]], rulings: int) -> str:
 
 
 def file_digest(content: bytes) -> str:
-    """SHA-256 in hexadecimal, as ``sha256sum`` prints it."""
+    """Return the SHA-256 of a file's content in hexadecimal, as ``sha256sum`` prints it."""
     return hashlib.sha256(content).hexdigest()

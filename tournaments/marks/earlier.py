@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field
 from tournaments.marks.people import BETWEEN_MEMBERS
 
 ABOUT = ("games", "games_total", "rules_sha256", "students_sha256", "results_sha256")
-"""What is told again of the earlier sheet."""
+"""Keys of the earlier sheet that are repeated in a sheet that was compared with it."""
 
 SINCE = "since"
-"""The key that a sheet has which was compared itself."""
+"""The key by which a sheet that was compared itself is recognized."""
 
 Key = tuple[Any, ...]
 
@@ -24,23 +24,23 @@ class EarlierError(ValueError):
 
 @dataclass(frozen=True)
 class Before:
-    """A row of the earlier sheet.  Equal rows have the same marks, whoever they are of."""
+    """A row of the earlier sheet.  Rows with the same marks are equal, whatever their labels."""
 
     label: str = field(compare=False)
     """The students' names, or the bot's."""
     mark: float
     given: Mapping[str, float]
-    """Name of a rule -> what it gave."""
+    """Name of a rule -> the marks that it gave."""
 
     def to_json(self) -> dict[str, Any]:
-        """The same as the row's own keys."""
+        """Return the values under the keys of a row's JSON form."""
         rules = [{"name": name, "marks": marks} for name, marks in self.given.items()]
         return {"mark": self.mark, "rules": rules}
 
 
 @dataclass(frozen=True)
 class EarlierSheet:
-    """What of it is compared."""
+    """The compared parts of an earlier sheet."""
 
     rows: Mapping[Key, Before]
     about: Mapping[str, Any]
@@ -48,7 +48,7 @@ class EarlierSheet:
 
 
 def row_key(students: Sequence[tuple[str, str]], bot: str) -> Key:
-    """Whose row it is: the students' (names and ids), or without any the bot's.
+    """Return the identity of a row: the students' names and ids, or without students the bot's name.
 
     A student whose bot was replaced by another one keeps the row.
     """
@@ -81,7 +81,7 @@ class _Sheet(BaseModel):
 
 
 def earlier_sheet(text: str, tournament: str) -> EarlierSheet:
-    """The JSON form of a sheet of this tournament.  Raises EarlierError."""
+    """Read the JSON form of a sheet of this tournament.  Raises EarlierError."""
     try:
         whole = json.loads(text)
         sheet = _Sheet.model_validate(whole)

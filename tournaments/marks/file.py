@@ -1,4 +1,4 @@
-"""marks.toml: what it may say of marks, and clear errors for what it may not."""
+"""The rules file of a mark sheet, marks.toml: its tables and keys, and clear errors in them."""
 
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from referee.games.spec import did_you_mean
 from tournaments.complaints import render
+from tournaments.marks.adjustments import Adjustments, Late, Override, Penalty
 from tournaments.marks.bands import MOST_MARKS, LevelBand, MarksModel, Number, RankBand
 from tournaments.marks.checks import Check
 from tournaments.marks.marking import DEFAULT_STEP, Scheme
@@ -46,6 +47,8 @@ class MarksFile(MarksModel):
     references: list[str] = Field(default_factory=list)
     students_file: str | None = None
     students: dict[str, Names] | None = None
+    penalty: list[Penalty] = Field(default_factory=list)
+    override: list[Override] = Field(default_factory=list)
     rule: list[MarkRule] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -66,14 +69,19 @@ class MarksFile(MarksModel):
 
     @property
     def scheme(self) -> Scheme:
-        """How marks are made."""
+        """The scheme by which marks are made."""
         most = None if self.most is None else exact(self.most)
         return Scheme(tuple(self.rule), exact(self.least), most, exact(self.round), self.rounding)
+
+    @property
+    def adjustments(self) -> Adjustments:
+        """Decisions about single students and bots."""
+        return Adjustments(self.penalty, self.override)
 
 
 @dataclass(frozen=True)
 class MarkPlan:
-    """A rules file that fits a tournament: who is marked, and how."""
+    """A rules file that fits a tournament: the marked people and bots, and the rules."""
 
     file: MarksFile
     people: People | None
@@ -81,18 +89,18 @@ class MarkPlan:
     marked: Sequence[str]
     """The bots of the tournament that are marked."""
     missing: Sequence[str]
-    """Bots that students were to have, and that are not there."""
+    """Bots of students that are not in the tournament."""
     left: Sequence[str] = ()
     """Bots of students that withdrew, and get nothing from any rule."""
     remarks: Sequence[str] = ()
-    """What is not wrong, but may not be meant."""
+    """Remarks on settings that are allowed, but may not be intended."""
 
 
 def load_marks(path: Path) -> tuple[MarksFile, People | None]:
     """Read a rules file, and the file of students that it names.
 
-    Raises MarksError with everything that is wrong with them, a line each.  What is wrong with single
-    students of a file that can be used otherwise is left to ``plan_marks``.
+    Raises MarksError with all errors in them, a line each.  Errors in single students of a file that can be
+    used otherwise are left to ``plan_marks``.
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows puts a byte order mark first
@@ -119,9 +127,9 @@ def load_marks(path: Path) -> tuple[MarksFile, People | None]:
 
 
 def read_marks(text: str) -> tuple[MarksFile, People | None]:
-    """Rules from a text that has no file of students beside it; the students of its own table, if it has one.
+    """Read rules from a text without a file of students, and the students of its own table, if it has one.
 
-    Raises MarksError with everything that is wrong with it, a line each.
+    Raises MarksError with all errors in it, a line each.
     """
     try:
         data = tomllib.loads(text.removeprefix("\ufeff"))
@@ -141,12 +149,12 @@ def read_marks(text: str) -> tuple[MarksFile, People | None]:
 
 
 def students_path(path: Path, name: object) -> Path | None:
-    """The file of students that the rules in a file at ``path`` call by this name, if they name one."""
+    """Return the file of students that the rules file at ``path`` names; None if ``name`` is no name."""
     return path.parent / name if isinstance(name, str) else None
 
 
 def _people(path: Path, data: Mapping[str, Any], file: MarksFile | None) -> tuple[People | None, list[str]]:
-    """The students, whatever is wrong with the rules, and what is wrong with their file."""
+    """Return the students, despite any errors in the rules, and the errors in the students' file."""
     where = students_path(path, data.get("students_file"))
     if where is None:
         told = data.get("students")
@@ -173,9 +181,9 @@ def _people(path: Path, data: Mapping[str, Any], file: MarksFile | None) -> tupl
 def plan_marks(
     file: MarksFile, people: People | None, bots: Sequence[str], withdrawn: Collection[str] = ()
 ) -> MarkPlan:
-    """The rules for a tournament with these bots, of which some have withdrawn.
+    """Return the plan for a tournament with these bots, of which some have withdrawn.
 
-    Raises MarksError with all that does not fit, and all that is wrong with single students.
+    Raises MarksError with everything that does not fit, and all errors in single students.
     """
     groups: Mapping[str, Sequence[Student]] = {} if people is None else people.groups
     gone = withdrawn if file.withdrawn != "marked" else ()
@@ -192,6 +200,7 @@ def plan_marks(
         if name in groups
     ]
     problems += _unfit_opponents(file, bots, [*marked, *left])
+    problems += file.adjustments.problems(people, marked, file.scheme, by_group=file.rows == "group")
     if file.missing == "error":
         problems += _missing(people, absent, bots)
     if people is not None:
@@ -266,16 +275,22 @@ def _complaints(error: ValidationError) -> Iterator[str]:
             place = (*location[:2], *location[3:])
         else:
             place = location
-        if location == ("rule",) and item["type"] == "list_type":
-            yield "rule: write [[rule]] for each rule, with its keys below"
+        if location in (("rule",), ("penalty",), ("override",)) and item["type"] == "list_type":
+            yield f"{location[0]}: write [[{location[0]}]] for each {location[0]}, with its keys below"
             continue
         told = render({**item, "loc": place}, lambda _, at=location: known_keys(at))  # type: ignore[misc]
         told = told.removeprefix(": ").replace("at least 1 words", "at least one entry")
         yield from told.split("\n")
 
 
+DECISIONS: Mapping[str, type[MarksModel]] = {"penalty": Penalty, "override": Override}
+"""Name of a table -> its keys."""
+
+
 def known_keys(location: tuple[Any, ...]) -> list[str]:
-    """The keys that exist where a key was unknown."""
+    """Return the keys that exist where a key was unknown."""
+    if location[0] in DECISIONS and len(location) > 2:
+        return (Late if location[2] == "late" and len(location) > 3 else DECISIONS[location[0]]).keys()
     if location[0] != "rule" or len(location) < 4:
         return MarksFile.keys()
     kind = str(location[2])

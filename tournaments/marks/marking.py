@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from tournaments.marks.checks import NO_GAMES
 from tournaments.marks.numbers import HUNDREDTH, decimal, to_step
@@ -11,15 +12,15 @@ from tournaments.standing import Standing
 
 HALF_UP, HALF_EVEN, UP, DOWN = "half-up", "half-even", "up", "down"
 ROUNDINGS = (HALF_UP, HALF_EVEN, UP, DOWN)
-"""How a sum becomes a multiple of the step: to the nearest one, where of two that are equally near it is the
-greater or the even one; to the next one above; to the next one below."""
+"""Ways of rounding a sum to a multiple of the step: to the nearest one, and of two that are equally near to
+the greater or the even one; to the next one above; to the next one below."""
 DEFAULT_STEP = HUNDREDTH
 """Finer than any scale of marks that we know of, and what the sheet shows."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """How marks are made."""
+    """The scheme by which marks are made."""
 
     rules: Sequence[AnyRule]
     minimum: Fraction = Fraction()
@@ -37,9 +38,22 @@ class Scheme:
         )
 
 
+PENALTY, OVERRIDE = "penalty", "override"
+
+
+class Adjustment(NamedTuple):
+    """A change of a mark that a person decided."""
+
+    kind: str
+    """PENALTY or OVERRIDE."""
+    marks: Fraction
+    """The difference to the mark that the rules give."""
+    why: str
+
+
 @dataclass(frozen=True)
 class BotMark:
-    """One bot's mark, and how it came about."""
+    """One bot's mark and its derivation."""
 
     bot: str
     line: Standing | None
@@ -47,22 +61,32 @@ class BotMark:
     rank: int | None
     """Among the marked bots, from 1; ties share the better rank.  None for a bot that is not among them."""
     marked: int
-    """How many bots are marked."""
+    """Number of bots that are marked."""
     given: tuple[Given, ...]
-    """What each rule gave, in the order of the rules."""
+    """Marks by each rule, in the order of the rules."""
     total: Fraction
-    """The sum of that."""
+    """The sum of the marks by all rules."""
     mark: Fraction
-    """The sum rounded, then held between the least and the greatest mark."""
+    """The sum rounded, then held between the least and the greatest mark, and adjusted."""
     why: str
-    """How the mark follows from the sum."""
+    """Derivation of the mark from the sum, or from the mark by the rules if it was adjusted."""
+    by_rules: tuple[Fraction, str] | None = None
+    """The mark and its reason before adjustments; None if there are none."""
+    adjustments: tuple[Adjustment, ...] = ()
 
     def explanation(self, scheme: Scheme) -> list[str]:
-        """The mark in lines for people."""
+        """Return the derivation of the mark in lines of text."""
         lines = [
             f"{rule.name}: {decimal(given.marks)} ({given.why})"
             for rule, given in zip(scheme.rules, self.given, strict=True)
         ]
+        if self.by_rules is not None:
+            mark, why = self.by_rules
+            lines.append(f"by the rules: {decimal(mark)} ({why})")
+            lines += [
+                f"{one.kind}: {decimal(self.mark if one.kind == OVERRIDE else one.marks)} ({one.why})"
+                for one in self.adjustments
+            ]
         return [*lines, f"mark: {decimal(self.mark)} ({self.why})"]
 
 
@@ -73,7 +97,7 @@ def marks_of(
     missing: Sequence[str] = (),
     left: Collection[str] = (),
 ) -> dict[str, BotMark]:
-    """Bot -> its mark, for the bots of the table that are to be marked, best rank first.
+    """Return the mark of each bot of the table that is to be marked, best rank first.
 
     Ranks are counted among these alone: a bot's rank is one more than the number of marked bots that the
     table has above it.  ``left`` are bots of the table that withdrew, ``missing`` those that were to be there
@@ -106,10 +130,17 @@ def _marked(
     return BotMark(bot, line, rank, marked, given, total, mark, why)
 
 
-def final_mark(total: Fraction, scheme: Scheme) -> tuple[Fraction, str]:
-    """The mark that a sum leads to, and how: rounded first, then held between the least and the greatest."""
+def final_mark(total: Fraction, scheme: Scheme, what: str = "") -> tuple[Fraction, str]:
+    """Return the mark of a sum and its explanation: rounded, then held between the least and the greatest.
+
+    Args:
+        total: The sum.
+        scheme: The scheme by which marks are made.
+        what: The sum in words; by default the sum of the rules.
+
+    """
     mark = rounded(total, scheme.step, scheme.rounding)
-    why = f"sum {decimal(total)}"
+    why = what or f"sum {decimal(total)}"
     if mark != total:
         why += f", rounded {scheme.rounding} to a multiple of {decimal(scheme.step)}: {decimal(mark)}"
     if scheme.maximum is not None and mark > scheme.maximum:
@@ -122,7 +153,7 @@ def final_mark(total: Fraction, scheme: Scheme) -> tuple[Fraction, str]:
 
 
 def rounded(value: Fraction, step: Fraction, rounding: str) -> Fraction:
-    """A multiple of ``step``; ``rounding`` is one of ROUNDINGS, else ValueError."""
+    """Round to a multiple of ``step``.  Raises ValueError if ``rounding`` is not one of ROUNDINGS."""
     steps = value / step
     match rounding:
         case "half-up":

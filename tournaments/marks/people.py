@@ -1,4 +1,4 @@
-"""Whose bots are marked: students and groups, from a table of the rules file or a file of their own."""
+"""The students and groups to be marked, from a table of the rules file or a file of their own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,16 +10,16 @@ from tournaments.spreadsheet import SpreadsheetError, spreadsheet_rows
 BOT, STUDENT, ID = "bot", "student", "id"
 """Columns of a file of students; any others are carried through."""
 BETWEEN_MEMBERS = "; "
-"""What is between the members of a group in one cell."""
+"""Separator of the members of a group in one cell."""
 
 
 class PeopleError(ValueError):
-    """No student can be told from this; the message has one line for each thing that is wrong."""
+    """A file without usable students; the message has one line for each error."""
 
 
 @dataclass(frozen=True)
 class Student:
-    """One who gets a mark."""
+    """A student, who gets a mark."""
 
     name: str
     id: str = ""
@@ -34,7 +34,7 @@ class Student:
 
 @dataclass(frozen=True)
 class People:
-    """Bots and whose they are."""
+    """The bots and their students."""
 
     groups: Mapping[str, Sequence[Student]]
     """Bot -> its author, or the members of its group."""
@@ -44,17 +44,17 @@ class People:
     no_bot: Sequence[Student] = ()
     """Students whose bot is not named."""
     problems: Sequence[str] = ()
-    """What is wrong with single students, a line each: nobody may be marked before that is put right."""
+    """Errors in single students, a line each: no marks may be made before they are corrected."""
 
 
 def people_of(students: Mapping[str, Sequence[str]]) -> People:
-    """From the ``[students]`` of a rules file."""
+    """Return the people of the table ``[students]`` of a rules file."""
     groups = {bot: [Student(name) for name in names] for bot, names in students.items()}
     return People(groups, problems=tuple(_twice(groups.items())))
 
 
 def read_people(path: Path) -> People:
-    """From a file of students, a CSV with a head; lines that cannot be used become ``problems``.
+    """Read a file of students, a CSV with a head; lines that cannot be used become ``problems``.
 
     Raises PeopleError if it cannot be read, or its head names no columns for bots and students.
     """
@@ -107,7 +107,7 @@ def _people(head_line: int, head: Sequence[str], rows: Sequence[tuple[int, Seque
 
 
 def _twice(groups: Iterable[tuple[str, Sequence[Student]]]) -> Iterator[str]:
-    """Students who are there more than once; two of one name need different ids."""
+    """Yield an error for each student listed more than once; two of one name need different ids."""
     known: dict[tuple[str, str], str] = {}
     for bot, students in groups:
         for student in students:

@@ -1,8 +1,8 @@
-"""The rules of a mark sheet: what each kind may be told, and what it gives a bot.  Pure.
+"""The rules of a mark sheet: the keys of each kind, and the marks that it gives a bot.  Pure.
 
-Everything is computed with exact fractions of the decimal numbers that the file says.  A rule looks at
-numbers as the tables show them (ratings in whole Elo, times in tenths of a millisecond): whoever reads the
-table can check every mark.
+Everything is computed with exact fractions of the decimal numbers in the file.  A rule uses numbers as the
+tables show them (ratings in whole Elo, times in tenths of a millisecond): a reader of the table can check
+every mark.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from tournaments.standing import Standing
 
 
 class Given(NamedTuple):
-    """What a rule gave."""
+    """The marks that a rule gave, and the reason."""
 
     marks: Fraction
     why: str
@@ -28,31 +28,31 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules know of a bot."""
+    """The facts on a bot that rules use."""
 
     line: Standing
     rank: int
     """Among the marked bots, from 1; ties share the better rank."""
     marked: int
-    """How many bots are marked."""
+    """Number of bots that are marked."""
 
 
 class _Rule(MarksModel):
     name: str = Field(min_length=1, max_length=200)
-    """What its columns are called by."""
+    """Prefix of the titles of its columns."""
 
     @property
     def titles(self) -> tuple[str, str]:
-        """Of its columns: what it gave, and why."""
+        """Titles of its columns: the marks that it gave, and the reason."""
         return f"{self.name} (marks)", f"{self.name} (why)"
 
     @property
     def title_before(self) -> str:
-        """Of the column with what it gave in an earlier sheet."""
+        """Title of the column with the marks that it gave in an earlier sheet."""
         return f"{self.name} (before)"
 
     def give(self, facts: Facts) -> Given:
-        """What it gives a bot that has played."""
+        """Return the marks for a bot that has played."""
         raise NotImplementedError
 
     @property
@@ -94,7 +94,7 @@ class RankRule(_Rule):
         return self
 
     def give(self, facts: Facts) -> Given:
-        """The marks of the first band that holds the rank."""
+        """Return the marks of the first band that holds the rank."""
         where = f"rank {facts.rank} of {facts.marked} marked"
         for band in self.bands:
             if band.holds(facts.rank, facts.marked):
@@ -102,7 +102,7 @@ class RankRule(_Rule):
         return Given(Fraction(), f"{where}: in no band")
 
     def unused(self, marked: int) -> list[str]:
-        """Bands that no rank of so many can be in first; the class may be smaller than was thought."""
+        """Return the bands that no rank of ``marked`` is in first; the class may be smaller than expected."""
         firsts = {
             next((band for band in self.bands if band.holds(rank, marked)), None)
             for rank in range(1, marked + 1)
@@ -118,7 +118,7 @@ class _Scaled(_Rule):
     high: Number | None = Field(None, alias="to")
     marks: Marks | None = None
     NEEDS_ENDS: ClassVar[bool] = False
-    """Whether a line has no natural ends; shares have, 0 and 1."""
+    """True if a line has no natural ends; shares have the ends 0 and 1."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "_Scaled":
@@ -150,7 +150,7 @@ class _Scaled(_Rule):
         return (0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high)
 
     def _level(self, value: Fraction, what: str) -> Given:
-        """The marks of a value; ``what`` is the value in words."""
+        """Return the marks of a value; ``what`` is the value in words."""
         if self.bands is not None:
             for band in self.bands:
                 if band.at_least is None or value >= exact(band.at_least):
@@ -196,7 +196,7 @@ class ScoreRule(_ShareRule):
         return [("opponents", name) for name in self.opponents]
 
     def give(self, facts: Facts) -> Given:
-        """By all games against these together."""
+        """Return the marks by all games against the opponents together."""
         met = [facts.line.versus[name] for name in dict.fromkeys(self.opponents) if name in facts.line.versus]
         games = sum(versus.games for versus in met)
         against = f"against {', '.join(self.opponents)}"
@@ -212,7 +212,7 @@ class PointsRule(_ShareRule):
     kind: Literal["points"] = "points"
 
     def give(self, facts: Facts) -> Given:
-        """Points without a game (byes) are part of what was made and of what could be."""
+        """Return the marks by points; points without a game (byes) count as made and as possible."""
         line = facts.line
         share, what = share_of(line.points, line.games + line.bye_points)
         return self._level(share, what)
@@ -226,7 +226,7 @@ class RatingRule(_Scaled):
     NEEDS_ENDS: ClassVar[bool] = True
 
     def give(self, facts: Facts) -> Given:
-        """In whole Elo, as the tables show it."""
+        """Return the marks by the rating in whole Elo, as the tables show it."""
         rating = facts.line.rating
         if rating is None:
             return Given(Fraction(), "no rating")
@@ -251,7 +251,7 @@ class ChecksRule(_Rule):
         ]
 
     def give(self, facts: Facts) -> Given:
-        """The marks of all checks that were passed."""
+        """Return the marks of all checks that were passed."""
         total = Fraction()
         words = []
         for check in self.checks:

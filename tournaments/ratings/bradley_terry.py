@@ -1,4 +1,4 @@
-"""The Bradley-Terry model with draws and an advantage of the first move: its likelihood and where that peaks.
+"""The Bradley-Terry model with draws and an advantage of the first move: its likelihood and the peak of it.
 
 Two players with strengths s and t, the first to move with advantage a: with d = s - t + a,
 
@@ -12,7 +12,7 @@ natural logarithms of odds.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,13 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 GHOST_RESULTS = 0.5
-"""Of the imaginary wins, and of the imaginary losses, that every player gets against an average one.  It
-keeps every strength finite.  With two players it falls off as Jeffreys' prior for a share does, whose
+"""Imaginary wins, and as many imaginary losses, of every player against an average one.  They keep every
+strength finite.  With two players the prior falls off as Jeffreys' prior for a share does, whose
 intervals are known to cover well (Brown, Cai and DasGupta 2001); PlackettLuce for R has the same default."""
 
 GHOST_RESULTS_OF_ADAPTIVE = 1.0
-"""The same where who meets whom depends on results (a Swiss): winners meet winners there, so that luck adds
-up, and with twice the imaginary results intervals hold the truth about as often as they say
-(tests/test_ratings_adaptive.py)."""
+"""The same where pairings depend on results (a Swiss): winners meet winners there, so that luck adds up.
+Twice the imaginary results make up for a part of that."""
 
 LONGEST_STEP = 3.0
 """Newton's steps are cut to this length in any one direction (520 Elo), where the curve is far from a
@@ -35,6 +34,12 @@ parabola."""
 
 STEPS = 100
 """Newton steps; a dozen is normal.  An unpenalised fit whose peak is at infinity runs out of them."""
+
+NEARLY = 1e-6
+"""A last step shorter than this is near enough, too: a five-thousandth of one Elo."""
+
+LEAST_CURVATURE = 1e-12
+"""Stands for a curvature of zero, where the chances of all games are 0 or 1 to the last digit."""
 
 EXACT = 1e-10
 """Steps shorter than this end the search: a fifty-millionth of one Elo."""
@@ -60,7 +65,7 @@ class Results:
 
     @property
     def players(self) -> int:
-        """How many there are, with and without games."""
+        """Number of players, with and without games."""
         return len(self.wins)
 
 
@@ -78,7 +83,7 @@ class Peak(NamedTuple):
 class BradleyTerry:
     """The penalised log-likelihood of results.
 
-    A point is an array of parameters: the strengths, then the advantage if it can be told from the strengths,
+    A point is an array of parameters: the strengths, then the advantage if it is identifiable,
     then log(nu) if there were draws.  ``ghosts`` of 0 is plain maximum likelihood, with strengths that sum to
     0.
     """
@@ -114,10 +119,10 @@ class BradleyTerry:
         return curvature
 
     def residuals(self, point: Array) -> tuple[Array, Array]:
-        """How the log-likelihood of one game changes, for each result, at one point.
+        """Return the slopes of the log-likelihood of one game, for each result, at one point.
 
-        First by the difference in strength, second by log(nu); each (3, players, players) for a loss, a draw
-        and a win of the first player.
+        The first are by the difference in strength, the second by log(nu); each is (3, players, players) for
+        a loss, a draw and a win of the first player.
         """
         _, lead, drawn = self._shares(point[None])
         by_lead = np.array([-0.5, 0.0, 0.5])[:, None, None] - lead[0] / 2
@@ -125,34 +130,13 @@ class BradleyTerry:
         return by_lead, by_nu
 
     def peak(self) -> Array:
-        """The most likely point.
+        """Return the most likely point.  Raises ValueError as ``climb`` does."""
+        return climb(self, self.start())
 
-        Raises ValueError if there is none, which happens without ghosts only: when a group of players has won
-        all, or none, of its games against the others.
-        """
-        point = self.start()
-        before = self.at(point[None])
-        for _ in range(STEPS):
-            try:
-                step = np.linalg.solve(before.curvature[0], before.slope[0])
-            except np.linalg.LinAlgError:
-                break
-            length = float(np.abs(step).max(initial=0.0))
-            # With millions of games, rounding of slopes keeps steps from getting any shorter than this.
-            gain = float(step @ before.slope[0])
-            arrived = length < EXACT or (length < 1e5 * EXACT and gain < 1e-13 * abs(before.height[0]))
-            step *= min(1.0, LONGEST_STEP / max(length, EXACT))
-            after = self.at((point + step)[None])
-            while after.height[0] < before.height[0] - 1e-9 * (1 + abs(before.height[0])):
-                step /= 2
-                after = self.at((point + step)[None])
-            point = point + step
-            before = after
-            if arrived:
-                return point
-        raise ValueError(
-            "the likelihood has no peak: some players won, or lost, all games against the others"
-        )
+    def first_share(self, advantage: float, point: Array) -> float:
+        """Return the expected score of the first of two equal players with this advantage."""
+        win, loss, nu = np.exp(advantage / 2), np.exp(-advantage / 2), self.nu(point)
+        return float((win + nu / 2) / (win + loss + nu))
 
     def nu(self, point: Array) -> float:
         """The draw parameter."""
@@ -174,7 +158,7 @@ class BradleyTerry:
         return half + np.log(total), np.sign(difference) * (1 - fall * fall) / total, drawn / total
 
     def _evaluate(self, points: Array, ghosts: float | None) -> Peak:
-        """With the penalty of so many ghosts; None for no penalty, and no fixed sum, at all."""
+        """Return the log-likelihood with the penalty of ``ghosts``; None for no penalty and no fixed sum."""
         players = self.results.players
         games, balance = self._games, self._balance
         log_total, lead, drawn = self._shares(points)
@@ -210,32 +194,19 @@ class BradleyTerry:
                 curvature[:, self.log_nu, self.advantage] = twist.sum(axis=(1, 2))
             curvature[:, self.log_nu, self.log_nu] = (expected * (1 - drawn)).sum(axis=(1, 2))
             height = height + points[:, self.log_nu] * self._drawn
-        if ghosts:
-            self._add_ghosts(points, ghosts, height, slope, curvature)
-        elif ghosts is not None:
-            # Only differences of strengths matter; this holds their sum at 0 and changes no difference.
-            total = strengths.sum(axis=1)
-            height -= total * total / 2
-            slope[:, :players] -= total[:, None]
-            curvature[:, :players, :players] += 1.0
-        return Peak(height, slope, curvature)
+        peak = Peak(height, slope, curvature)
+        if ghosts is not None:
+            add_ghosts(points, players, ghosts, peak)
+        if ghosts and (self.advantage is not None or self.log_nu is not None):
+            self._add_equal_ghosts(points, ghosts, peak)
+        return peak
 
-    def _add_ghosts(
-        self, points: Array, ghosts: float, height: Array, slope: Array, curvature: Array
-    ) -> None:
-        """Imaginary results: of each player against an average one, and of one game between two equal ones.
+    def _add_equal_ghosts(self, points: Array, ghosts: float, peak: Peak) -> None:
+        """Add imaginary results between two equal players, half won and half lost by the one that began.
 
-        The latter, half won and half lost by the player that began, keeps advantage and draws finite.
+        They keep advantage and draws finite.
         """
-        players = self.results.players
-        strengths = points[:, :players]
-        lead = np.tanh(strengths / 2)
-        own = np.arange(players)
-        height -= 2 * ghosts * np.logaddexp(strengths / 2, -strengths / 2).sum(axis=1)
-        slope[:, :players] -= ghosts * lead
-        curvature[:, own, own] += ghosts * (1 - lead * lead) / 2
-        if self.advantage is None and self.log_nu is None:
-            return
+        height, slope, curvature = peak
         nobody = np.zeros(len(points))
         push = points[:, self.advantage] if self.advantage is not None else nobody
         fall = np.exp(-np.abs(push) / 2)
@@ -255,8 +226,97 @@ class BradleyTerry:
             curvature[:, self.log_nu, self.advantage] -= weight * drawn * tilt / 2
 
 
+def solve(curvature: Array, sides: Array) -> Array:
+    """Solve linear equations, also where games give no information on a direction."""
+    try:
+        return np.asarray(np.linalg.solve(curvature, sides), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        tiny = LEAST_CURVATURE * max(1.0, float(np.abs(curvature).max()))
+        curvature = curvature + tiny * np.eye(curvature.shape[-1])
+        return np.asarray(np.linalg.solve(curvature, sides), dtype=np.float64)
+
+
+class Likelihood(Protocol):
+    """A penalised log-likelihood of parameters, the first of which are strengths."""
+
+    parameters: int
+    results: Results
+    ghosts: float
+    """Imaginary results of each player."""
+    advantage: int | None
+    """Index of the advantage among the parameters; None if it is not a parameter."""
+    log_nu: int | None
+    """Index of log(nu); None if it is not a parameter."""
+
+    def at(self, points: Array) -> Peak:
+        """The log-likelihood with its penalty around points, (points, parameters)."""
+        ...
+
+    def information(self, point: Array) -> Array:
+        """Curvature at one point from the games alone, (parameters, parameters)."""
+        ...
+
+    def residuals(self, point: Array) -> tuple[Array, Array]:
+        """Slopes of one game's log-likelihood by the difference in strength and by log(nu)."""
+        ...
+
+
+def climb(model: Likelihood, start: Array) -> Array:
+    """Return the most likely point, by Newton's method from a start.
+
+    Raises ValueError if there is none, which happens without ghosts only: when a group of players has won
+    all, or none, of its games against the others.
+    """
+    point = start
+    before = model.at(point[None])
+    for _ in range(STEPS):
+        try:
+            step = np.linalg.solve(before.curvature[0], before.slope[0])
+        except np.linalg.LinAlgError:
+            if not model.ghosts:  # strengths run away
+                break
+            step = solve(before.curvature[0], before.slope[0])
+        length = float(np.abs(step).max(initial=0.0))
+        # With millions of games, rounding of slopes keeps steps from getting any shorter than this.
+        gain = float(step @ before.slope[0])
+        arrived = length < EXACT or (length < 1e5 * EXACT and gain < 1e-13 * abs(before.height[0]))
+        step *= min(1.0, LONGEST_STEP / max(length, EXACT))
+        after = model.at((point + step)[None])
+        while after.height[0] < before.height[0] - 1e-9 * (1 + abs(before.height[0])):
+            step /= 2
+            after = model.at((point + step)[None])
+        point = point + step
+        before = after
+        if arrived:
+            return point
+    else:
+        if length < NEARLY:
+            return point
+    raise ValueError("the likelihood has no peak: some players won, or lost, all games against the others")
+
+
+def add_ghosts(points: Array, players: int, ghosts: float, peak: Peak) -> None:
+    """Add imaginary results of each player against an average one.
+
+    Without ghosts, only differences of strengths matter; their sum is then held at 0, which changes none.
+    """
+    height, slope, curvature = peak
+    strengths = points[:, :players]
+    if not ghosts:
+        total = strengths.sum(axis=1)
+        height -= total * total / 2
+        slope[:, :players] -= total[:, None]
+        curvature[:, :players, :players] += 1.0
+        return
+    lead = np.tanh(strengths / 2)
+    own = np.arange(players)
+    height -= 2 * ghosts * np.logaddexp(strengths / 2, -strengths / 2).sum(axis=1)
+    slope[:, :players] -= ghosts * lead
+    curvature[:, own, own] += ghosts * (1 - lead * lead) / 2
+
+
 def _is_identifiable(games: Array) -> bool:
-    """Whether an advantage of the first move can be told from strengths.
+    """Return whether an advantage of the first move can be distinguished from strengths.
 
     It cannot if strengths exist in which every game's first player is stronger by exactly one.
     """

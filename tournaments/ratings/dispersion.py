@@ -1,9 +1,9 @@
-"""How much more, or less, results vary than independent games would.
+"""The dispersion of results: their variance compared with that of independent games.
 
-Two games of a pair start from the same opening.  If it favours whoever moves first, each bot tends to win
-one: the pair's score varies less than that of two independent games.  If it suits one bot's style, that one
-tends to win both, and the score varies more.  The likelihood takes all games for independent; what is
-computed here tells by how much the variance of a rating has to be multiplied.
+Two games of a pair start from the same opening.  If it favours the first mover, each bot tends to win one:
+the pair's score varies less than that of two independent games.  If it suits one bot's style, that bot tends
+to win both, and the score varies more.  The likelihood takes all games for independent; this module computes
+the factor by which the variance of a rating has to be multiplied.
 
 The factor compares two estimates of a rating's variance, as the sandwich estimator does (Huber 1967; for
 clusters Liang and Zeger 1986), but only the products of different games of one pair are estimated; of single
@@ -14,11 +14,11 @@ towards that of all bots.
 import numpy as np
 
 from tournaments.evidence import Evidence
-from tournaments.ratings.bradley_terry import Array, BradleyTerry
+from tournaments.ratings.bradley_terry import Array, Likelihood, solve
 
 PAIRS_FOR_INDEPENDENCE = 2.0
-"""So many imaginary pairs of independent games are added to those seen, lest a handful decide.  In the
-simulations that docs/statistics.md has, 2 and 4 cover alike."""
+"""Imaginary pairs of independent games that are added to those seen, lest a handful decide.  In the
+simulations of docs/statistics.md, 2 and 4 cover alike."""
 
 PAIRS_FOR_LIKENESS = 60.0
 """A bot's own factor counts half when it played so many pairs; below that, the one of all bots counts more.
@@ -33,10 +33,10 @@ LEAST_KEPT = 0.5
 good."""
 
 
-def variance_factors(model: BradleyTerry, peak: Array, evidence: Evidence, contrasts: Array) -> Array:
-    """By what to multiply the model's variance of each contrast; (contrasts,).
+def variance_factors(model: Likelihood, peak: Array, evidence: Evidence, contrasts: Array) -> Array:
+    """Return the factors by which to multiply the model's variance of each contrast; (contrasts,).
 
-    ``contrasts`` is (contrasts, parameters).  1 for all of them if no cluster has two games.
+    ``contrasts`` is (contrasts, parameters).  All factors are 1 if no cluster has two games.
     """
     shared = _products_within_clusters(model, peak, evidence)
     if shared is None:
@@ -44,11 +44,11 @@ def variance_factors(model: BradleyTerry, peak: Array, evidence: Evidence, contr
     products, pairs, pairs_of = shared
     curvature = model.at(peak[None]).curvature[0]
     information = model.information(peak)
-    directions = np.linalg.solve(curvature, contrasts.T).T
+    directions = solve(curvature, contrasts.T).T
     expected = np.einsum("cp,pq,cq->c", directions, information, directions)
     excess = np.einsum("cp,pq,cq->c", directions, products, directions)
     # Fitting takes away a part of the residuals' products, by and large this one.
-    fitted = float(np.trace(np.linalg.solve(curvature, information))) / float(evidence.weight.sum())
+    fitted = float(np.trace(solve(curvature, information))) / float(evidence.weight.sum())
     kept = max(1 - fitted, LEAST_KEPT)
     strengths = np.abs(contrasts[:, : model.results.players])
     of_bots = strengths.max(axis=1) > 0
@@ -67,11 +67,11 @@ def variance_factors(model: BradleyTerry, peak: Array, evidence: Evidence, contr
 
 
 def _products_within_clusters(
-    model: BradleyTerry, peak: Array, evidence: Evidence
+    model: Likelihood, peak: Array, evidence: Evidence
 ) -> tuple[Array, float, Array] | None:
-    """Sums of products of the slopes of different games of one cluster, (parameters, parameters).
+    """Return sums of products of the slopes of different games of one cluster, (parameters, parameters).
 
-    Also how many clusters of two or more games there are, in all and for each bot.  None without any.
+    The weighted numbers of clusters of two or more games follow, in all and for each bot.  None without any.
     """
     size = np.bincount(evidence.cluster, minlength=len(evidence.cluster_weight))
     within = size[evidence.cluster] > 1

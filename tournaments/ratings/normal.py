@@ -1,7 +1,7 @@
-"""The values of the normal distribution and of Student's that intervals need.
+"""Values of the normal, Student's and the beta distribution that intervals need.
 
-From ``scipy.special``: ``scipy.stats`` has the same under nicer names, and takes a second to import.  This
-takes a quarter of one, which only what rates has to wait for.
+They come from ``scipy.special``: ``scipy.stats`` has the same under nicer names, but takes a second to
+import.  ``scipy.special`` takes a quarter of one and is imported only when a value is needed.
 """
 
 from statistics import NormalDist
@@ -10,21 +10,36 @@ import numpy as np
 import numpy.typing as npt
 
 LEVEL = 0.975
-"""Below it lies all but the upper 2.5% that a 95% interval leaves out."""
+"""The share below the upper end of a 95% interval: all but the upper 2.5%."""
 
 NORMAL_QUANTILE = NormalDist().inv_cdf(LEVEL)
 """The half width of a 95% interval in standard deviations, 1.96."""
 
 
 def normal_share(deviations: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Which share of a standard normal distribution lies below each number; the same shape."""
+    """Return the share of a standard normal distribution that lies below each number; the same shape."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(deviations), dtype=np.float64)
 
 
 def student_quantile(freedom: float) -> float:
-    """97.5% of Student's t distribution lie below; ``freedom`` are its degrees of freedom."""
+    """Return the 97.5% quantile of Student's t distribution with ``freedom`` degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, LEVEL))
+
+
+def beta_quantiles(one: float, other: float, level: float = LEVEL) -> tuple[float, float]:
+    """Return where 1 - ``level`` and ``level`` of a beta distribution with these shape parameters lie."""
+    from scipy.special import betaincinv
+
+    low, high = betaincinv(one, other, [1 - level, level])
+    return float(low), float(high)
+
+
+def beta_share(one: float, other: float, value: float) -> float:
+    """Return the share of a beta distribution that lies below a value."""
+    from scipy.special import betainc
+
+    return float(betainc(one, other, value))

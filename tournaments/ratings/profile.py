@@ -7,10 +7,14 @@ method for computing profile-likelihood-based confidence intervals".
 
 import numpy as np
 
-from tournaments.ratings.bradley_terry import EXACT, LONGEST_STEP, STEPS, Array, BradleyTerry
+from tournaments.ratings.bradley_terry import EXACT, LONGEST_STEP, STEPS, Array, Likelihood, solve
+
+UNDAMPED_STEPS = 25
+"""Steps after which, each time, the step length is halved: one search in 1,500 random tables went to and fro
+between two points."""
 
 
-def ends(model: BradleyTerry, peak: Array, contrasts: Array, drops: Array) -> tuple[Array, Array]:
+def ends(model: Likelihood, peak: Array, contrasts: Array, drops: Array) -> tuple[Array, Array]:
     """The smallest and the greatest value of each contrast where the log-likelihood is lower than at its peak
     by no more than a drop.
 
@@ -28,7 +32,7 @@ def ends(model: BradleyTerry, peak: Array, contrasts: Array, drops: Array) -> tu
     return low, high
 
 
-def _farthest(model: BradleyTerry, peak: Array, contrasts: Array, drops: Array) -> Array:
+def _farthest(model: Likelihood, peak: Array, contrasts: Array, drops: Array) -> Array:
     """The points at which each contrast is greatest while the likelihood drops by no more than allowed.
 
     At the answer, slope + multiplier * contrast = 0.  Each step takes the curve for a parabola and solves
@@ -37,10 +41,10 @@ def _farthest(model: BradleyTerry, peak: Array, contrasts: Array, drops: Array) 
     target = model.at(peak[None]).height[0] - drops
     points = np.repeat(peak[None], len(contrasts), axis=0)
     active = np.arange(len(contrasts))
-    for _ in range(STEPS):
+    for number in range(STEPS):
         around = model.at(points[active])
         sides = np.stack([around.slope, contrasts[active]], axis=2)
-        solved = np.linalg.solve(around.curvature, sides)
+        solved = solve(around.curvature, sides)
         to_peak, along = solved[:, :, 0], solved[:, :, 1]
         above = around.height - target[active] + np.einsum("cp,cp->c", around.slope, to_peak) / 2
         reach = np.einsum("cp,cp->c", contrasts[active], along)
@@ -48,6 +52,8 @@ def _farthest(model: BradleyTerry, peak: Array, contrasts: Array, drops: Array) 
         step = to_peak + multiplier[:, None] * along
         length = np.abs(step).max(axis=1)
         step *= np.minimum(1.0, LONGEST_STEP / np.maximum(length, EXACT))[:, None]
+        if number >= UNDAMPED_STEPS:
+            step *= 0.5 ** (1 + (number - UNDAMPED_STEPS) // UNDAMPED_STEPS)
         points[active] += step
         active = active[length > 1e3 * EXACT]
         if not len(active):
@@ -55,23 +61,26 @@ def _farthest(model: BradleyTerry, peak: Array, contrasts: Array, drops: Array) 
     return points
 
 
-def signed_roots(model: BradleyTerry, peak: Array, contrasts: Array) -> Array:
-    """How strongly the results speak for each contrast being above zero, in standard deviations.
+def signed_roots(model: Likelihood, peak: Array, contrasts: Array) -> Array:
+    """Return the strength of the evidence that each contrast is above zero, in standard deviations.
 
     The signed square root of twice the log-likelihood lost when the contrast is held at zero; (contrasts,).
     """
     points = np.repeat(peak[None], len(contrasts), axis=0)
     active = np.arange(len(contrasts))
-    for _ in range(STEPS):
+    for number in range(STEPS):
         around = model.at(points[active])
         held = contrasts[active]
-        solved = np.linalg.solve(around.curvature, np.stack([around.slope, held], axis=2))
+        solved = solve(around.curvature, np.stack([around.slope, held], axis=2))
         to_peak, along = solved[:, :, 0], solved[:, :, 1]
         reach = np.einsum("cp,cp->c", held, along)
         value = np.einsum("cp,cp->c", held, points[active] + to_peak)
         step = to_peak - (value / reach)[:, None] * along
         length = np.abs(step).max(axis=1)
-        points[active] += step * np.minimum(1.0, LONGEST_STEP / np.maximum(length, EXACT))[:, None]
+        step *= np.minimum(1.0, LONGEST_STEP / np.maximum(length, EXACT))[:, None]
+        if number >= UNDAMPED_STEPS:
+            step *= 0.5 ** (1 + (number - UNDAMPED_STEPS) // UNDAMPED_STEPS)
+        points[active] += step
         active = active[length > 1e3 * EXACT]
         if not len(active):
             break

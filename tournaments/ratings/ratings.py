@@ -11,13 +11,17 @@ from functools import cached_property
 import numpy as np
 
 from tournaments.evidence import Evidence
-from tournaments.ratings.bradley_terry import GHOST_RESULTS, Array, BradleyTerry, Results
+from tournaments.ratings.bradley_terry import GHOST_RESULTS, Array, BradleyTerry, Results, solve
 from tournaments.ratings.dispersion import PAIRS_FOR_INDEPENDENCE, variance_factors
 from tournaments.ratings.normal import normal_share, student_quantile
 from tournaments.ratings.profile import ends, signed_roots
+from tournaments.ratings.score_scale import ScoreScale
 
 ELO = 400 / np.log(10)
 """Elo per unit of strength: 400 Elo are odds of ten to one (Elo 1978)."""
+
+CONTRASTS_AT_ONCE = 128
+"""Each needs some arrays of (bots, bots): of 200 bots half a gigabyte for so many."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Ratings:
-    """What the games say about every bot, all in Elo; arrays are in the order of ``evidence.names``."""
+    """Ratings of all bots and their uncertainty, in Elo; arrays are in the order of ``evidence.names``."""
 
     evidence: Evidence
     rating: Array
@@ -42,16 +46,16 @@ class Ratings:
     """Different games that each rating rests on."""
     covariance: Array
     """Of the ratings, (bots, bots): the variance of a difference is cov[i, i] + cov[j, j] - 2 cov[i, j].  An
-    approximation that is good for balanced results; for who is better use ``likelihood_of_superiority``."""
+    approximation that is good for balanced results; to compare two bots use ``likelihood_of_superiority``."""
     anchor: int | None
     """The bot whose rating was given; None if the bots with games have the average 0."""
     advantage: Interval
-    """Of moving first; all zeros if it cannot be told from strengths."""
+    """Advantage of moving first, from the expected score of equal bots; zeros if it is not identifiable."""
     draws: Interval
     """Probability of a draw between equal bots, if neither had the advantage; zeros if there was no draw."""
-    model: BradleyTerry = field(repr=False)
+    model: ScoreScale = field(repr=False)
     point: Array = field(repr=False)
-    """The model's parameters at its peak."""
+    """The most likely strengths."""
 
     def likelihood_of_superiority(self, one: int, other: int) -> float:
         """Probability that bot ``one`` is stronger than bot ``other``, given these games and nothing else."""
@@ -72,14 +76,16 @@ class Ratings:
         table = np.full((players, players), 0.5)
         if len(one):
             factors = variance_factors(self.model, self.point, self.evidence, contrasts)
-            chance = normal_share(signed_roots(self.model, self.point, contrasts) / np.sqrt(factors))
+            parts = np.array_split(contrasts, len(contrasts) // CONTRASTS_AT_ONCE + 1)
+            roots = np.concatenate([signed_roots(self.model, self.point, part) for part in parts])
+            chance = normal_share(roots / np.sqrt(factors))
             table[one, other] = chance
             table[other, one] = 1 - chance
         return table
 
 
 def results_of(evidence: Evidence) -> Results:
-    """The evidence as sums."""
+    """Return the evidence as sums."""
     players = len(evidence.names)
     sums = []
     for points in (1.0, 0.5, 0.0):
@@ -102,27 +108,32 @@ def rate(
     the difference to it, and its own interval has no width.  Without, the average over the bots that have
     games is 0. ``ghosts`` of 0 gives plain maximum likelihood; ValueError if that has no peak.
     """
-    model = BradleyTerry(results_of(evidence), ghosts)
-    peak = model.peak()
     players = len(evidence.names)
-    contrasts = _contrasts(model, evidence, anchor)
+    chances = BradleyTerry(results_of(evidence), ghosts)
+    fitted = chances.peak()
+    others = np.eye(chances.parameters)[players:]
+    factors = variance_factors(chances, fitted, evidence, others)
+    least, most = ends(chances, fitted, others, factors * quantile(evidence) / 2)
+    model = ScoreScale(chances, fitted)
+    peak = model.peak()
+    contrasts = _contrasts(evidence, anchor)
     factors = variance_factors(model, peak, evidence, contrasts)
     low, high = ends(model, peak, contrasts, factors * quantile(evidence) / 2)
     shift = anchor_rating if anchor is not None else 0.0
-    strengths = contrasts[:players]
-    spread = np.sqrt(factors[:players])
-    covariance = strengths @ np.linalg.solve(model.at(peak[None]).curvature[0], strengths.T)
-    rating = strengths @ peak
+    spread = np.sqrt(factors)
+    covariance = contrasts @ solve(model.at(peak[None]).curvature[0], contrasts.T)
+    rating = contrasts @ peak
     advantage, draws = Interval(0.0, 0.0, 0.0), Interval(0.0, 0.0, 0.0)
-    if model.advantage is not None:
-        advantage = Interval(*(float(ELO * x) for x in (peak[model.advantage], low[players], high[players])))
-    if model.log_nu is not None:
-        draws = Interval(*(_draw_share(x) for x in (peak[model.log_nu], low[-1], high[-1])))
+    if chances.advantage is not None:
+        shares = (chances.first_share(x, fitted) for x in (fitted[players], least[0], most[0]))
+        advantage = Interval(*(float(ELO * np.log(share / (1 - share))) for share in shares))
+    if chances.log_nu is not None:
+        draws = Interval(*(_draw_share(x) for x in (fitted[chances.log_nu], least[-1], most[-1])))
     return Ratings(
         evidence=evidence,
         rating=ELO * rating + shift,
-        low=ELO * low[:players] + shift,
-        high=ELO * high[:players] + shift,
+        low=ELO * low + shift,
+        high=ELO * high + shift,
         games=evidence.unique.astype(np.float64),
         covariance=ELO**2 * covariance * np.outer(spread, spread),
         anchor=anchor,
@@ -134,7 +145,7 @@ def rate(
 
 
 def quantile(evidence: Evidence) -> float:
-    """What twice the drop of the log-likelihood may be at the end of a 95% interval.
+    """Return twice the drop of the log-likelihood that is allowed at the ends of a 95% interval.
 
     The square of Student's quantile, because the variance is known from the games themselves.
     """
@@ -142,15 +153,15 @@ def quantile(evidence: Evidence) -> float:
     return float(student_quantile(2 * (clusters + PAIRS_FOR_INDEPENDENCE)) ** 2)
 
 
-def _contrasts(model: BradleyTerry, evidence: Evidence, anchor: int | None) -> Array:
-    """What is reported, as sums of parameters: each bot's strength, then advantage and log(nu) if there."""
+def _contrasts(evidence: Evidence, anchor: int | None) -> Array:
+    """Return ratings as sums of strengths, (bots, bots): minus the anchor's strength, or the average."""
     players = len(evidence.names)
-    contrasts = np.eye(model.parameters)
+    contrasts = np.eye(players)
     if anchor is not None:
-        contrasts[:players, anchor] -= 1.0
+        contrasts[:, anchor] -= 1.0
     else:
         known = evidence.unique > 0 if evidence.unique.any() else np.ones(players, dtype=bool)
-        contrasts[:players, :players] -= known / max(int(known.sum()), 1)
+        contrasts -= known / max(int(known.sum()), 1)
     return contrasts
 
 

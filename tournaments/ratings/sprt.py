@@ -2,8 +2,8 @@
 
 This is the generalised test that fishtest and fastchess use for chess engines.  Sources: Michel Van den
 Bergh, "A practical introduction to the GSPRT" and "Comments on normalized Elo" (cantate.be/Fishtest), and the
-classic, Wald 1945, "Sequential tests of statistical hypotheses".  Pure arithmetic, no arrays: what is counted
-are five numbers.
+classic, Wald 1945, "Sequential tests of statistical hypotheses".  Pure arithmetic without arrays: there are
+five counts only.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from math import isfinite, log, sqrt
 from typing import Literal
 
 Model = Literal["logistic", "normalized"]
-"""What an Elo number means: ``logistic`` fixes the expected score, 1 / (1 + 10 ** (-elo / 400));
+"""The meaning of an Elo number: ``logistic`` fixes the expected score, 1 / (1 + 10 ** (-elo / 400));
 ``normalized`` fixes the expected score's distance from one half in standard deviations of one game's
 score."""
 
@@ -21,7 +21,7 @@ Bergh so that both kinds of Elo agree for small differences without draws: one g
 and half of 800 / ln 10 is the slope of logistic Elo."""
 
 ZERO_COUNT = 1e-3
-"""What stands for a count of zero, as in fishtest and fastchess: with it, every expected score can be had."""
+"""Replaces a count of zero, as in fishtest and fastchess, so that every expected score is possible."""
 
 NEWTON_STEPS = 200
 """Far more than are needed (under 20); each halves the interval at least."""
@@ -45,7 +45,7 @@ def bounds(alpha: float, beta: float) -> tuple[float, float]:
 def log_likelihood_ratio(
     pairs: Sequence[float], elo0: float, elo1: float, *, model: Model = "logistic"
 ) -> float:
-    """How much better ``elo1`` explains pairs of games than ``elo0``: the natural logarithm of the ratio.
+    """Return the natural logarithm of the likelihood ratio of ``elo1`` to ``elo0``, given pairs of games.
 
     ``pairs`` are five counts: how many pairs of games gave the player 0, 0.5, 1, 1.5 and 2 points; they need
     not be whole numbers.  Under each claim the five probabilities are the most likely ones that have the
@@ -60,7 +60,7 @@ def log_likelihood_ratio(
 def log_likelihood_ratio_of_games(
     games: Sequence[float], elo0: float, elo1: float, *, model: Model = "logistic"
 ) -> float:
-    """The same from single games: ``games`` are the counts of 0, 0.5 and 1 point (lost, drawn, won).
+    """Return the ratio from single games; ``games`` are the counts of 0, 0.5 and 1 point (lost, drawn, won).
 
     Only right if games are independent; two games from one opening are not.
     """
@@ -132,7 +132,7 @@ def _moments(scores: Sequence[float], shares: Sequence[float]) -> tuple[float, f
 
 
 def _tilt_to_mean(scores: Sequence[float], shares: Sequence[float], mean: float) -> list[float]:
-    """What to divide the shares by to get the most likely probabilities with this mean.
+    """Return the divisors of the shares that give the most likely probabilities with this mean.
 
     Van den Bergh, "A practical introduction to the GSPRT", proposition 1.1: 1 + x (score - mean).
     """
@@ -142,7 +142,7 @@ def _tilt_to_mean(scores: Sequence[float], shares: Sequence[float], mean: float)
 
 
 def _tilt_to_deviation(scores: Sequence[float], shares: Sequence[float], deviation: float) -> list[float]:
-    """The same with a given (mean - 1/2) / standard deviation.
+    """Return the divisors for a given (mean - 1/2) / standard deviation, instead of a given mean.
 
     "Comments on normalized Elo", section 4.1: the condition is made linear around the last answer, starting
     from equal probabilities, until that changes nothing.

@@ -1,4 +1,4 @@
-"""How the pie rule was used: who swapped, and whether that paid."""
+"""Statistics of the pie rule: the swaps of each bot and the scores with and without them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ class SwapRecord:
 
     @property
     def share(self) -> float | None:
-        """How often it swapped when it could, 0 to 1; None without a chance."""
+        """The share of its chances in which it swapped, 0 to 1; None without a chance."""
         return self.swaps / self.chances if self.chances else None
 
     @property
@@ -49,15 +49,15 @@ class Swaps:
 def swaps_of(names: Sequence[str], games: Iterable[GameSummary]) -> Swaps:
     """Count swaps of the bots with these names.
 
-    Of identical games each counts a part, together one.  The mover of the first move
-    cannot swap; a record that says it did is counted as one more chance of its.
+    Of identical games each counts a part, together one.  The first mover cannot swap; a record in which it
+    did counts as one more chance of the first mover.
     """
     listed = list(games)
     copies: Counter[tuple[str, str, str]] = Counter()
     kinds: set[tuple[str, str, str, str | int]] = set()
     for serial, game in enumerate(listed):
         copies[game.first, game.second, game.opening] += 1
-        kinds.add((game.first, game.second, game.opening, game.fingerprint or serial))
+        kinds.add((game.first, game.second, game.opening, game.likeness or serial))
     different = Counter(kind[:3] for kind in kinds)
     bots = {name: SwapRecord() for name in names}
     overall = SwapRecord()

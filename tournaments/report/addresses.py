@@ -1,4 +1,4 @@
-"""Where the pages of a report are.  Pure."""
+"""The addresses of the pages of a report.  Pure."""
 
 import re
 import unicodedata
@@ -9,23 +9,23 @@ from urllib.parse import quote
 from tournaments.config import slug
 
 LONGEST_BYTES = 100
-"""Of a file's name without its ending: file systems take 255, and a report may lie deep in folders."""
+"""Most bytes of a file's name without ending: file systems take 255, and a report may lie deep in folders."""
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 """Names that Windows gives to devices (Microsoft, "Naming Files, Paths, and Namespaces")."""
 
 
 @dataclass(frozen=True)
 class Addresses:
-    """Pages by what they are about; all addresses are from the report's own folder."""
+    """Addresses of pages by their subjects, relative to the report's own folder."""
 
     bots: Mapping[str, str]
     """Name of a bot -> its page's file name without folder and ending."""
     games: Mapping[str, str]
-    """Key of a game, as the store has it -> the same of its page."""
+    """Key of a game in the store -> its page's file name without folder and ending."""
 
     @classmethod
     def of(cls, bots: Iterable[str], keys: Mapping[str, str]) -> "Addresses":
-        """The addresses of these bots, and of games by their keys in the store -> as they are shown."""
+        """Return the addresses of bots and games; ``keys`` maps keys in the store to shown keys."""
         files = unique_files({shown: re.sub(r"[^\w.~+-]", "_", shown) for shown in keys.values()})
         return cls(
             bots=unique_files({name: slug(name) for name in bots}),
@@ -33,35 +33,35 @@ class Addresses:
         )
 
     def bot_file(self, name: str) -> str:
-        """A bot's page."""
+        """Return the file of a bot's page."""
         return f"bots/{self.bots[name]}.html"
 
     def game_file(self, key: str) -> str:
-        """A game's page."""
+        """Return the file of a game's page."""
         return f"games/{self.games[key]}.html"
 
     def bot(self, name: str) -> str:
-        """A link to a bot's page."""
+        """Return a link to a bot's page."""
         return quote(self.bot_file(name))
 
     def game(self, key: str) -> str:
-        """A link to a game's page."""
+        """Return a link to a game's page."""
         return quote(self.game_file(key))
 
     def meeting(self, name: str, other: str) -> str:
-        """A link to the games between two bots."""
+        """Return a link to the games between two bots."""
         return f"{self.bot(name)}#{quote(self.anchor(other))}"
 
     def anchor(self, other: str) -> str:
-        """Of the part of a bot's page that is about an opponent."""
+        """Return the anchor of the part of a bot's page that is about an opponent."""
         return f"vs-{self.bots[other]}"
 
 
 def unique_files(wanted: Mapping[str, str]) -> dict[str, str]:
-    """What should have a file -> its file's name, no two of which are one for any usual file system.
+    """Return a file name for each key, no two of which are the same for any usual file system.
 
-    ``wanted`` holds the names that they would have, of safe characters.  Which of two that clash gets a
-    number depends on the names alone, not on their order.
+    ``wanted`` holds the preferred names, of safe characters.  Which of two names that clash gets a number
+    depends on the keys alone, not on their order.
     """
     files: dict[str, str] = {}
     taken: set[str] = set()
@@ -79,7 +79,7 @@ def unique_files(wanted: Mapping[str, str]) -> dict[str, str]:
 
 
 def _folded(name: str) -> str:
-    """Equal for names that a file system may take for the same."""
+    """Return a form that is equal for names that a file system may take for the same."""
     return unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
 
 

@@ -1,4 +1,4 @@
-"""What of a tournament a report says, and under which names.  Pure."""
+"""The anonymized view of a tournament for a report: pseudonyms, and nothing that identifies a bot.  Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,15 @@ DATE = 10
 SHORT_NAME = 3
 """A name of at most so many characters is replaced only where it is a word: ``a`` is in nearly every text."""
 HIDDEN = "(a bot)"
-"""Stands for a name in letters that fold in a way of their own, so that nobody can say whose it is."""
+"""Stands for a name in letters that fold in a way of their own, so that its bot cannot be determined."""
 
 
 @dataclass(frozen=True)
 class Disguise:
     """Replaces names; without any, it changes nothing.
 
-    Numbers in keys are places in the tournament's file, so that they tell bots apart, too: they become the
-    pseudonyms' places among ``names``, whose order must be one that says nothing.
+    Numbers in keys are positions in the tournament's file, so that they identify bots, too.  They become the
+    pseudonyms' positions among ``names``, whose order must not reveal anything.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -37,15 +37,15 @@ class Disguise:
 
     @property
     def on(self) -> bool:
-        """Whether there is anything to hide."""
+        """True if there are names to hide."""
         return bool(self.names)
 
     def name(self, name: str) -> str:
-        """What a bot is called."""
+        """Return the name or pseudonym by which a bot is shown."""
         return self.names.get(name, name)
 
     def text(self, text: str) -> str:
-        """A text in which no bot is called by its name, however that is written.
+        """Return a text with the names of bots replaced, in every spelling.
 
         A name that is also a word is replaced only where it is a word of its own.
         """
@@ -54,7 +54,7 @@ class Disguise:
         return self._pattern.sub(lambda match: self._folded.get(match[0].casefold(), HIDDEN), text)
 
     def key(self, key: str) -> str:
-        """A game's key, or its pair's."""
+        """Return the shown form of the key of a game or of its pair."""
         match = _KEY.fullmatch(key) if self.on else None
         if match is None:
             return self.text(key)
@@ -65,7 +65,7 @@ class Disguise:
         return f"{match['round']}{one}{match['sign']}{other}{match['rest']}"
 
     def summary(self, summary: Summary) -> Summary:
-        """The same tournament under other names.  Keys stay, since schedules are told them; show ``key``."""
+        """Return the tournament under other names.  Keys stay, since schedules use them; show ``key``."""
         if not self.on:
             return summary
         renamed = replace(
@@ -78,12 +78,12 @@ class Disguise:
             journal=[self._entry(entry) for entry in summary.journal],
         )
         if summary.games:
-            # By numbers, which are the same; they take longer than all else, and a server has them already.
+            # Ratings are by number, which stays.  They take longest to compute; a server has them already.
             vars(renamed)["ratings"] = summary.ratings
         return renamed
 
     def record(self, record: GameRecord) -> GameRecord:
-        """A game of which nothing tells whose bots these are: not its files, host, time or order either."""
+        """Return a game that does not identify the bots: without files, host and time of day."""
         if not self.on:
             return record
         one, other = (
@@ -105,7 +105,7 @@ class Disguise:
         )
 
     def _number(self, number: int, width: int) -> str:
-        """The number of a bot, counted from 1, as it is shown."""
+        """Return the shown number of a bot; both numbers count from 1."""
         name = self.bots[number - 1] if 0 < number <= len(self.bots) else ""
         return f"{self._places.get(name, 0):0{width}d}"
 
@@ -115,7 +115,7 @@ class Disguise:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """All names, the longest first: of two that begin alike it is the one that is meant."""
+        """A pattern of all names, the longest first: of two that begin alike it matches the longer one."""
         spellings = {form for names in map(_spellings, self.names) for form in names}
         found = [
             rf"(?<!\w){re.escape(name)}(?!\w)" if len(name) <= SHORT_NAME else re.escape(name)
@@ -134,12 +134,15 @@ class Disguise:
 
     def _entry(self, entry: Entry) -> Entry:
         named = not entry.is_of_game
-        data = {key: entry.data[key] for key in ("annul", "replaces", "what") if key in entry.data}
+        shown = ("annul", "replaces", "what", "opponent", "for_round")
+        data = {key: entry.data[key] for key in shown if key in entry.data}
+        for key in {"replaces", "opponent"} & data.keys():
+            data[key] = self._everywhere(data[key])
         return replace(
             entry,
             subject=self.name(entry.subject) if named else entry.subject,
             why=self.text(entry.why),
-            data=self._everywhere(data),
+            data=data,
             at=entry.at[:DATE],
         )
 
@@ -155,6 +158,6 @@ class Disguise:
 
 
 def _spellings(name: str) -> set[str]:
-    """A name as it is and as messages write it; and as programs do: letters change in number by that."""
+    """Return a name's spellings: in messages, in programs, and in other cases, which change its length."""
     written = {name, visible(name), repr(name)[1:-1]}
     return written | {change(text) for text in written for change in (str.upper, str.lower, str.casefold)}

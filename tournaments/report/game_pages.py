@@ -1,14 +1,12 @@
 """The pages of single games, made by several processes: they are most of a report."""
 
-import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from referee.host_resources import core_count
 from tournaments.database.place import Place
+from tournaments.process_pool import WorkerDiedError, map_in_processes
 from tournaments.report.disguise import Disguise
 from tournaments.report.pages import GamePage, environment, game_html
 from tournaments.report.replay import replay_data
@@ -17,15 +15,15 @@ from tournaments.report.times import GameTimes, game_times
 from tournaments.store import Store, StoreError
 
 GAMES_PER_PROCESS = 150
-"""A process takes half a second to start, in which so many pages are written."""
+"""Pages that are written in the half second that a process takes to start."""
 
 
 class ReportError(Exception):
-    """The report cannot be made; the message says why, and what to do."""
+    """The report cannot be made; the message has the reason and a remedy."""
 
 
 class PlaceError(ReportError):
-    """Another place must be chosen for it."""
+    """The report needs another folder."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class GameWriter:
 
     store: Path | Place
     folder: Path
-    """Of the report."""
+    """The report's folder."""
     disguise: Disguise
 
     def write(self, pages: Sequence[GamePage]) -> Iterator[tuple[str, GameTimes]]:
@@ -53,82 +51,19 @@ class GameWriter:
     def write_all(
         self, pages: Sequence[GamePage], told: Callable[[int], None], most_processes: int | None = None
     ) -> dict[str, GameTimes]:
-        """Write pages with as many processes as are of use; ``told`` gets the number of pages so far.
+        """Write pages in as many processes as are useful; ``told`` is called with the number of pages so far.
 
         Raises ReportError, OSError and StoreError.
         """
-        processes = min(most_processes or cores(), len(pages) // GAMES_PER_PROCESS)
+        processes = min(most_processes or core_count(), len(pages) // GAMES_PER_PROCESS)
         found: dict[str, GameTimes] = {}
-        for key, times in self.write(pages) if processes < 2 else self._shared(pages, processes):
-            found[key] = times
-            told(len(found))
+        try:
+            for key, times in map_in_processes(self.write, pages, processes, (OSError, StoreError)):
+                found[key] = times
+                told(len(found))
+        except WorkerDiedError as error:
+            raise ReportError("a process that writes pages was killed: is there enough memory?") from error
         return found
-
-    def _shared(self, pages: Sequence[GamePage], processes: int) -> Iterator[tuple[str, GameTimes]]:
-        """Each process has its share from the beginning, and a pipe of its own.
-
-        A process whose reader is gone ends at its next page, so that none is left behind.
-        """
-        context = multiprocessing.get_context("spawn")
-        workers = []
-        open_ends: list[Connection] = []
-        try:
-            for number in range(processes):
-                ours, theirs = context.Pipe(duplex=False)
-                open_ends.append(ours)
-                worker = context.Process(
-                    target=_work, args=(self, pages[number::processes], theirs), daemon=True
-                )
-                worker.start()
-                workers.append(worker)
-                theirs.close()
-            while open_ends:
-                for end in wait(open_ends):
-                    assert isinstance(end, Connection)
-                    answer = _received(end)
-                    if answer is None:
-                        open_ends.remove(end)
-                        end.close()
-                    else:
-                        yield answer
-        finally:
-            for end in open_ends:
-                end.close()
-            for worker in workers:
-                if open_ends:
-                    worker.terminate()
-                worker.join()
-
-
-def _received(end: Connection) -> tuple[str, GameTimes] | None:
-    """A page that was written; None when there are no more.  Raises what the process failed with."""
-    try:
-        answer = end.recv()
-    except EOFError as error:
-        raise ReportError("a process that writes pages was killed: is there enough memory?") from error
-    if isinstance(answer, Exception):
-        raise answer
-    assert answer is None or isinstance(answer, tuple)
-    return answer
-
-
-def _work(writer: GameWriter, pages: Sequence[GamePage], end: Connection) -> None:
-    """What a process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; who started us closes the pipe
-    try:
-        try:
-            for answer in writer.write(pages):
-                end.send(answer)
-            end.send(None)
-        except (OSError, StoreError) as error:
-            end.send(error)
-    except BrokenPipeError:
-        pass
-
-
-def cores() -> int:
-    """How many processes can work at a time."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def write_page(path: Path, text: str) -> None:

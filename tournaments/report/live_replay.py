@@ -1,4 +1,4 @@
-"""A game that goes on, as the replay viewer is given it.  Pure."""
+"""The replay viewer's data of a running game.  Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from tournaments.report.replay_board import ReplayBoard
 
 
 class LiveReplay:
-    """Grows with the game; a move is worked out once, however many look at it."""
+    """The data of a running game, which grows with it; each move is computed once for all viewers."""
 
     def __init__(self, game: str, opening: str) -> None:
         """``game`` is a spec text, ``opening`` an opening's text."""
@@ -17,11 +17,11 @@ class LiveReplay:
 
     @property
     def remark(self) -> str:
-        """Why not all moves have a ply; empty if they have."""
+        """The reason why some moves have no ply; empty if all have one."""
         return self._board.remark
 
     def go_on(self, moves: Sequence[str], charged_us: Sequence[int]) -> None:
-        """These are all moves so far.  Those that are known are passed over, and what cannot be shown."""
+        """Add the new ones of all moves so far, except those that cannot be shown."""
         for text, time_us in list(zip(moves, charged_us, strict=True))[len(self.plies) :]:
             player = self._board.to_move
             if player is not None:
@@ -33,7 +33,7 @@ class LiveReplay:
             self.plies.append({"player": player, "move": text, **times, "wire": 0, **self._board.at(number)})
 
     def page(self, players: tuple[str, str]) -> dict[str, Any]:
-        """What ``replay_page.live_html`` needs; ``players`` as they are to be called."""
+        """Return the data for ``replay_page.live_html``; ``players`` are the names to show."""
         return {
             "players": list(players),
             "board": self._board.to_json(),

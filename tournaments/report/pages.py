@@ -1,4 +1,4 @@
-"""A report's pages as HTML.  Pure: what they say is in the templates, what they know in ``View``."""
+"""The pages of a report as HTML.  Pure: the text is in the templates, the data in ``View``."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -19,8 +19,7 @@ from tournaments.report.svg import duration, numeral, short
 from tournaments.report.time_chart import Timed, time_chart, time_histogram
 from tournaments.report.view import View, heat
 from tournaments.standing import Standing
-from tournaments.summary import CAVEAT
-from tournaments.tables import SHOWN_ANYWAY
+from tournaments.tables import SHOWN_ANYWAY, percent
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -33,7 +32,7 @@ LONGEST_SENTENCE = 400
 
 
 class Link(NamedTuple):
-    """A page, seen from one that is one folder deep."""
+    """A link to a page, from a page that is one folder deep."""
 
     text: str
     href: str
@@ -41,12 +40,12 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class GamePage:
-    """What is around a game's replay.  Small, since it is sent to worker processes."""
+    """The data of a game's page around the replay.  It is small, since it is sent to worker processes."""
 
     key: str
-    """As the store has it."""
+    """The key in the store."""
     shown: str
-    """The same as it is shown."""
+    """The key as it is shown."""
     file: str
     tournament: str
     bots: tuple[Link, Link]
@@ -57,7 +56,7 @@ class GamePage:
 
 
 class _Compiled(BytecodeCache):
-    """Templates are compiled once, whatever views they are used for: a site has many of these an hour."""
+    """A cache of compiled templates for all views: a site makes many views an hour."""
 
     def __init__(self) -> None:
         self._kept: dict[str, CodeType] = {}
@@ -74,7 +73,7 @@ COMPILED = _Compiled()
 
 
 def environment() -> Environment:
-    """The templates."""
+    """Return the environment of the templates."""
     made = Environment(
         loader=PackageLoader("tournaments.report"),
         autoescape=True,
@@ -92,6 +91,7 @@ def environment() -> Environment:
         "ending": words.ending,
         "interval": interval,
         "numeral": numeral,
+        "percent": percent,
         "points": words.points,
         "result": words.result,
         "ruled": words.ruled,
@@ -102,35 +102,35 @@ def environment() -> Environment:
 
 
 def _bot(name: str, longest: int = LONGEST_NAME) -> Markup:
-    """A bot's name, on one line, cut, and kept from turning the text around it."""
+    """Return a bot's name on one line, cut, and isolated from the text direction around it."""
     return Markup(f"<bdi>{escape(short(visible(name), longest))}</bdi>")
 
 
 class Links(Protocol):
-    """Where a view's pages are: ``report.addresses.Addresses`` is one."""
+    """The addresses of a view's pages, such as ``report.addresses.Addresses``."""
 
     @property
     def games(self) -> Container[str]:
         """Keys of games that have a page."""
 
     def bot(self, name: str) -> str:
-        """A bot's page."""
+        """Return a link to a bot's page."""
 
     def game(self, key: str) -> str:
-        """A game's page."""
+        """Return a link to a game's page."""
 
     def meeting(self, name: str, other: str) -> str:
-        """The games between two bots."""
+        """Return a link to the games between two bots."""
 
     def anchor(self, other: str) -> str:
-        """Of the part of a bot's page that is about an opponent."""
+        """Return the anchor of the part of a bot's page that is about an opponent."""
 
 
 class Pages:
     """Renders the pages of one view, or parts of them."""
 
     def __init__(self, view: View, links: Links | None = None) -> None:
-        """``links`` lead from where the parts are used; without them there are only whole pages."""
+        """``links`` are relative to the page that uses the parts; they default to those of whole pages."""
         self.view = view
         self.links = links or view.addresses
         self._environment = environment()
@@ -147,7 +147,7 @@ class Pages:
             "Action": Action,
         }
 
-    # What the parts of the first page show; each is made when one of them asks for it.
+    # Data for the parts of the first page, each computed when a part uses it.
 
     @cached_property
     def format_words(self) -> str:
@@ -161,8 +161,13 @@ class Pages:
         return [name for name in self.view.summary.criteria if name not in SHOWN_ANYWAY]
 
     @cached_property
+    def match_points(self) -> bool:
+        """True if points are given for matches."""
+        return any(line.match_points is not None for line in self.view.table)
+
+    @cached_property
     def byes(self) -> bool:
-        """Whether anybody has points of a bye."""
+        """True if a bot has points of a bye."""
         return any(line.bye_points for line in self.view.table)
 
     @cached_property
@@ -188,7 +193,7 @@ class Pages:
 
     @cached_property
     def timed(self) -> list[Timed]:
-        """What each bot's moves took, in the order of the table."""
+        """The times of each bot's moves, in the order of the table."""
         return [
             Timed(visible(line.name), self.view.times_of(line.name), self.links.bot(line.name))
             for line in self.view.table
@@ -196,22 +201,27 @@ class Pages:
 
     @cached_property
     def times(self) -> Markup:
-        """The chart of these."""
+        """The chart of the times of moves."""
         return Markup(time_chart(self.timed, self.view.move_limit_us))
 
     @property
+    def has_intervals(self) -> bool:
+        """True if ratings have intervals."""
+        return not self.view.summary.is_adaptive
+
+    @property
     def caveat(self) -> str:
-        """What must be known of the ratings."""
-        return CAVEAT if self.view.summary.is_adaptive else ""
+        """The caveat on the ratings."""
+        return self.view.summary.caveat
 
     @property
     def advantage(self) -> Interval | None:
-        """What moving first is worth."""
+        """The advantage of moving first, in Elo."""
         return self.view.summary.ratings.advantage if self.view.summary.games else None
 
     @property
     def missing(self) -> int:
-        """Games that are to be played."""
+        """Number of games that are still to be played."""
         return max(self.view.summary.total - self.view.summary.done, 0)
 
     def index(self) -> str:
@@ -232,7 +242,7 @@ class Pages:
         return {name: Markup(self._render(f"parts/bot_{name}.html", root="", **about)) for name in BOT_PARTS}
 
     def _about(self, line: Standing) -> dict[str, object]:
-        """What a bot's page shows."""
+        """Return the data of a bot's page."""
         times = self.view.times_of(line.name)
         return {
             "line": line,
@@ -255,7 +265,7 @@ class Pages:
         )
 
     def game_pages(self) -> list[GamePage]:
-        """What goes around every game, in the order in which they are read."""
+        """Return the data around every game's replay, in reading order."""
         games, links = self.view.kept, self.view.addresses
         near = [Link(self.view.disguise.key(game.key), f"../{links.game(game.key)}") for game in games]
         return [
@@ -286,7 +296,7 @@ def game_html(made: Environment, page: GamePage, replay: str) -> str:
 
 
 def ruling_text(entry: Entry) -> str:
-    """What was ruled of a game, on its page."""
+    """Return the words for a ruling on a game's page."""
     return f"{words.date(entry.at)}: {words.ruled(entry)}. {entry.why}"
 
 
@@ -299,7 +309,7 @@ def _criterion(value: float | None) -> str:
 
 
 def _detail(line: Standing, other: str) -> str:
-    """A cell of the cross table in words."""
+    """Return a cell of the cross table in words."""
     versus = line.versus[other]
     return (
         f"{short(visible(line.name), LONGEST_NAME)} against {short(visible(other), LONGEST_NAME)}: "

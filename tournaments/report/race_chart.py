@@ -1,4 +1,4 @@
-"""How far each bot was behind the leader, round by round.  Pure."""
+"""A chart of each bot's distance to the leader, round by round.  Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 215, 14, 44
 LABEL = 18
 """Characters of a name in a label."""
 HIGHLIGHTED = 5
-"""So many lines have a colour and a label: more colours cannot be told apart by everybody."""
+"""Number of lines with a colour and a label: not everybody can distinguish more colours."""
 LABEL_GAP = 16.0
 """Pixels from label to label at least."""
 
@@ -25,7 +25,7 @@ class Race:
     """Bot -> its points after each of these rounds; in the order of the table."""
 
     def behind(self) -> dict[str, list[float]]:
-        """Bot -> points that it was behind the leader, from before the first round on."""
+        """Return for each bot the points that it was behind the leader, from before the first round on."""
         best = [max(values) for values in zip(*self.points.values(), strict=True)]
         return {
             name: [0.0, *(lead - value for value, lead in zip(values, best, strict=True))]
@@ -34,9 +34,9 @@ class Race:
 
 
 def race_chart(race: Race, hrefs: Mapping[str, str] | None = None) -> str:
-    """A line for each bot, the leader's on top; the first of the table are highlighted.
+    """Draw a line for each bot, the leader's on top; the first of the table are highlighted.
 
-    Empty for fewer than two rounds, which the table tells as well.
+    The chart is empty for fewer than two rounds, which the table shows as well.
     """
     if len(race.rounds) < 2 or not race.points:
         return ""
@@ -71,12 +71,12 @@ def race_chart(race: Race, hrefs: Mapping[str, str] | None = None) -> str:
 
 
 def said(behind: float) -> str:
-    """Points behind the leader, for people."""
+    """Return the words for points behind the leader."""
     return numeral(-behind)
 
 
 def spread(wanted: Sequence[float], low: float, high: float, gap: float = LABEL_GAP) -> list[float]:
-    """Places as near to those wanted as may be, in their order, none nearer than ``gap`` to another.
+    """Return positions as near to those wanted as possible, in their order, at least ``gap`` apart.
 
     They stay between ``low`` and ``high`` as long as there is room.
     """

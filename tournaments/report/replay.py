@@ -1,6 +1,6 @@
-"""What there is to show of a game, move by move, from its record alone.  Pure.
+"""The data of a game's replay, move by move, from its record alone.  Pure.
 
-``replay_data`` gathers it, tournaments/report/replay_page.py writes it down for a browser.
+``replay_data`` gathers the data, tournaments/report/replay_page.py renders them for a browser.
 """
 
 import re
@@ -24,13 +24,13 @@ def replay_data(
     own: Collection[int] = (),
     rename: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A game as a page shows it: plain values for JSON, all texts on one line and printable.
+    """Return a game as a page shows it: plain values for JSON, all texts on one line and printable.
 
     ``public`` leaves out what ``gamefiles.public_view`` does: standard error, the note, our host, paths,
     commands and facts; but for the standard error of the players in ``own``, and for the note if one of these
-    lost.  ``rename`` replaces bots' names, wherever they are said.
+    lost.  ``rename`` replaces bots' names in all texts.
 
-    Never fails because of what the moves are: what cannot be replayed is missing, and ``remark`` says why.
+    No move makes this function fail: moves that cannot be replayed are missing; ``remark`` has the reason.
     The keys are: ``key``, ``game``, ``players`` (two names), ``winner``, ``reason``, ``fault``, ``sentence``
     (the verdict), ``note``, ``remark``, ``started_at``, ``control``; ``about`` (pairs of a label and a text);
     ``board`` (see ``ReplayBoard.to_json``; None if there is nothing to be shown), ``final_picture`` (SVG);
@@ -69,7 +69,7 @@ def replay_data(
 
 
 def _of_players(record: GameRecord, own: Collection[int], say: Callable[[str], str]) -> dict[str, Any]:
-    """What the authors of some players may see beside what everybody may."""
+    """Return the data that the authors of some players may see besides the public data."""
     lost = record.result.winner is not None and 1 - record.result.winner in own
     return {
         "note": say(record.result.note) if lost else "",
@@ -78,12 +78,12 @@ def _of_players(record: GameRecord, own: Collection[int], say: Callable[[str], s
 
 
 def _lines(text: str, say: Callable[[str], str]) -> list[str]:
-    """A standard error as it is shown."""
+    """Return the lines of a standard error as they are shown."""
     return [say(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
 
 
 def _private(record: GameRecord, say: Callable[[str], str]) -> dict[str, Any]:
-    """What only the lecturer may see."""
+    """Return the data that only the lecturer may see."""
     about = _about(record, say)
     about.append(["Host", say(record.host)])
     if record.host_speed is not None:
@@ -125,7 +125,7 @@ def _about(record: GameRecord, say: Callable[[str], str]) -> list[list[str]]:
 
 
 def time_text(time_us: int | None) -> str:
-    """A time with three digits or so; empty for None."""
+    """Return a time with about three digits and its unit; empty for None."""
     if not time_us:
         return "" if time_us is None else "0 ms"
     if time_us >= 1_000_000:
@@ -134,7 +134,7 @@ def time_text(time_us: int | None) -> str:
 
 
 def _sayer(rename: Mapping[str, str]) -> Callable[[str], str]:
-    """A function that makes a text printable, on one line, with names replaced."""
+    """Return a function that makes a text printable, on one line, with names replaced."""
     names = {visible(name): visible(other) for name, other in rename.items() if name}
     if not names:
         return visible
@@ -150,10 +150,11 @@ def _sayer(rename: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def _plies(record: GameRecord, board: ReplayBoard, say: Callable[[str], str]) -> Iterator[dict[str, Any]]:
-    """One for each move: ``player``, ``move``, ``charged_us``, ``wall_us``, ``cpu_us`` (or None), ``wire``
-    (how many wire lines there were until it was told), and what the board says of it.
+    """Yield the ply of each move.
 
-    A game that ended by a fault has one more, with ``fault``; its ``move`` is what the loser sent, if it did.
+    The keys are: ``player``, ``move``, ``charged_us``, ``wall_us``, ``cpu_us`` (or None), ``wire`` (the
+    number of wire lines until the bots were sent the move), and those of ``ReplayBoard.at``.  A game that
+    ended by a fault has one more ply, with ``fault``; its ``move`` is the line that the loser sent, if any.
     """
     marks = _wire_marks(record)
     result = record.result
@@ -177,7 +178,7 @@ def _plies(record: GameRecord, board: ReplayBoard, say: Callable[[str], str]) ->
 
 
 def _wire_marks(record: GameRecord) -> list[int]:
-    """For the start and each move: how many wire lines there were until the bots had been told of it.
+    """Return the number of wire lines until the bots had been sent the start, then each move.
 
     A bot's lines become its moves in their order, early ones too (``referee.match``).
     """

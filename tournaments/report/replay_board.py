@@ -1,4 +1,4 @@
-"""The board of a game that is shown move by move: what lies where, and what each move carries.  Pure."""
+"""The board of a game that is shown move by move: the contents of cells and the transfers of moves.  Pure."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class _Played:
-    """A position, and how it came about."""
+    """A position, and the move that led to it."""
 
     state: Any
     move: Any
@@ -29,14 +29,14 @@ class _Played:
 class ReplayBoard:
     """The positions of a game as far as they can be replayed.
 
-    A record that somebody altered, or that an older version wrote, can hold anything: whatever is wrong with
-    it, nothing here raises, and ``remark`` says what is missing.
+    A record that was altered, or that an older version wrote, can hold anything: no method raises an
+    exception because of it, and ``remark`` says what is missing.
     """
 
     def __init__(self, game: str, opening: str) -> None:
         """``game`` is a spec text, ``opening`` an opening's text."""
         self.remark = ""
-        """Why not all could be replayed; empty if it could."""
+        """The reason why a part could not be replayed; empty if there is none."""
         self._game: AnyGame | None = None
         self._scene: Scene | None = None
         self._played: list[_Played] = []
@@ -59,7 +59,7 @@ class ReplayBoard:
         return int(self._game.to_move(self._played[-1].state))
 
     def play(self, player: int, text: str) -> None:
-        """A move follows."""
+        """Play a move."""
         self._number += 1
         if self._game is None or self.remark:
             return
@@ -82,7 +82,7 @@ class ReplayBoard:
         return _Played(after, move, phases, contents(game, after))
 
     def to_json(self) -> dict[str, Any] | None:
-        """The scene, and as ``contents`` what lies in each cell at the start."""
+        """Return the scene, and as ``contents`` the content of each cell at the start."""
         stage = self._scene
         if stage is None:
             return None
@@ -96,9 +96,10 @@ class ReplayBoard:
         }
 
     def at(self, ply: int) -> dict[str, Any]:
-        """``changes``: index and content of each cell that is otherwise than before, one after the other;
-        ``phases`` of transfers as [origin, target, what]; ``seats``: for each player [seat, note, leads];
-        ``tallies``.  Nothing of a ply that could not be replayed.
+        """Return the board's data of a ply; no keys for a ply that could not be replayed.
+
+        ``changes``: index and content of each changed cell, one after the other; ``phases`` of transfers as
+        [origin, target, what]; ``seats``: for each player [seat, note, leads]; ``tallies``.
         """
         if self._game is None or not 0 <= ply < len(self._played):
             return {}
@@ -120,7 +121,7 @@ class ReplayBoard:
         }
 
     def final_picture(self) -> str:
-        """The last position that could be replayed, as an SVG element; empty if there is none."""
+        """Return the last position that could be replayed, as an SVG element; empty if there is none."""
         if self._game is None or not self._played:
             return ""
         last = (self._played[-2].state, self._played[-1].move) if len(self._played) > 1 else None

@@ -1,7 +1,7 @@
-"""A game's page: what ``replay_data`` gathered, as HTML that is of use without scripts, too.  Pure.
+"""The page of a game: the data of ``replay_data`` as HTML that is useful without scripts, too.  Pure.
 
-Everything that varies goes through ``_text`` or ``_embedded``: names, lines and error texts come from people
-who may try to put something of theirs into the page.
+All variable text goes through ``_text`` or ``_embedded``: names, lines and error texts come from people who
+may try to inject markup into the page.
 """
 
 import json
@@ -14,11 +14,11 @@ from tournaments.report.replay import time_text
 
 Data = Mapping[str, Any]
 EMBEDDED = ("board", "players", "start", "plies", "sentence")
-"""What the script needs; the rest is in the page itself."""
+"""Keys of the data that the script needs; the rest is in the page itself."""
 SPEEDS = ("0.5", "1", "2", "4")
 _STYLES = re.compile(r"<style>[^<]*</style>| style=\"[^\"]*\"")
-"""What a picture brings along for programs that show it alone.  In a page assets/pictures.css has it: a
-server's content security policy allows no style but from files of its own."""
+"""Styles of a picture for programs that show it alone.  A page has them from assets/pictures.css: a server's
+content security policy allows styles only from files of its own."""
 # Drawn here, since fonts show such characters in many ways: each in a square of 16.
 ICONS = {
     "first": "M3 3h2v10H3zM13 3v10L6 8z",
@@ -38,7 +38,7 @@ KEYS = {
 
 
 def replay_html(data: Data, below_header: str = "") -> str:
-    """The inside of a game's page; ``below_header`` is HTML between its header and the board.
+    """Return the inside of a game's page; ``below_header`` is HTML between its header and the board.
 
     It needs assets/replay.css and pictures.css, and for the replay itself replay.js.  There can be one on a
     page.
@@ -63,10 +63,10 @@ def replay_html(data: Data, below_header: str = "") -> str:
 
 
 def live_html(data: Data) -> str:
-    """The board and the moves of a game that goes on; see ``LiveReplay.page``.
+    """Return the board and the moves of a running game; see ``LiveReplay.page``.
 
-    It needs what ``replay_html`` does, and a script that sends the viewer an event ``replay-news`` with
-    further plies.  Without scripts it shows how the game stood.
+    It needs the assets of ``replay_html``, and a script that sends the viewer an event ``replay-news`` with
+    further plies.  Without scripts it shows the state of the game when the page was made.
     """
     return "\n".join(
         [
@@ -78,7 +78,7 @@ def live_html(data: Data) -> str:
 
 
 def standalone_page(data: Data, assets: str = "assets") -> str:
-    """A page of its own; ``assets`` is the relative address of the folder with these three."""
+    """Return a page of its own; ``assets`` is the relative address of the folder with its assets."""
     title = " vs ".join(data["players"])
     folder = escape(assets)
     return (
@@ -100,7 +100,7 @@ def _text(text: str) -> str:
 
 
 def _embedded(data: Data, **more: Any) -> str:
-    """JSON that can stand in a script element: nothing in it can end that, or begin a comment."""
+    """Return JSON for a script element: nothing in it can end the element, or begin a comment."""
     text = json.dumps(
         {name: data[name] for name in EMBEDDED} | {"board": _without_svg(data["board"])} | more,
         separators=(",", ":"),
@@ -113,7 +113,7 @@ def _without_svg(board: Data) -> dict[str, Any]:
 
 
 def _name(data: Data, player: int | None) -> str:
-    """A bot's name, kept from turning the text around it."""
+    """Return a bot's name, isolated from the text direction around it."""
     return f"<bdi>{_text(data['players'][player])}</bdi>" if player in (0, 1) else "?"
 
 
@@ -131,13 +131,13 @@ def _header(data: Data) -> str:
 
 
 def _longest(data: Data) -> str:
-    """Which move took longest."""
+    """Return the words for the longest move; empty if there is none."""
     times = [(ply["charged_us"], number) for number, ply in enumerate(data["plies"], 1) if ply["charged_us"]]
     return f"longest {time_text(max(times)[0])}, move {max(times)[1]}" if times else ""
 
 
 def _stage(data: Data, longest: str) -> str:
-    """The replay's own part, hidden until the script has begun; and the last position, until then."""
+    """Return the replay's own part, hidden until the script begins, and the last position for until then."""
     board = data["board"]
     last = len(data["plies"])
     buttons = "".join(_button(name) for name in KEYS)
@@ -215,7 +215,7 @@ def _row(data: Data, number: int, ply: Data) -> str:
 
 
 def _details(data: Data) -> Iterator[str]:
-    """What is there for those who look for it."""
+    """Yield the folded parts: the conversation, standard errors, events and facts of the game."""
     lines = "\n".join(
         f'<li class="p{player if player in (0, 1) else ""}"><span>{at_us / 1000:.3f}</span> '
         f"{'to' if direction == 'to' else 'from'} {_name(data, player)} <code>{_text(line)}</code></li>"
@@ -240,6 +240,6 @@ def _details(data: Data) -> Iterator[str]:
 
 
 def _folded(summary: str, content: str, look: str = "") -> str:
-    """A part that opens when its summary (HTML, as ``content`` is) is chosen."""
+    """Return a part that opens when its summary (HTML, as ``content`` is) is chosen."""
     opening = f'<details class="{look}">' if look else "<details>"
     return f"{opening}<summary>{summary}</summary>\n{content}\n</details>"

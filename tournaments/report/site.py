@@ -1,4 +1,4 @@
-"""A report's folder: made aside, then put in its place as a whole."""
+"""The folder of a report, which is built aside and then replaces the previous one as a whole."""
 
 import contextlib
 import errno
@@ -18,14 +18,14 @@ from tournaments.summary import Summary
 
 ASSETS = Path(__file__).parent / "assets"
 MARKER = ".kalarena-report"
-"""A file that says that a folder is a report, which the next one may replace."""
+"""A file that marks a folder as a report, which the next report may replace."""
 
 _WRONG_PLACES = {errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL}
-"""Errors of a path that can never be a folder's: no fault of the disk."""
+"""Errors of a path that cannot be a folder: no fault of the disk."""
 
 
 class Built(NamedTuple):
-    """What was made."""
+    """A report that was built."""
 
     page: Path
     """The page to open."""
@@ -45,8 +45,9 @@ def build_site(
 ) -> Built:
     """Make the report of a store in the folder ``out``, whose ``summary`` was just loaded.
 
-    ``pseudonyms`` (name -> pseudonym, in an order that says nothing) are used instead of names.  ``told``
-    gets how many of all games' pages are written; ``most_processes`` write them, by default one per core.
+    ``pseudonyms`` (name -> pseudonym, in an order that reveals nothing) are used instead of names.  ``told``
+    is called with the numbers of written and of all games' pages; ``most_processes`` write them, by default
+    one per core.
     Raises ReportError and StoreError (PlaceError if another ``out`` is needed); then ``out`` is as it was.
     """
     with _explained(out):
@@ -76,7 +77,7 @@ def build_site(
 
 @contextlib.contextmanager
 def _making(out: Path) -> Iterator[Path]:
-    """A folder beside ``out`` that takes its place if all goes well, and else is removed."""
+    """Provide a folder beside ``out`` that replaces it if the block succeeds, and is removed otherwise."""
     _check_replaceable(out)
     part = out.with_name(f".{out.name}.part")
     old = out.with_name(f".{out.name}.old")
@@ -101,7 +102,7 @@ def _making(out: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(part: Path) -> Iterator[None]:
-    """The folder, made, empty, and ours alone; what a killed build left in it goes."""
+    """Make the folder, lock it for this process alone, and empty it of the files that a killed build left."""
     part.parent.mkdir(parents=True, exist_ok=True)
     part.mkdir(exist_ok=True)
     descriptor = os.open(part, os.O_RDONLY)
@@ -122,7 +123,7 @@ def _locked(part: Path) -> Iterator[None]:
 
 
 def _same(descriptor: int, path: Path) -> bool:
-    """Whether a folder is still the one that was opened."""
+    """Return whether a folder is still the one that was opened."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(descriptor), path.stat())
     return False
@@ -136,7 +137,7 @@ def _remove(path: Path) -> None:
 
 
 def _check_replaceable(out: Path) -> None:
-    """Raise PlaceError if there is something that is no report."""
+    """Raise PlaceError if ``out`` exists and is no report."""
     if out.is_dir():
         if not (out / MARKER).is_file() and any(out.iterdir()):
             raise PlaceError(
@@ -148,7 +149,7 @@ def _check_replaceable(out: Path) -> None:
 
 @contextlib.contextmanager
 def _explained(out: Path) -> Iterator[None]:
-    """Turn what the file system says into something for the user."""
+    """Turn errors of the file system into messages for the user."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What charts are drawn with: elements, scales and their ticks.  Pure."""
+"""Elements, scales and ticks for drawing charts as SVG.  Pure."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 LONGEST_LABEL = 24
 """Characters of a bot's name in a chart; the whole name is in its title."""
 STEPS = (1, 2, 5, 10)
-"""A scale's ticks are this far apart, times a power of ten."""
+"""Possible distances of a scale's ticks, times a power of ten."""
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
@@ -31,7 +31,7 @@ def _value(value: object) -> str:
 
 
 def label(text: str, x: float, y: float, look: str = "", anchor: str | None = None) -> str:
-    """Some words, their middle line at ``y``; ``anchor`` as SVG has it."""
+    """Return a text element with its middle line at ``y``; ``anchor`` is SVG's text-anchor."""
     return element(
         "text", escape(text), x=float(x), y=float(y), dy="0.35em", class_=look or None, text_anchor=anchor
     )
@@ -48,18 +48,18 @@ def short(text: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def named(text: str, markup: str, href: str | None = None) -> str:
-    """Markup with a title that shows when it is pointed at, maybe as a link."""
+    """Return markup with a title that is shown on hovering, as a link if ``href`` is given."""
     inner = element("title", escape(text)) + markup
     return element("g", inner) if href is None else element("a", inner, href=href)
 
 
 def room_for(names: Iterable[str]) -> float:
-    """Pixels that the longest of these labels takes, and some more."""
+    """Return the width of the longest of these labels in pixels, and some more."""
     return max(sum(map(_width, short(name))) for name in names) + GAP
 
 
 def _width(char: str) -> float:
-    """Pixels that a character takes at most, or nearly, at 13 pixels a line in the widest of usual fonts."""
+    """Return about the width of a character in pixels, at 13 pixels a line in the widest of usual fonts."""
     if east_asian_width(char) in "WF":
         return WIDE
     return CAPITAL if char.isupper() or char in "mw@%&<>" else CHARACTER
@@ -87,7 +87,7 @@ def drawing(width: float, height: float, title: str, parts: Iterable[str]) -> st
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to pixels."""
+    """A mapping of values to pixels."""
 
     low: float
     high: float
@@ -97,7 +97,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """The pixel of a value; of one beyond the ends, the end's."""
+        """Return the pixel of a value; values beyond the ends have the pixel of the end."""
         value = min(max(value, self.low), self.high)
         low, high = self._position(self.low), self._position(self.high)
         share = (self._position(value) - low) / (high - low) if high > low else 0.5
@@ -122,7 +122,7 @@ def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
 
 
 def log_scale_for(values: Iterable[float], start: float, end: float) -> Scale:
-    """A logarithmic scale from one power of ten to another; what is not positive counts for nothing."""
+    """Return a logarithmic scale between powers of ten; values that are not positive are ignored."""
     found = [value for value in values if isfinite(value) and value > 0] or [1.0]
     low, high = floor(log10(min(found))), ceil(log10(max(found)))
     return Scale(10.0**low, 10.0 ** (high if high > low else low + 1), start, end, log=True)
@@ -166,6 +166,6 @@ def numeral(value: float) -> str:
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
 OVERFLOW = 999.5
-"""What would be shown as 1000 of a unit is shown in the next one."""
+"""Values from here on, which would be shown as 1000 of a unit, are shown in the next unit."""
 SHORT = 9.95
 """Below this a value has a digit behind its point."""

@@ -1,4 +1,4 @@
-"""What moves took: one row for each bot, or one bot's moves by their time.  Pure."""
+"""Charts of the times of moves: one row for each bot, or a histogram of one bot's moves.  Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor, log10
@@ -36,8 +36,10 @@ class Timed(NamedTuple):
 
 
 def time_chart(rows: Sequence[Timed], limit_us: int | None = None) -> str:
-    """Median (full dot), 95 % (stroke) and longest (ring) of each bot's moves; bots without a move are left
-    out.  ``limit_us`` is the limit of a move, drawn if it is not far beyond all of them.
+    """Draw the median (full dot), 95 % (stroke) and longest (ring) time of each bot's moves.
+
+    Bots without a move are left out.  ``limit_us`` is the limit of a move, drawn if it is not far beyond all
+    of them.
     """
     rows = [row for row in rows if row.times.charged_us]
     if not rows:
@@ -57,7 +59,7 @@ def time_chart(rows: Sequence[Timed], limit_us: int | None = None) -> str:
 
 
 def said(row: Timed) -> str:
-    """A row in words."""
+    """Return a row in words."""
     median, high, longest = (duration(us) for us in _marks(row.times))
     return f"{row.name}: median {median}, 95 % within {high}, longest {longest}"
 
@@ -82,7 +84,7 @@ LIMIT_IN_VIEW = 100
 def _across(
     values_us: Sequence[int], limit_us: int | None, start: float, end: float
 ) -> tuple[Scale, int | None]:
-    """The axis, and the limit if it is worth showing."""
+    """Return the axis, and the limit if it is worth showing."""
     longest = max(values_us)
     shown = limit_us if limit_us is not None and limit_us <= LIMIT_IN_VIEW * max(longest, 1) else None
     return log_scale_for([*(max(us, 1) for us in values_us), shown or 0], start, end), shown
@@ -110,7 +112,7 @@ def bins(charged_us: Sequence[int]) -> Mapping[int, int]:
 
 
 def time_histogram(charged_us: Sequence[int], limit_us: int | None = None) -> str:
-    """How many moves took how long.  Empty without moves."""
+    """Draw a histogram of moves by their time.  Empty without moves."""
     if not charged_us:
         return ""
     left, right, top, bottom = 56, 28, 26, HISTOGRAM_HEIGHT - BOTTOM

@@ -1,4 +1,4 @@
-"""What the bots' moves took.  Pure."""
+"""The times of the bots' moves.  Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from referee.results import GameRecord
 
 
 class GameTimes(NamedTuple):
-    """Of one game; each pair is of the bot that moved first and the other."""
+    """The times of one game; each pair is of the bot that moved first and the other bot."""
 
     charged_us: tuple[list[int], list[int]]
-    """What was charged for each move."""
+    """The time charged for each move."""
     off_turn_us: tuple[int | None, int | None]
     """CPU time while the opponent was on turn; None where it was not measured."""
     start_us: tuple[int | None, int | None]
-    """From the start of the processes until START was taken; None if it never was."""
+    """Time from the start of the processes until START was taken; None if START never was taken."""
     move_limit_us: int | None
     """The time control's limit of a single move; None if it has none."""
 
 
 def game_times(record: GameRecord) -> GameTimes:
-    """The times of a record."""
+    """Return the times of a record."""
     first, second = ([move.charged_us for move in record.moves if move.player == player] for player in (0, 1))
     started = [
         next((fact.at_us for fact in record.facts if fact.name == TAKEN and fact.player == player), None)
@@ -43,18 +43,18 @@ TAKEN = Taken.__name__
 
 @dataclass(frozen=True)
 class BotTimes:
-    """Of one bot, over all of its games that count."""
+    """The times of one bot, over all of its games that count."""
 
     charged_us: Sequence[int]
-    """Of every move, the shortest first."""
+    """Charged times of all moves, the shortest first."""
     off_turn_us: int | None
-    """On average of a game; None if it was never measured."""
+    """Average CPU time off turn of a game; None if it was never measured."""
     start_us: int | None
-    """Median; None if it never started."""
+    """Median time of a start; None if the bot never started."""
 
     @classmethod
     def of(cls, games: Iterable[tuple[int, GameTimes]]) -> "BotTimes":
-        """From the bot's games, each with which of the two it was."""
+        """Return the times of a bot from its games, each with the bot's index in it."""
         charged: list[int] = []
         off_turn: list[int] = []
         start: list[int] = []
@@ -67,20 +67,20 @@ class BotTimes:
 
     @property
     def median_us(self) -> int | None:
-        """Half of the moves took no longer; None without a move."""
+        """Median time of a move; None without a move."""
         return quantile(self.charged_us, 0.5)
 
     @property
     def high_us(self) -> int | None:
-        """95 of 100 moves took no longer; None without a move."""
+        """Time that 95 of 100 moves do not exceed; None without a move."""
         return quantile(self.charged_us, 0.95)
 
     @property
     def longest_us(self) -> int | None:
-        """None without a move."""
+        """Time of the longest move; None without a move."""
         return self.charged_us[-1] if self.charged_us else None
 
 
 def quantile(ordered: Sequence[int], share: float) -> int | None:
-    """The least of the values that at least this share of them does not exceed; None if there are none."""
+    """Return the nearest-rank quantile of ascending values; None if there are none."""
     return ordered[max(ceil(share * len(ordered)), 1) - 1] if ordered else None

@@ -1,6 +1,6 @@
-"""What the pages of a report show, computed from a summary.  Pure.
+"""The data of a report's pages, computed from a summary.  Pure.
 
-Nothing here is in the order of the tournament's file, which a report without names must not tell.
+Nothing here is in the order of the tournament's file, which a report without names must not reveal.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ from tournaments.summary import Summary
 HEAT_STEPS = 8
 """The cross table's colours are numbered from 0, no points, to this, all of them."""
 EXAMPLES = 3
-"""So many games of each kind of fault are on the first page; the bot's own page has all."""
+"""Games of each kind of fault on the first page; the bot's own page has all."""
 MANY_KINDS = 12
-"""With more kinds of faults than this it is one of each."""
+"""Number of kinds of faults beyond which the first page has one game of each."""
 
 
 class FaultKind(NamedTuple):
@@ -58,23 +58,29 @@ class Meeting(NamedTuple):
     superiority: float | None
     """Probability that the bot is stronger than the opponent, from all games of the tournament."""
     games: list[GameSummary]
-    """Those that count, by their keys."""
+    """The games that count, by their keys."""
+
+    @property
+    def score(self) -> float | None:
+        """Share of the points of these games; None without a game that counts."""
+        played = self.wins + self.draws + self.losses
+        return self.points / played if played else None
 
 
 @dataclass(frozen=True)
 class View:
-    """A tournament as it is shown."""
+    """The data of a tournament as they are shown."""
 
     summary: Summary
-    """With the names that are shown."""
+    """The summary with the names that are shown."""
     disguise: Disguise = field(default_factory=Disguise)
-    """Only for keys: names are replaced already."""
+    """Used for keys only: names are replaced already."""
     times: Mapping[str, GameTimes] = field(default_factory=dict)
     """Key of a game -> its times."""
 
     @cached_property
     def addresses(self) -> Addresses:
-        """Where everything is."""
+        """The addresses of the pages."""
         keys = {game.key: self.disguise.key(game.key) for game in self.summary.kept}
         return Addresses.of(sorted(self.summary.bots), keys)
 
@@ -95,20 +101,20 @@ class View:
 
     @cached_property
     def games(self) -> list[GameSummary]:
-        """Those that count."""
+        """The games that count."""
         counted = {game.key for game in self.summary.games}
         return [game for game in self.kept if game.key in counted]
 
     @cached_property
     def aside(self) -> list[tuple[GameSummary, Entry | None]]:
-        """Those that do not, and why."""
+        """The games that do not count, each with the ruling that set it aside."""
         counted = {game.key for game in self.games}
         why = self.summary.rulings.set_aside
         return [(game, why.get(game.key)) for game in self.kept if game.key not in counted]
 
     @cached_property
     def rulings(self) -> dict[str, list[Entry]]:
-        """Key of a game -> what was ruled of it."""
+        """Key of a game -> the rulings on it."""
         found: dict[str, list[Entry]] = {}
         for entry in self.summary.journal:
             if entry.is_of_game:
@@ -135,11 +141,11 @@ class View:
         return {game.key for game in self.games}
 
     def counts(self, game: GameSummary) -> bool:
-        """Whether a game counts."""
+        """Return whether a game counts."""
         return game.key in self._counted_keys
 
     def meetings(self, line: Standing) -> list[Meeting]:
-        """A bot against all others that it has games with, in the order of the table."""
+        """Return a bot's games against each opponent that it has met, in the order of the table."""
         games: dict[str, list[GameSummary]] = {}
         for game in self.games_of(line.name):
             games.setdefault(game.second if game.first == line.name else game.first, []).append(game)
@@ -165,7 +171,7 @@ class View:
 
     @property
     def examples(self) -> int:
-        """How many games of each kind are shown."""
+        """Number of games of each kind of fault that are shown."""
         return EXAMPLES if len(self.faults) <= MANY_KINDS else 1
 
     @cached_property
@@ -186,20 +192,20 @@ class View:
 
     @cached_property
     def first_mover(self) -> Share:
-        """Points of whoever moved first."""
+        """Points of the bots that moved first."""
         return Share(sum(game.points[0] for game in self.games), len(self.games))
 
     @cached_property
     def swaps(self) -> Swaps | None:
-        """What became of the pie rule; None if nobody ever swapped, as in games without such a rule."""
+        """Statistics of the pie rule; None if no bot ever swapped, as in games without the rule."""
         found = swaps_of(self.summary.bots, self.games)
         return found if found.overall.swaps else None
 
     def superiority(self, name: str, other: str) -> float | None:
-        """Probability that a bot is the stronger one of two.
+        """Return the probability that a bot is the stronger one of two.
 
-        None if one of them has no game that counts, or if who met whom depended on results: then it would be
-        much too sure.
+        It is None if one of them has no game that counts, or if pairings depended on results: then it would
+        be much too close to 0 or 1.
         """
         if self.summary.is_adaptive or not {name, other} <= set(self.summary.estimates):
             return None
@@ -211,7 +217,7 @@ class View:
         return {name: number for number, name in enumerate(self.summary.bots)}
 
     def times_of(self, name: str) -> BotTimes:
-        """What a bot's moves took, in games that count."""
+        """Return the times of a bot's moves in games that count."""
         return BotTimes.of(
             (int(game.second == name), self.times[game.key])
             for game in self.games_of(name)
@@ -225,5 +231,5 @@ class View:
 
 
 def heat(points: float, games: int) -> int:
-    """The number of a cell's colour."""
+    """Return the number of a cell's colour."""
     return round(HEAT_STEPS * points / games)

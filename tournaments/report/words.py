@@ -1,42 +1,42 @@
-"""How results are written in a report.  Pure."""
+"""The wording of results in a report.  Pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from tournaments.game_summary import GameSummary
-from tournaments.journal import Action, Entry
+from tournaments.journal import Action, Entry, pairing_words
 
 HALF = "½"
 TO = "\N{EN DASH}"
 
 
 def points(value: float) -> str:
-    """Points, which are whole or half."""
+    """Return the text of points, which are whole or half."""
     whole, rest = divmod(round(value * 2), 2)
     half = HALF if rest else ""
     return half if half and not whole else f"{whole}{half}"
 
 
 def result(game: GameSummary) -> str:
-    """From the side of the bot that moved first."""
+    """Return the points of a game, those of the bot that moved first in front."""
     first, second = game.points
     return f"{points(first)}{TO}{points(second)}"
 
 
 def outcome(game: GameSummary, name: str) -> str:
-    """From the side of one of the bots."""
+    """Return the outcome of a game from the side of one of the bots."""
     if game.winner is None:
         return "draw"
     return "win" if (game.first, game.second)[game.winner] == name else "loss"
 
 
 def score(game: GameSummary) -> str:
-    """The score of a game that was played to its end."""
+    """Return the score of a game that was played to its end; empty for any other game."""
     return "" if game.score is None else f"{game.score[0]}{TO}{game.score[1]}"
 
 
 def ending(game: GameSummary) -> str:
-    """How a game ended: a fault's finer word comes first."""
+    """Return the word for a game's ending: the fault's word if there is one, else the reason."""
     return game.fault or game.reason.value
 
 
@@ -44,7 +44,7 @@ LOST = ") lost: "
 
 
 def blame(game: GameSummary) -> str:
-    """What a bot did that lost it a game: the verdict's sentence, without who it was."""
+    """Return the verdict's sentence on a lost game, without the name of the loser."""
     begin = f"{game.loser} ("
     _, found, did = game.detail[len(begin) :].partition(LOST)
     return did if found and game.detail.startswith(begin) else game.detail
@@ -56,25 +56,30 @@ RULED = {
     Action.WITHDRAW: "withdrawn",
     Action.ADD: "joined",
     Action.RESTORE: "restored",
+    Action.PAIR: "pairing fixed",
+    Action.BYE: "bye given",
+    Action.FORBID: "pairing forbidden",
 }
 
 
 def ruled(entry: Entry) -> str:
-    """What was ruled, without of what and why."""
+    """Return the words for a ruling, without its game and its reason."""
     more = ""
-    if entry.action is Action.WITHDRAW:
+    if entry.of_pairing is not None:
+        more = f": {entry.subject} {pairing_words(entry)}"
+    elif entry.action is Action.WITHDRAW:
         more = "; its games count for nobody" if entry.data.get("annul") else "; its games still count"
     return RULED[entry.action] + more
 
 
 def date(at: str) -> str:
-    """An ISO 8601 time for people; a date stays one."""
+    """Return an ISO 8601 time in a readable form; a date stays as it is."""
     day, separator, time = at.partition("T")
     return f"{day} {time[:5]} UTC" if separator else day
 
 
 def format_words(parameters: Mapping[str, Any], rounds: int) -> str:
-    """A format with its parameters."""
+    """Return the words for a format with its parameters."""
     told = [
         f"{name.replace('_', ' ')} {_value(value)}" for name, value in parameters.items() if name != "kind"
     ]

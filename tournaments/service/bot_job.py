@@ -1,8 +1,7 @@
-"""What a worker is asked to do with one bot, and what it answers: lines of JSON.  Pure.
+"""Messages between the server and a bot worker: the job and its answer, as lines of JSON (pure).
 
-The job is the first line on the worker's standard input, which then stays open for as long as somebody wants
-the answer.  The worker's lines on standard output are ``{"say": TEXT}`` for the log and, last,
-``{"end": {...}}``.
+The job is the first line on the worker's standard input, which then stays open until the answer is no longer
+needed. The worker's lines on standard output are ``{"say": TEXT}`` for the log and, last, ``{"end": {...}}``.
 """
 
 import json
@@ -16,27 +15,27 @@ from referee.results import Player
 from referee.sandbox import Sandbox, Tier, Tools
 
 STOPPED = 3
-"""Exit status of a worker whose answer nobody wanted any more; it has ended all that it had started."""
+"""Exit status of a worker whose job was cancelled; it has ended all processes that it had started."""
 
 
 class Task(StrEnum):
-    """What is to be done."""
+    """Kinds of jobs for a worker."""
 
     CHECK = "check"
     """Build the bot of a submission if it is not built, and check it."""
     BUILD = "build"
     """Build it only."""
     REFERENCE = "reference"
-    """Make a reference player ready, which may have to be compiled."""
+    """Prepare a reference player, which may have to be compiled."""
 
 
 @dataclass(frozen=True)
 class BotJob:
-    """One bot."""
+    """A job for a worker: one bot to build, check or prepare."""
 
     task: Task
     name: str
-    """What it is called in games."""
+    """Name of the bot in games."""
     game: str
     """Spec text."""
     contents: str = ""
@@ -46,23 +45,23 @@ class BotJob:
     content: str = ""
     """The submission's digest."""
     reference: str = ""
-    """The text of a reference player."""
+    """Text of a reference player; empty for a submission."""
     control: TimeControl = field(default_factory=lambda: TimeControl(move_s=DEFAULT_MOVE_S))
-    """Of a check's games."""
+    """Time control of a check's games."""
     limits: Limits = field(default_factory=Limits)
     sandbox: Sandbox = field(default_factory=Sandbox)
     total_s: float = 120.0
-    """For the check's games; a build may take as long."""
+    """Time limit in seconds for the check's games; a build may take as long."""
     nice: int = 0
-    """By how much the worker and the bots give way to other processes."""
+    """Nice value that is added to the priority of the worker and its bots."""
 
     def to_line(self) -> bytes:
-        """The job as one line."""
+        """Return the job as one line."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> "BotJob":
-        """The job that ``to_line`` made a line of."""
+        """Create the job from a line that ``to_line`` returned."""
         view = json.loads(line)
         sandbox = view["sandbox"]
         return cls(
@@ -78,26 +77,26 @@ class BotJob:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a job."""
+    """Result of a job."""
 
     ours: str = ""
-    """Why our host could not do it; empty if it did, whatever it found."""
+    """Reason why this host could not do the job; empty if the job was done, whatever its result."""
     wrong: str = ""
-    """What is wrong with the bot, in one sentence, if it could not be built or started; empty otherwise."""
+    """Error of the bot, in one sentence, if it could not be built or started; empty otherwise."""
     digest: str = ""
-    """Of the bot, once it is built."""
+    """Digest of the bot, once it is built."""
     report: dict[str, Any] | None = None
-    """Of a check, as ``Report.to_json``; one with a single item if the bot could not be built."""
+    """Report of a check, as ``Report.to_json``; it has a single item if the bot could not be built."""
     player: dict[str, Any] | None = None
-    """A reference player's fields."""
+    """Fields of a reference player."""
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as it is sent."""
+        """Return the answer as a JSON object."""
         return asdict(self)
 
 
 def player_of(view: dict[str, Any]) -> Player:
-    """The player of an answer's fields."""
+    """Return the player with an answer's fields."""
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in view.items()
     }

@@ -1,7 +1,8 @@
-"""Worker processes for bots, as the server sees them: started, listened to, and ended whatever happens.
+"""Worker processes for bots, from the server's side: their start, their messages and their end.
 
-A worker is in our own session, so that ``sweep_orphans`` spares it, and in a process group of its own, so
-that a signal to ours does not end it before its bots.  Its leash is its standard input.
+A worker belongs to the server's session, so that ``sweep_orphans`` spares it, and to a process group of its
+own, so that a signal to the server's group does not end it before its bots.  The worker ends when its
+standard input is closed.
 """
 
 import contextlib
@@ -18,19 +19,19 @@ from referee.sentences import visible
 from tournaments.service.bot_job import STOPPED, Answer, BotJob
 
 COMMAND = (sys.executable, "-P", "-m", "tournaments.service.check_worker")
-"""-P: nothing of the current directory is imported."""
+"""-P: nothing is imported from the current directory."""
 DONE = 0
 READ_BYTES = 1 << 16
 LONGEST_MESSAGE = 8 << 20
-"""Bytes of one line: a report of a check has some 100 kB, most of it lines of conversations."""
+"""Maximum bytes of one line; a report of a check has some 100 kB, most of it lines of conversations."""
 KILL_LIMIT_S = 5.0
 """A kill takes effect within milliseconds, unless the system hangs."""
 KEPT_OF_STDERR = 4000
-"""Bytes: the end of a traceback says what happened."""
+"""Bytes of standard error that are kept; the end of a traceback says what happened."""
 
 
 class WorkerError(Exception):
-    """A worker died, took too long, or spoke nonsense: our fault, whatever the bot did."""
+    """A worker died, took too long, or sent an invalid message; the bot is not at fault."""
 
 
 async def do(
@@ -41,10 +42,10 @@ async def do(
     shutdown_s: float,
     command: tuple[str, ...] = COMMAND,
 ) -> Answer:
-    """Have a worker do a job; ``on_line`` is told each line for the log.  Raises WorkerError.
+    """Run a job in a worker; ``on_line`` is called with each line for the log.  Raises WorkerError.
 
-    When cancelled, or after ``within_s``, the worker is let go; ``shutdown_s`` later it is killed, and what
-    it has started with it.
+    When cancelled, or after ``within_s``, the worker's standard input is closed; ``shutdown_s`` later the
+    worker is killed with all processes that it has started.
     """
     process = await _start(command)
     answer = None
@@ -63,7 +64,7 @@ async def _start(command: tuple[str, ...]) -> trio.Process:
     adopt_orphans()
     pipe = subprocess.PIPE
     try:
-        with trio.CancelScope(shield=True):  # a process that was started is never lost sight of
+        with trio.CancelScope(shield=True):  # a started process is always recorded
             process = await trio.lowlevel.open_process(
                 command, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
             )
@@ -96,10 +97,10 @@ async def _converse(process: trio.Process, job: BotJob, on_line: Callable[[str],
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(drain)
-            with contextlib.suppress(trio.BrokenResourceError):  # it is dead already; its end says why
+            with contextlib.suppress(trio.BrokenResourceError):  # it is dead already; see its status
                 await process.stdin.send_all(job.to_line())
             await _read_lines(process.stdout, understand)
-            # What it leaves behind may hold its standard error open for ever.
+            # Processes that the worker leaves behind may hold its standard error open for ever.
             with trio.move_on_after(1.0):
                 await process.wait()
             nursery.cancel_scope.cancel()
@@ -134,7 +135,7 @@ def _message(line: bytes) -> Any:
 
 
 async def _end(process: trio.Process, shutdown_s: float) -> None:
-    """Let a worker go, and see that nothing of it is left."""
+    """End a worker by closing its standard input, and kill all processes that are left of it."""
     for stream in (process.stdin, process.stdout, process.stderr):
         assert stream is not None
         await stream.aclose()
@@ -144,4 +145,4 @@ async def _end(process: trio.Process, shutdown_s: float) -> None:
         process.kill()
         await process.wait()
     if process.returncode not in (DONE, STOPPED):
-        await trio.to_thread.run_sync(sweep_orphans)  # what it had started, which is ours now
+        await trio.to_thread.run_sync(sweep_orphans)  # the worker's processes, which this process has adopted

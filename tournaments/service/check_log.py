@@ -1,4 +1,4 @@
-"""What is told while a bot is checked: kept in bounds, and followed by any number of readers."""
+"""Bounded log of a running check, which any number of readers can follow."""
 
 from collections.abc import AsyncIterator, Iterable
 
@@ -6,20 +6,23 @@ import trio
 
 MAX_LINES = 2000
 MAX_BYTES = 128 << 10
-"""A check tells some 100 lines; a build that prints for ever is not worth more."""
+"""Bounds of a log: a check writes some 100 lines; a build that prints for ever is not worth more."""
 LONGEST_LINE = 1000
 """Characters of a line that are kept."""
 CUT = "(the log is full: nothing more is kept of it)"
 
 
 class CheckLog:
-    """Lines, each of them told once, until it is over.  For the tasks of one event loop."""
+    """Log lines, each delivered once to every reader, until the log is closed.
+
+    For the tasks of one event loop.
+    """
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
         self.lines: list[str] = []
-        """Those so far; only ever added to."""
+        """The lines so far, which are only ever appended to."""
         self.over = False
-        """Whether nothing more will come."""
+        """True if no more lines will follow."""
         self._bytes = 0
         self._is_full = False
         self._changed = trio.Event()
@@ -28,13 +31,13 @@ class CheckLog:
 
     @classmethod
     def of(cls, text: str) -> "CheckLog":
-        """The log of a check that is over."""
+        """Create the closed log of a finished check from its text."""
         log = cls(text.split("\n") if text else ())
         log.close()
         return log
 
     def add(self, text: str) -> None:
-        """Add a line, or several; what is beyond the bounds is left out, and that is said once."""
+        """Add one or more lines; lines beyond the bounds are dropped, with one notice."""
         for line in text.splitlines() or [""]:
             kept = line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + "..."
             size = len(kept.encode("utf-8", "surrogatepass")) + 1
@@ -48,17 +51,17 @@ class CheckLog:
         self._tell()
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Close the log: no more lines will follow."""
         self.over = True
         self._tell()
 
     @property
     def text(self) -> str:
-        """All lines as they are kept with the version."""
+        """All lines, as they are stored with the version."""
         return "\n".join(self.lines)
 
     async def follow(self, after: int = 0) -> AsyncIterator[str]:
-        """The lines, without the first ``after``, as they come, until it is over."""
+        """Yield the lines after the first ``after`` as they are added, until the log is closed."""
         number = after
         while True:
             await trio.lowlevel.checkpoint()

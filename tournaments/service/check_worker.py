@@ -1,7 +1,7 @@
 """A process that builds and checks one bot: ``python -m tournaments.service.check_worker``.
 
-It is asked and answers as ``bot_job`` says.  Standard input is its leash, too: when that ends, because nobody
-wants the answer any more or because the server was killed, it ends whatever it has started, and itself.
+``bot_job`` describes its job and its answer.  When standard input ends, because the job was cancelled or the
+server was killed, the process ends all processes that it has started, and itself.
 """
 
 import json
@@ -30,11 +30,11 @@ from tournaments.service.workshop import NotBuiltError, Workshop, WorkshopError,
 from tournaments.submissions.content import ContentError, ContentStore
 
 LEASH = 0
-"""Standard input."""
+"""Standard input, whose end cancels the job."""
 
 
 class _Leash:
-    """Watches standard input.  Games do that for themselves; what is built does not."""
+    """Watcher of standard input during a build; games watch it themselves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class _Leash:
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Whatever runs in this block is killed when the leash is let go."""
+        """Kill all processes started in this block when standard input ends."""
         self._is_building = True
         try:
             yield
@@ -60,17 +60,17 @@ class _Leash:
 
 
 class _Teller:
-    """Writes what is told to a descriptor of our own: nothing else that prints can come between."""
+    """Writer of messages to a descriptor of its own, so that other output cannot come between them."""
 
     def __init__(self, descriptor: int) -> None:
         self._file = os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace")
 
     def say(self, text: str) -> None:
-        """Tell a line for the log."""
+        """Send a line for the log."""
         self._write({"say": text})
 
     def end(self, answer: Answer) -> None:
-        """Tell the answer."""
+        """Send the answer."""
         self._write({"end": answer.to_json()})
 
     def _write(self, message: dict[str, object]) -> None:
@@ -79,11 +79,11 @@ class _Teller:
 
 
 def main() -> None:
-    """Do the one job.  Raises SystemExit if nobody wants it any more."""
+    """Do the one job.  Raises SystemExit if it is cancelled."""
     job = BotJob.from_line(sys.stdin.buffer.readline())
     teller = _Teller(os.dup(1))
     os.dup2(2, 1)
-    # Whoever ends the server ends us by the leash.  Handlers, unlike ignored signals, are not handed down.
+    # Standard input ends when the server does.  Handlers, unlike ignored signals, are not inherited.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
     give_way(job.nice)
@@ -134,7 +134,7 @@ def _do(job: BotJob, teller: _Teller, leash: _Leash) -> Answer:
 
 
 def _unbuilt(job: BotJob, error: BotError, settings: Settings, teller: _Teller) -> Answer:
-    """The answer on an upload that is no bot which could be started."""
+    """Return the answer for an upload that could not be built or started."""
     for line in error.printed.splitlines():
         teller.say(visible(line))
     report = not_found(job.name, str(error), settings)
@@ -144,22 +144,22 @@ def _unbuilt(job: BotJob, error: BotError, settings: Settings, teller: _Teller) 
 
 
 class _Told:
-    """What is told of a check, without where our copy of the bot lies."""
+    """Reporter of a check's progress; it removes the local path of the bot from all texts."""
 
     def __init__(self, teller: _Teller, bot: Path) -> None:
         self._teller, self._bot = teller, bot
 
     def scenario(self, scenario: Scenario, number: int, total: int) -> None:
-        """What is played next."""
+        """Report the next scenario."""
         self._teller.say(f"[{number}/{total}] {scenario.title}")
 
     def item(self, item: Item) -> None:
-        """A verdict."""
+        """Report a verdict."""
         for line in item_lines(self._tidy(item), marks=False):
             self._teller.say(line)
 
     def tidied(self, report: Report) -> Report:
-        """The report."""
+        """Return the report without the bot's path."""
         return replace(
             report,
             command=tuple(map(self._text, report.command)),

@@ -1,10 +1,10 @@
-"""The other machines on which a server's tournaments are played, if ``[cluster]`` of its file asks for them.
+"""Cluster of other machines that play a server's tournaments, if its file has a ``[cluster]`` table.
 
 The scheduler runs on this machine, as long as the service does; workers come to it as people start them, or
 as jobs of Slurm while a tournament is being played.  Each tournament has an engine of its own there, since
-each demands something else of workers.  Checks and the practice ladder stay here.
+its demands on workers differ.  Checks and the practice ladder stay here.
 
-It needs the extra, see ``require_extra``; what imports Dask is imported when it is used.
+The module needs the extra, see ``require_extra``; modules that import Dask are imported when they are used.
 """
 
 import secrets
@@ -34,18 +34,20 @@ if TYPE_CHECKING:  # they need the extra
 
 SLURM = "slurm"
 NAME_BYTES = 4
-"""Drawn for each engine: a game is asked for under another name after a pause than before."""
+"""Random bytes in each engine's name, so that a game is requested under another name after a pause."""
 LINGER_S = 60.0
-"""So long after a tournament its jobs are kept for another one: a ruling stops a tournament for a moment."""
+"""Seconds for which Slurm jobs are kept after a tournament; a ruling stops a tournament for a moment."""
 MOST_TOLD = 20
 MOST_FOLLOWED = 200
-"""Games of a tournament that can be watched move by move, of those that are played and those that wait for
-it, about as many: of each move the scheduler hears, too."""
+"""Games of a tournament, running or waiting, that can be watched move by move at a time.
+
+Each move of these games is sent through the scheduler, too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Something that happened there."""
+    """An event on the cluster."""
 
     at: datetime
     sentence: str
@@ -53,29 +55,29 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """The other machines at some moment."""
+    """Status of the cluster at some moment."""
 
     slots: int
-    """Games at a time."""
+    """Number of games that the cluster plays at a time."""
     hosts: Sequence[str]
     command: str
-    """What makes another machine play; empty while there is no scheduler, and where Slurm does it."""
+    """Command that adds another machine; empty while there is no scheduler, and with Slurm."""
     news: Sequence[News]
-    """The newest first."""
+    """Latest events, newest first."""
 
 
 @dataclass(frozen=True)
 class _Site:
-    """A scheduler that runs."""
+    """A running scheduler."""
 
     address: str
     credentials: "Credentials"
     watch: "DaskEngine"
-    """Plays nothing, and knows who is there."""
+    """Engine that plays nothing and observes the connected workers."""
 
 
 class ServiceCluster:
-    """See above.  For the tasks of one event loop."""
+    """Scheduler, Slurm jobs and engines of the service; see above.  For the tasks of one event loop."""
 
     def __init__(
         self,
@@ -85,17 +87,17 @@ class ServiceCluster:
         sandbox: Callable[[], Sandbox],
         failures: Failures,
     ) -> None:
-        """``folder`` is for credentials and logs; ``sandbox`` says, blocking, how bots will be confined."""
+        """``folder`` is for credentials and logs; ``sandbox`` blocks and returns the bots' future sandbox."""
         self._table, self._folder, self._now, self._sandbox = table, folder, now, sandbox
         self._failures = failures
         self._site: _Site | None = None
         self._tournaments = 0
         self._changed = trio.Event()
-        """Set, and replaced, when the site or the number of tournaments changes."""
+        """Event that is set, and replaced, when the site or the number of tournaments changes."""
         self._news: deque[News] = deque(maxlen=MOST_TOLD)
 
     def status(self) -> ClusterStatus:
-        """How it is."""
+        """Return the cluster's current status."""
         from tournaments.elsewhere import hosts_of, worker_command
 
         news = tuple(reversed(self._news))
@@ -106,7 +108,7 @@ class ServiceCluster:
         return ClusterStatus(self._site.watch.slots, hosts_of(self._site.watch), command, news)
 
     async def run(self) -> None:
-        """Have a scheduler, and jobs where Slurm gives them, until cancelled.  Raises ClusterError."""
+        """Run a scheduler, and Slurm jobs if configured, until cancelled.  Raises ClusterError."""
         from tournaments import elsewhere
         from tournaments.cluster.demanded import tell_demands
         from tournaments.engines.dask import open_dask_engine
@@ -131,7 +133,7 @@ class ServiceCluster:
                     self._is_now(None)
 
     async def _have_jobs(self, address: str, credentials: "Credentials") -> None:
-        """Have them while there is something to play."""
+        """Keep Slurm jobs while a tournament is being played."""
         from tournaments.elsewhere import open_jobs
 
         while True:
@@ -146,7 +148,7 @@ class ServiceCluster:
                             await self._changed.wait()
 
     async def demands(self, tournament: Tournament, sandbox: Sandbox) -> Demands:
-        """What a tournament demands of workers.
+        """Return a tournament's demands on workers.
 
         Raises ClusterError if its bots cannot be brought to other machines.
         """
@@ -158,10 +160,11 @@ class ServiceCluster:
     async def engine(
         self, slug: str, tournament: Tournament, demands: Demands, brake: Brake
     ) -> AsyncIterator[Engine]:
-        """An engine for a tournament, once there is a scheduler, and enough workers or the brake is pulled.
+        """Open an engine for a tournament.
 
-        Raises SchedulerLostError if the brake is pulled and there is no scheduler, and when that is lost:
-        then another engine can be asked for; ClusterError.
+        The engine is ready once there is a scheduler, and enough workers or the brake is pulled.  Raises
+        SchedulerLostError if the brake is pulled and there is no scheduler, and when the scheduler is lost:
+        then another engine can be opened.  Raises ClusterError.
         """
         from tournaments.elsewhere import open_engine_at
 

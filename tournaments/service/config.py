@@ -1,32 +1,32 @@
-"""What whoever runs the server decides of the service; a lecturer's part is in the course's settings."""
+"""Configuration of the service by the server's operator; lecturers' settings are in the course's settings."""
 
 from dataclasses import dataclass
 
 from tournaments.cluster.settings import ServerClusterTable
 
 MAX_PLACES = 1024
-"""As in a tournament file: far more cores than a server has."""
+"""Maximum number of slots, as in a tournament file: far more cores than a server has."""
 
 
 @dataclass(frozen=True)
 class ServiceConfig:
-    """How much of the machine the service takes.  Raises ValueError for what makes no sense."""
+    """Resources and timing of the service.  Raises ValueError for invalid values."""
 
     places: int | None = None
-    """Games and checks at a time; None is one per core."""
+    """Number of games and checks at a time; None is one per core."""
     checks: int | None = None
-    """Checks at a time; None is half of the places, so that games go on beside them."""
+    """Number of checks at a time; None is half of the slots, so that games go on beside them."""
     nice: int = 5
-    """By how much games and checks give way to the pages.  The fair clock charges no bot for that."""
+    """Nice value of games and checks, which yields to the pages.  The fair clock charges no bot for that."""
     retry_s: float = 10.0
-    """After a failure of ours, the same is tried again so much later, and twice as late each time."""
+    """Seconds until a retry after a failure of the server, doubled after each further failure."""
     shutdown_s: float = 0.5
-    """A check has so long to end its bots by itself, before it is killed."""
+    """Seconds that a cancelled check has to end its bots, before it is killed."""
     leisure_s: float = 120.0
-    """Once everybody has met everybody often enough, one more practice pair is begun so often."""
+    """Seconds between practice pairs once every two bots have met often enough."""
 
     cluster: ServerClusterTable | None = None
-    """Where the games of tournaments are played; None is on this machine."""
+    """Cluster that plays the games of tournaments; None is this machine."""
 
     def __post_init__(self) -> None:
         for name in ("places", "checks"):
@@ -41,9 +41,9 @@ class ServiceConfig:
                 raise ValueError(f"{name} must be more than 0 seconds, not {value:g}")
 
     def places_on(self, cores: int) -> int:
-        """Places on a machine with so many cores."""
+        """Return the number of slots on a machine with ``cores`` cores."""
         return self.places or cores
 
     def checks_on(self, cores: int) -> int:
-        """Checks at a time on such a machine."""
+        """Return the number of checks at a time on a machine with ``cores`` cores."""
         return self.checks or max(1, self.places_on(cores) // 2)

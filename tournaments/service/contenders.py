@@ -1,4 +1,4 @@
-"""Who plays in the practice competition now, and under which name."""
+"""Current competitors of the practice competition, and their names there."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,10 +12,10 @@ from tournaments.course.settings import Settings
 def enter_current(
     course: Course, competition: Competition, settings: Settings, now: datetime
 ) -> list[Competitor]:
-    """The version that counts now of each team, and the settings' reference players; each is entered.
+    """Enter and return each team's current version and the settings' reference players.
 
-    Once versions are frozen these are the frozen ones.  A version keeps the name that it first played under,
-    whatever becomes of its team's name.  Raises StoreError.
+    Once versions are frozen, the frozen versions are the current ones.  A version keeps the name under which
+    it first played, even if its team is renamed.  Raises StoreError.
     """
     entered = course.competitions.competitors(competition.id)
     return [
@@ -33,7 +33,7 @@ def _versions(
         if version.id in known:
             yield known[version.id]
         elif team_id in teams:
-            # No team ever has a name that another one had.
+            # A team's name is never reused.
             name = f"{teams[team_id]} v{version.number}"
             yield course.competitions.enter(competition.id, name, version.id, None)
 
@@ -47,7 +47,7 @@ def _references(
 
 
 def why_rest(competition: Competition, settings: Settings, now: datetime) -> str:
-    """Why no practice game is begun now; empty if some may be."""
+    """Return the reason why no practice game can begin now; empty if games can begin."""
     if not settings.practice_on:
         return "practice is switched off"
     if competition.state is not CompetitionState.RUNNING:
@@ -60,7 +60,7 @@ def why_rest(competition: Competition, settings: Settings, now: datetime) -> str
 
 
 def may_still_play(course: Course, competitor: Competitor) -> bool:
-    """Whether a competitor may finish a pair of games that it began.  Raises StoreError."""
+    """Return whether a competitor may finish a pair of games that it began.  Raises StoreError."""
     if competitor.version_id is None:
         return True
     version = course.versions.get(competitor.version_id)

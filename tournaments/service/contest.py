@@ -1,4 +1,4 @@
-"""One tournament while the server plays it."""
+"""One running tournament on the server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -42,26 +42,26 @@ TROUBLE = (
     StoreError,
     TournamentSpecError,
 )
-"""Why a tournament cannot go on, in sentences for its lecturer."""
+"""Expected errors that stop a tournament; their messages are sentences for its lecturer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Where a tournament is when it is not played any more."""
+    """State of a tournament when its run has ended."""
 
     state: CompetitionState
     message: str = ""
 
 
 class Contest:
-    """A tournament that is played from when ``play`` is called until nothing is left, or it is stopped."""
+    """A tournament that is played from the call of ``play`` until nothing is left, or it is stopped."""
 
     def __init__(self, parts: Parts, stores: Stores, competition: Competition) -> None:
         self.competition = competition
         self.over = trio.Event()
-        """Set by whoever calls ``play``, when all that follows from its outcome is done."""
+        """Set by the caller of ``play``, once the outcome has been processed."""
         self.outcome: Outcome | None = None
-        """Where it is after ``play``; None until then, and if it was cancelled from without."""
+        """Outcome of ``play``; None until it ends, and if it was cancelled from outside."""
         self._parts = parts
         self._stores = stores
         self._brake = Brake()
@@ -69,13 +69,14 @@ class Contest:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody stopped it: then what follows is that one's to say."""
+        """True if ``stop`` was called; then the caller of ``stop`` decides the tournament's next state."""
         return self._brake.pulled
 
     async def stop(self, patience_s: float) -> None:
-        """Let the games that are being played end, begin no others, and wait until it is over.
+        """Stop the tournament: games that are being played end, no others begin; wait until it is over.
 
-        Games that take longer than ``patience_s`` are given up; they are played anew when it goes on.
+        Games that take longer than ``patience_s`` are cancelled; they are replayed when the tournament is
+        resumed.
         """
         self._brake.pull()
         with trio.move_on_after(patience_s):
@@ -84,7 +85,7 @@ class Contest:
         await self.over.wait()
 
     async def play(self) -> None:
-        """Play it, and say where it is then in ``outcome``.  Raises nothing."""
+        """Play the tournament and set ``outcome``.  Raises nothing."""
         try:
             self.outcome = await self._played()
         except Exception as error:
@@ -104,14 +105,14 @@ class Contest:
             sandbox = await self._sandbox(fixed.sandbox)
             store = await trio.to_thread.run_sync(self._stores.get, self.competition.slug)
             directory = TournamentDirectory(folder_of(self._parts, self.competition.slug))
-            with directory.locked():  # from rulings of the command line
+            with directory.locked():  # excludes rulings by the command line
                 return await self._until_over(tournament, store, directory.path, sandbox)
         return Outcome(CompetitionState.PAUSED)
 
     async def _until_over(
         self, tournament: Tournament, store: Store, directory: Path, sandbox: Sandbox
     ) -> Outcome:
-        """Play it; again, with what is missing, whenever the cluster was lost."""
+        """Play the tournament; after each loss of the cluster, play the missing games again."""
         cluster = self._parts.cluster
         demands = None if cluster is None else await cluster.demands(tournament, sandbox)
         losses = 0
@@ -134,13 +135,13 @@ class Contest:
                 return Outcome(CompetitionState.PAUSED)
 
     async def _sandbox(self, mode: str) -> Sandbox:
-        """How bots are confined where they play.  Raises SandboxError."""
+        """Return the sandbox for bots on the machines where they play.  Raises SandboxError."""
         here = await self._parts.bots.sandbox(mode)
         return here if self._parts.cluster is None else sandbox_elsewhere(here)
 
     @asynccontextmanager
     async def _engine(self, tournament: Tournament, demands: Demands | None) -> AsyncIterator[Engine]:
-        """Where the games are played; there are demands where that is a cluster.  Raises ClusterError."""
+        """Open the engine for the games; ``demands`` is None except on a cluster.  Raises ClusterError."""
         parts, slug = self._parts, self.competition.slug
         if parts.cluster is not None and demands is not None:
             async with parts.cluster.engine(slug, tournament, demands, self._brake) as engine:
@@ -152,21 +153,21 @@ class Contest:
 
 
 def first_of(error: BaseException) -> BaseException:
-    """The first error of the groups that nurseries put errors into."""
+    """Return the first exception within the exception groups of nurseries."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def folder_of(parts: Parts, slug: str) -> Path:
-    """Where a competition's files are."""
+    """Return the directory of a competition's files."""
     return parts.data / "competitions" / slug
 
 
 async def players_of(
     parts: Parts, field: list[Entered], game: str, competition_id: int = 0
 ) -> dict[str, Player]:
-    """The players by their names.  Raises TournamentSpecError with all who cannot play, StoreError."""
+    """Return the players by name.  Raises StoreError, TournamentSpecError with all bots that cannot play."""
     players: dict[str, Player] = {}
     problems: list[str] = []
     for entered in field:
@@ -181,7 +182,12 @@ async def players_of(
 
 
 def claimed(tournament: Tournament, store: Store) -> Run:
-    """A run in the store, which notes which tournament it is.  Blocks.  Raises StoreError, RulingError."""
+    """Return a run in the store, after recording the tournament there.
+
+    Blocks.  Raises StoreError, RulingError.
+    """
+    there = store.identity()
+    tournament = tournament.with_ranking_of(None if there is None else store.config())
     store.check_identity(tournament.identity())
     run = Run(tournament, store)
     summary = Summary.of(tournament)
@@ -190,7 +196,7 @@ def claimed(tournament: Tournament, store: Store) -> Run:
 
 
 def _outcome(run: Run) -> Outcome:
-    """Where the tournament is after ``play_all``."""
+    """Return the tournament's outcome after ``play_all``."""
     unplayed = run.report.unplayed
     if unplayed:
         games = "1 game" if len(unplayed) == 1 else f"{len(unplayed)} games"

@@ -1,13 +1,14 @@
-"""The tournaments that the server plays: made, started, paused, ruled on, judged again.
+"""Tournaments of the server: creation, start, pause, rulings and rejudging.
 
-What is to be played is in the course's database, what was played in each tournament's store.  A tournament in
-the state RUNNING is taken up again whenever ``run`` begins, so that a server that was killed goes on as if
-nothing had happened.  All that changes a tournament is done by tasks of ``run``'s, one at a time for each
+The course's database holds each tournament's specification, and each tournament's store holds its games.  A
+tournament in the state RUNNING is resumed whenever ``run`` begins, so that a server that was killed continues
+as if nothing had happened.  All changes of a tournament are made by tasks of ``run``, one at a time for each
 tournament: a lecturer who closes the page half-way leaves nothing half done.
 
-**Pausing** lets games that are being played end; those that take longer than PATIENCE_S are given up, and
-are played anew when it goes on.  **A ruling** on a tournament that is being played pauses it for a moment,
-since what is due follows from the journal; there, games that take longer than RULING_PATIENCE_S are given up.
+**Pausing** lets games that are being played end; games that take longer than PATIENCE_S are cancelled, and
+are replayed when the tournament is resumed.  **A ruling** on a tournament that is being played pauses it for
+a moment, since the due games follow from the journal; there, games that take longer than RULING_PATIENCE_S
+are cancelled.
 """
 
 import re
@@ -19,7 +20,15 @@ from typing import TypeVar
 import trio
 
 from referee.results import GameRecord
-from tournaments.appeals import Ruling, entries_of, restoration, unexpected, withdrawal
+from tournaments.appeals import (
+    PairingRequest,
+    Ruling,
+    entries_of,
+    pairing_rulings,
+    restoration,
+    unexpected,
+    withdrawal,
+)
 from tournaments.course.deadlines import frozen_moment
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
@@ -38,18 +47,24 @@ from tournaments.tournament_file import LimitsTable
 from tournaments.verification import Meant
 
 PATIENCE_S = 60.0
-"""Most games are over by then, and a lecturer who pauses wants the machine."""
+"""Seconds for which a pause waits for games.
+
+Most are over by then, and a lecturer who pauses needs the machine.
+"""
 RULING_PATIENCE_S = 5.0
-"""A lecturer waits for the answer, and all places stand still meanwhile."""
+"""Seconds for which a ruling waits for games.
+
+A lecturer waits for the answer, and all slots are idle meanwhile.
+"""
 LONGEST_SLUG = 40
 RESERVED = "practice"
-"""Slugs that begin with this are the practice ladder's."""
+"""Prefix of slugs that is reserved for the practice ladder."""
 
 T = TypeVar("T")
 
 
 class Contests:
-    """See above.  For the tasks of one event loop."""
+    """Manager of the server's tournaments; see above.  For the tasks of one event loop."""
 
     def __init__(self, parts: Parts, patience_s: float = PATIENCE_S) -> None:
         self._parts = parts
@@ -64,7 +79,7 @@ class Contests:
         self._nursery: trio.Nursery | None = None
 
     async def run(self) -> None:
-        """Play all tournaments that are to be played, until cancelled.  Raises StoreError."""
+        """Play all tournaments in the state RUNNING, until cancelled.  Raises StoreError."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._summaries.run)
@@ -79,15 +94,15 @@ class Contests:
             self._rejudgings.clear()
 
     def close(self) -> None:
-        """End all connections.  Blocks."""
+        """Close all database connections.  Blocks."""
         self._stores.close()
 
-    # Made, started, paused
+    # Creation, start and pause
 
     async def create_tournament(self, spec: TournamentSpec, created_by: int | None) -> Competition:
-        """Make a tournament: from now on it is fixed who plays, and how.  It is not started.
+        """Create a tournament with fixed bots and settings; it is not started.
 
-        Raises TournamentSpecError with all that is wrong; CourseError, StoreError.
+        Raises TournamentSpecError with all problems; CourseError, StoreError.
         """
         parts = self._parts
         settings = await trio.to_thread.run_sync(parts.course.settings.load)
@@ -124,13 +139,13 @@ class Contests:
             return await trio.to_thread.run_sync(make)
 
     async def start(self, competition_id: int) -> None:
-        """Play a tournament, or go on with it.  Raises CourseError if it is being played, StoreError."""
+        """Start or resume a tournament.  Raises CourseError if it is being played, StoreError."""
         await self._do_to_tournament(competition_id, self._start)
 
     resume = start
 
     async def pause(self, competition_id: int) -> None:
-        """Stop a tournament; see the module.  Raises CourseError if it is not being played, StoreError."""
+        """Pause a tournament; see the module.  Raises CourseError if it is not being played, StoreError."""
         await self._do_to_tournament(competition_id, self._pause)
 
     async def _start(self, competition: Competition) -> None:
@@ -149,21 +164,30 @@ class Contests:
     async def rule(
         self, competition_id: int, action: Action, subject: str, why: str, annul: bool | None = None
     ) -> list[str]:
-        """Rule on a game, or a bot, whether the tournament is being played or not.
+        """Add a ruling on a game or a bot, whether the tournament is being played or not.
 
-        ``annul`` is of a bot that withdraws, see ``appeals.withdrawal``.  What was noted and what a lecturer
-        might not expect of it is returned, in sentences.  A tournament that was finished goes on if games
-        become due.  Raises RulingError for what makes no sense; CourseError, StoreError.
+        ``annul`` applies to a bot that withdraws, see ``appeals.withdrawal``.  Returns sentences on the new
+        journal entries and on their consequences that a lecturer might not expect.  A finished tournament is
+        resumed if games become due.  Raises RulingError for an invalid ruling; CourseError, StoreError.
         """
-        return await self._do_to_tournament(competition_id, partial(self._rule, action, subject, why, annul))
+
+        def rulings(summary: Summary) -> list[Ruling]:
+            return [_ruling(summary, action, subject, annul)]
+
+        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why))
+
+    async def pair(self, competition_id: int, request: PairingRequest, why: str) -> list[str]:
+        """Fix or forbid pairings of a coming round, or take such rulings back; otherwise as ``rule``."""
+        rulings = partial(pairing_rulings, request=request)
+        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why))
 
     async def _rule(
-        self, action: Action, subject: str, why: str, annul: bool | None, competition: Competition
+        self, rulings: Callable[[Summary], list[Ruling]], why: str, competition: Competition
     ) -> list[str]:
         def note(*, for_good: bool) -> tuple[list[str], bool]:
             store = self._stores.get(competition.slug)
             summary = Summary.load(store)
-            entries = entries_of(summary, [_ruling(summary, action, subject, annul)], why, self._parts.now())
+            entries = entries_of(summary, rulings(summary), why, self._parts.now())
             if not for_good:
                 return [], False
             store.note(*entries)
@@ -171,7 +195,7 @@ class Contests:
             due = len(summary.schedule.due(summary.history))
             return [*(f"noted: {entry}" for entry in entries), *unexpected(summary, entries)], bool(due)
 
-        await trio.to_thread.run_sync(partial(note, for_good=False))  # one that makes no sense stops nothing
+        await trio.to_thread.run_sync(partial(note, for_good=False))  # an invalid one pauses nothing
         was_played = competition.id in self._contests
         if was_played:
             await self._stop(competition, RULING_PATIENCE_S)
@@ -189,28 +213,34 @@ class Contests:
             raise failure
         return said
 
-    # What was played
+    # Results
 
     async def summary(self, competition_id: int, *, wait: bool = False) -> Summary:
-        """See ``Summaries.of``.  Raises CourseError if there is no such competition, StoreError."""
+        """Return a summary, see ``Summaries.of``.
+
+        Raises CourseError for an unknown competition, StoreError.
+        """
         return await self._summaries.of(await self._recalled(competition_id), wait=wait)
 
     async def record(self, competition_id: int, key: str) -> GameRecord:
-        """One game.  Raises CourseError if there is no such competition, StoreError if no such game."""
+        """Return a game's record.
+
+        Raises CourseError for an unknown competition, StoreError for an unknown game.
+        """
         competition = await self._recalled(competition_id)
         return await trio.to_thread.run_sync(lambda: self._stores.get(competition.slug).record(key))
 
     async def rejudge(self, competition_id: int) -> Rejudging:
-        """Begin to judge all games again, unless that goes on already.  Raises CourseError, StoreError."""
+        """Begin to rejudge all games, unless that is in progress.  Raises CourseError, StoreError."""
         return await self._do(competition_id, self._rejudge)
 
     def rejudging(self, competition_id: int) -> Rejudging | None:
-        """The last one that was begun since the server was started."""
+        """Return the latest rejudging since the server was started, if any."""
         found = self._rejudgings.get(competition_id)
         return None if found is None else found[0]
 
     def stop_rejudging(self, competition_id: int) -> None:
-        """Stop it, if it goes on."""
+        """Stop the rejudging, if it is in progress."""
         if competition_id in self._rejudgings:
             self._rejudgings[competition_id][1].cancel()
 
@@ -235,9 +265,9 @@ class Contests:
             return Docket(store.place, store.games(), None, None)
         summary = Summary.load(store)
         directory = folder_of(self._parts, competition.slug)
-        return Docket(store.place, summary.kept, Meant.of(summary), directory)
+        return Docket(store.place, summary.kept, Meant.of(summary, store.identity()), directory)
 
-    # How it is done
+    # Implementation
 
     @property
     def _running_nursery(self) -> trio.Nursery:
@@ -246,7 +276,7 @@ class Contests:
         return self._nursery
 
     async def _do_to_tournament(self, competition_id: int, what: Callable[[Competition], Awaitable[T]]) -> T:
-        """Have something done to a tournament.  Raises CourseError if it is none."""
+        """Apply ``what`` to a tournament.  Raises CourseError if the competition is not a tournament."""
 
         async def checked(competition: Competition) -> T:
             if not _is_tournament(competition):
@@ -258,7 +288,7 @@ class Contests:
         return await self._do(competition_id, checked)
 
     async def _do(self, competition_id: int, what: Callable[[Competition], Awaitable[T]]) -> T:
-        """Have something done, by a task that goes on if we are cancelled."""
+        """Apply ``what`` in a task that goes on if the caller is cancelled."""
         done = trio.Event()
         results: list[T] = []
         errors: list[Exception] = []
@@ -286,7 +316,7 @@ class Contests:
         )
 
     async def _recalled(self, competition_id: int) -> Competition:
-        """What of it never changes, and what did a moment ago."""
+        """Return the competition from the cache: its state may be a moment old."""
         return _there(
             competition_id, await self._recall.of(self._parts.course.competitions.get, competition_id)
         )
@@ -306,7 +336,7 @@ class Contests:
         self._running_nursery.start_soon(self._play, contest)
 
     async def _stop(self, competition: Competition, patience_s: float) -> Outcome | None:
-        """Stop a tournament if it is being played; where it then is."""
+        """Stop a tournament if it is being played; return its outcome."""
         contest = self._contests.get(competition.id)
         if contest is None:
             return None
@@ -314,7 +344,7 @@ class Contests:
         return contest.outcome
 
     async def _play(self, contest: Contest) -> None:
-        """Play a tournament, and note where it is then, unless that is for who stopped it to do."""
+        """Play a tournament and store its outcome, unless the task that stopped it does."""
         competition = contest.competition
         try:
             await contest.play()
@@ -351,7 +381,7 @@ def _ruling(summary: Summary, action: Action, subject: str, annul: bool | None) 
 
 
 def free_slug(title: str, taken: set[str]) -> str:
-    """A name for addresses, after a title, that nobody has."""
+    """Return an unused slug for addresses, made from a title."""
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     if not words or words.startswith(RESERVED):
         words = f"tournament-{words}"

@@ -1,4 +1,4 @@
-"""A course to look at: three teams, a lecturer, and two bots that play as soon as they qualified."""
+"""Demo course with three teams, a lecturer, and two bots that play as soon as they have qualified."""
 
 import contextlib
 from collections.abc import Mapping
@@ -28,31 +28,31 @@ games = ["manchester", "bga", "kalah"]
 
 @dataclass(frozen=True)
 class Demo:
-    """Whom a demo course has."""
+    """Accounts of a demo course that are not yet activated."""
 
     links: Mapping[str, str]
-    """Login -> the secret of a one-time link, for those who have no password yet."""
+    """Login -> secret of a one-time link, for accounts without a password."""
 
 
 async def set_up_demo(course: Course, service: Service, now: datetime) -> Demo:
-    """Make what of the demo course is missing; nothing is done twice, and nothing is changed back.
+    """Create the missing parts of the demo course; existing parts are not changed.
 
     Raises StoreError, ContentError.
     """
     students, lecturer = await trio.to_thread.run_sync(_people, course, now)
     for student, upload in zip(
         students, (_starter(), _first_legal()), strict=False
-    ):  # Team 3 begins with none
+    ):  # Team 3 begins without a bot
         if student.team_id is not None and not await trio.to_thread.run_sync(
             course.versions.of_team, student.team_id
         ):
-            with contextlib.suppress(CourseError):  # a deadline has passed: then it stays without a bot
+            with contextlib.suppress(CourseError):  # after a deadline the team stays without a bot
                 await service.submit(upload, student.team_id, student.id, "page")
     return Demo(await trio.to_thread.run_sync(_links, course, [*students, lecturer], now))
 
 
 def _people(course: Course, now: datetime) -> tuple[list[Account], Account]:
-    """The students in order, and the lecturer."""
+    """Return the students in order, and the lecturer, creating missing ones."""
     if not course.teams.all():
         course.settings.change(title="Kalarena demo", standings_for="named")
     students = []
@@ -76,12 +76,12 @@ def _links(course: Course, accounts: list[Account], now: datetime) -> dict[str, 
 
 
 def _starter() -> Upload:
-    """The starter kit that students of a Python course begin with."""
+    """Return the starter kit for Python as an upload."""
     kit = starter_directory("python")
     return read_folder([(name, (kit / name).read_bytes()) for name in STARTERS["python"].files])
 
 
 def _first_legal() -> Upload:
-    """The simplest bot there is."""
+    """Return the simplest bot as an upload."""
     source = Path(first_legal.__file__).read_bytes()
     return read_folder([("bot.py", source), (MANIFEST_FILE, FIRST_LEGAL_MANIFEST)])

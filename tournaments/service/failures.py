@@ -1,4 +1,4 @@
-"""What went wrong on our side while the server went on: kept for the lecturer's dashboard."""
+"""Log of the server's own failures, for the lecturer's dashboard."""
 
 import math
 import traceback
@@ -11,35 +11,35 @@ import trio
 
 MAX_KEPT = 100
 LONGEST_TRACE = 8000
-"""Characters of a traceback; its end says what happened."""
+"""Maximum length of a traceback in characters; its end, which says what happened, is kept."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
-"""How long after a failure a task is started again: at first, and at most."""
+"""Seconds until a failed task is restarted: at first, and at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failure of ours, or the same one several times in a row."""
+    """A failure of the server, or several identical ones in a row."""
 
     at: datetime
-    """When it last happened."""
+    """Moment of the last occurrence."""
     where: str
-    """The part of the service."""
+    """Part of the service that failed."""
     why: str
-    """A sentence."""
+    """Description in one sentence."""
     trace: str
-    """Where in the program, for its authors; empty if somebody expected it."""
+    """Traceback for the developers; empty for an expected failure."""
     times: int
 
 
 class Failures:
-    """The newest failures."""
+    """Latest failures of the server."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._kept: deque[Failure] = deque(maxlen=MAX_KEPT)
 
     def note(self, where: str, why: str | BaseException) -> None:
-        """Keep a failure.  An exception is kept with its traceback."""
+        """Add a failure.  An exception is stored with its traceback."""
         trace = ""
         if isinstance(why, BaseException):
             trace = "".join(traceback.format_exception(why))[-LONGEST_TRACE:]
@@ -50,7 +50,7 @@ class Failures:
         self._kept.append(Failure(self._now(), where, why, trace, times))
 
     def newest(self) -> tuple[Failure, ...]:
-        """All that are kept, newest first."""
+        """Return all stored failures, newest first."""
         return tuple(reversed(self._kept))
 
 
@@ -61,14 +61,14 @@ def _sentence(error: BaseException) -> str:
 
 
 def wait_s(failures_in_a_row: int, first_s: float = FIRST_WAIT_S) -> float:
-    """How long to wait before the next try, after this many failures; twice as long each time."""
+    """Return the seconds until the next try; they double with each failure in a row."""
     return min(LONGEST_WAIT_S, math.ldexp(first_s, min(failures_in_a_row, 30) - 1))
 
 
 async def kept_running(name: str, task: Callable[[], Awaitable[None]], failures: Failures) -> None:
-    """Run a task that is not to end until we are cancelled; start it again whenever it fails.
+    """Run a task until cancelled; restart it whenever it fails.
 
-    One task's failure is noted, and ends nothing else.
+    A failure of the task is logged, and ends no other task.
     """
     in_a_row = 0
     while True:

@@ -1,4 +1,4 @@
-"""Who plays in a tournament: from what a lecturer chose to bots that never change."""
+"""Entrants of a tournament: fixed, unchanging bots for a lecturer's choice."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ from referee.games.spec import did_you_mean
 from referee.probe import REQUIRED
 from referee.results import Player
 from tournaments.config import (
-    DEFAULT_RANKINGS,
     Tournament,
+    default_ranking,
     default_rounds,
     name_clash,
     openings_wanted,
+    ranking_problems,
 )
 from tournaments.course.model import Team, Version, VersionState
 from tournaments.manifest import MANIFEST_FILE, NAME
@@ -35,40 +36,40 @@ LEAST_BOTS = 2
 
 
 class Versions(Protocol):
-    """What is asked of ``Course.versions``."""
+    """The used part of ``Course.versions``."""
 
     def get(self, version_id: int, /) -> Version | None:
-        """A version."""
+        """Return a version."""
         ...
 
     def current(self, at: datetime | None = None) -> Mapping[int, Version]:
-        """Team's id -> the version that played for it at a moment; None is now."""
+        """Return team id -> the version that played for the team at a moment; None is now."""
         ...
 
 
 class Teams(Protocol):
-    """What is asked of ``Course.teams``."""
+    """The used part of ``Course.teams``."""
 
     def all(self) -> Sequence[Team]:
-        """All teams."""
+        """Return all teams."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A bot that was chosen."""
+    """A chosen bot."""
 
     name: str
-    """As it will be in the games."""
+    """Name of the bot in the games."""
     team: str | None = None
     version: Version | None = None
-    """None for a reference player, whose text is its name."""
+    """Submitted version; None for a reference player, whose text is its name."""
 
 
 def candidates(
     spec: TournamentSpec, versions: Versions, teams: Teams, frozen_at: datetime | None, now: datetime
 ) -> list[Candidate]:
-    """The bots that a lecturer chose: teams' by name, or as they were listed; then reference players.
+    """Return the chosen bots: those of teams by name, or in the listed order; then reference players.
 
     Raises TournamentSpecError.
     """
@@ -110,7 +111,7 @@ def _name(names: Mapping[int, str], version: Version) -> str:
 
 
 def _unusable(version: Version) -> str | None:
-    """Why a version cannot play."""
+    """Return the reason why a version cannot play; None if it can."""
     if version.state is not VersionState.QUALIFIED:
         return f"has not qualified: it is {version.state}"
     return "was taken out of use" if version.withdrawn else None
@@ -123,10 +124,10 @@ def fix(
     limits: LimitsTable,
     sandbox: str,
 ) -> FixedSpec:
-    """The tournament of these bots as it stays.
+    """Return the fixed specification of the tournament of these bots.
 
-    ``players`` are those that can be made of the candidates, by name: what is wrong with the others has been
-    said elsewhere.  Raises TournamentSpecError.
+    ``players`` are the candidates' players, by name.  Candidates without a player have been reported by the
+    caller.  Raises TournamentSpecError.
     """
     problems = []
     names = [candidate.name for candidate in chosen]
@@ -174,7 +175,7 @@ def _challengers(spec: TournamentSpec) -> list[str]:
 
 
 def _named(spec: TournamentSpec, chosen: Sequence[Candidate]) -> tuple[dict[str, str], list[str]]:
-    """What the lecturer called bots in the format and for the ratings -> their names; and what is wrong."""
+    """Return text -> bot name for the bots in the format and rating tables, and the problems found."""
     used = [("rating.anchor", spec.rating.anchor)] if spec.rating.anchor is not None else []
     used += [("format.challengers", text) for text in _challengers(spec)]
     found: dict[str, str] = {}
@@ -201,7 +202,7 @@ def _named(spec: TournamentSpec, chosen: Sequence[Candidate]) -> tuple[dict[str,
 
 
 def tournament_of(fixed: FixedSpec, players: Mapping[str, Player]) -> Tournament:
-    """The tournament, ready to be run.  Raises TournamentSpecError."""
+    """Return the tournament, ready to be run.  Raises TournamentSpecError."""
     spec = fixed.chosen
     bots = [players[entered.name] for entered in fixed.field]
     problems = list(_changed(fixed.field, bots))
@@ -218,11 +219,14 @@ def tournament_of(fixed: FixedSpec, players: Mapping[str, Player]) -> Tournament
         except OpeningError as error:
             problems.append(f"openings: {error}")
         problems += _without_openings(bots)
+    ranking = spec.ranking or default_ranking(table)
+    problems += ranking_problems(ranking, table)
     tournament = Tournament(
         name=spec.title,
         game=spec.game,
         rounds=rounds,
-        ranking=spec.ranking or DEFAULT_RANKINGS.get(spec.format.kind, "points"),
+        ranking=ranking,
+        has_default_ranking=not spec.ranking,
         control=spec.time.control(),
         bots=tuple(bots),
         concurrency=spec.concurrency,
@@ -246,7 +250,7 @@ def tournament_of(fixed: FixedSpec, players: Mapping[str, Player]) -> Tournament
 
 
 def _changed(field: Iterable[Entered], bots: Iterable[Player]) -> Iterator[str]:
-    """Bots that are not what they were."""
+    """Yield a sentence for each bot whose files have changed since it was entered."""
     for entered, bot in zip(field, bots, strict=True):
         if bot.digest == entered.digest:
             continue
@@ -258,7 +262,7 @@ def _changed(field: Iterable[Entered], bots: Iterable[Player]) -> Iterator[str]:
 
 
 def _without_openings(bots: Iterable[Player]) -> list[str]:
-    """One sentence on all bots that cannot take openings; none if all can."""
+    """Return one sentence on all bots that cannot take openings; none if all can."""
     names = [bot.name for bot in bots if "openings" not in bot.capabilities]
     if not names:
         return []

@@ -1,8 +1,8 @@
-"""What plays now, for those who watch.
+"""Live state of running games, for watchers.
 
-The hub holds the newest state of each game and wakes whoever waits for a newer one.  Nothing waits for
-watchers: one that is slow finds that several things have happened at once.  The store knows nothing of all
-this, and a hub that was told nothing shows nothing; no result comes from here.
+The hub holds the newest state of each game and wakes the tasks that wait for a newer one.  Games never wait
+for watchers: a slow watcher receives several changes at once.  The store does not depend on this module, the
+hub shows only events that were reported to it, and no result comes from here.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,80 +17,80 @@ from referee.play import Job
 from referee.results import GameRecord
 
 ENDED_STAYS_S = 60.0
-"""For so long after its end a game can still be looked up: pages that were just opened lead to it."""
+"""Seconds for which a game can still be looked up after its end; pages that were just opened link to it."""
 MOST_ENDED = 500
-"""Games that have ended and are kept; a hundred end in a second where bots answer at once."""
+"""Maximum number of ended games that are kept; a hundred end in a second where bots answer at once."""
 MOST_WATCHERS = 1_500
-"""In all; each is a page that somebody has open."""
+"""Maximum number of watchers in all; each is an open page."""
 MOST_OF_GAME = 500
-"""Watchers of one game."""
+"""Maximum number of watchers of one game."""
 LIST_INTERVAL_S = 2.0
-"""The list is told no more often."""
+"""Minimum seconds between two states of the list."""
 GAME_INTERVAL_S = 0.2
-"""Nor is one game: moves that come faster are shown together."""
+"""Minimum seconds between two states of a game; faster moves are shown together."""
 
 
 class TooManyWatchersError(Exception):
-    """There is no place for one more."""
+    """The maximum number of watchers is reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveGame:
-    """A game as far as it is known."""
+    """A game in progress, as far as its events have been reported."""
 
     competition: str
-    """The slug of the competition that it belongs to; its key is unique there."""
+    """Slug of the game's competition; the key is unique there."""
     key: str
     game: str
-    """Spec text."""
+    """Spec text of the game."""
     first: str
     second: str
-    """Who play."""
+    """Names of the players."""
     opening: str
-    """The opening's text."""
+    """Text of the opening."""
     control: str
-    """The time control in words."""
+    """Time control in words."""
     started_at: datetime
     moves: tuple[str, ...] = ()
     charged_us: tuple[int, ...] = ()
-    """Of each move, in microseconds."""
+    """Charged time of each move, in microseconds."""
     clocks_ms: tuple[int, int] | None = None
-    """What the players' clocks showed when the present turn began; None before the first turn."""
+    """The players' clocks when the present turn began, in milliseconds; None before the first turn."""
     on_turn: int | None = None
-    """The player whose clock runs."""
+    """Index of the player whose clock runs."""
     turn_at: datetime | None = None
-    """When that was told."""
+    """Moment at which the turn was reported."""
     over: str | None = None
-    """The sentence on how it ended; None while it goes on."""
+    """Sentence on how the game ended; None while it goes on."""
     host: str = ""
-    """The cluster's that plays it, for lecturers; empty if this machine does."""
+    """Cluster host that plays the game, for lecturers; empty if this machine does."""
     kept: bool | None = None
-    """Whether it has a record; None until that is known, a little after its verdict."""
+    """True if the game has a record; None until that is decided, a little after its verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class NowPlaying:
-    """What the site's first page shows."""
+    """Content of the site's first page."""
 
     games: tuple[LiveGame, ...]
-    """That go on, the oldest first."""
+    """Games in progress, oldest first."""
     standings: int
-    """Another number than before: the practice ladder's standings have changed."""
+    """Revision of the practice ladder's standings; it changes when they do."""
 
 
 class Channel:
-    """One game that was started.  A channel that another one has replaced in the hub is no longer heard."""
+    """Event channel of one started game.  Events of a channel that was replaced in the hub are ignored."""
 
     def __init__(self, hub: "Hub", game: LiveGame) -> None:
         self._hub = hub
         self.game = game
         self.changed = trio.Event()
-        """Set with the next news, and replaced by then."""
+        """Event that is set, and replaced, at the next change."""
         self.watchers = 0
         self.ended_at: datetime | None = None
 
     def snapshot(self, snapshot: Snapshot) -> None:
-        """The game went on; see ``Engine.play``."""
+        """Add a snapshot's moves; see ``Engine.play``."""
         game = self.game
         if game.kept is not None or snapshot.told != len(game.moves):
             return  # a program of the same user may write to the feed's socket, too
@@ -107,7 +107,7 @@ class Channel:
         )
 
     def ended(self, record: GameRecord) -> None:
-        """The game has its result."""
+        """End the game with its record."""
         self._end(
             replace(
                 self.game,
@@ -120,7 +120,7 @@ class Channel:
         )
 
     def failed(self, sentence: str) -> None:
-        """The game was given up, and has no result."""
+        """End the game without a result."""
         self._end(replace(self.game, on_turn=None, over=sentence, kept=False))
 
     def _end(self, game: LiveGame) -> None:
@@ -136,21 +136,21 @@ class Channel:
 
 
 class Hub:
-    """All games that go on, and those that have just ended."""
+    """All running games, and those that have just ended."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self.now = now
         self._channels: dict[tuple[str, str], Channel] = {}
         self._going: list[Channel] = []
-        """Those whose games go on, the oldest first."""
+        """Channels of running games, oldest first."""
         self._list_changed = trio.Event()
         self._standings = 0
         self._watchers = 0
 
-    # What is told.
+    # Events
 
     def started(self, competition: str, job: Job, host: str = "") -> Channel:
-        """A game begins; what becomes of it is told to the channel.  Replaces one of the same key."""
+        """Add a running game and return the channel for its events.  Replaces a game with the same key."""
         first, second = job.players
         channel = Channel(
             self,
@@ -174,37 +174,37 @@ class Hub:
         return channel
 
     def standings_changed(self) -> None:
-        """The practice ladder's standings are other ones than before."""
+        """Announce new standings of the practice ladder."""
         self._standings += 1
         self.list_changes()
 
     def list_changes(self) -> None:
-        """Wake those who watch the list."""
+        """Wake the watchers of the list."""
         self._forget_old()
         self._going = [channel for channel in self._channels.values() if channel.ended_at is None]
         self._list_changed.set()
         self._list_changed = trio.Event()
 
-    # What is asked.
+    # Queries
 
     def playing(self) -> list[LiveGame]:
-        """The games that go on, the oldest first."""
+        """Return the running games, oldest first."""
         return [channel.game for channel in self._going]
 
     def games(self) -> list[LiveGame]:
-        """These, and those that have just ended."""
+        """Return the running games, and those that have just ended."""
         self._forget_old()
         return [channel.game for channel in self._channels.values()]
 
     def game(self, competition: str, key: str) -> LiveGame | None:
-        """One game, also for a little while after its end."""
+        """Return one game; it is also found for a little while after its end."""
         self._forget_old()
         channel = self._channels.get((competition, key))
         return None if channel is None else channel.game
 
     @contextmanager
     def watch_list(self) -> Iterator[AsyncIterator[NowPlaying]]:
-        """Gives what plays now, and then again whenever that changes; never ends.
+        """Iterate over the list of running games: now, and after each change; never ends.
 
         Raises TooManyWatchersError.
         """
@@ -213,7 +213,7 @@ class Hub:
 
     @contextmanager
     def watch_game(self, competition: str, key: str) -> Iterator[AsyncIterator[LiveGame]]:
-        """Gives the game as it is, and then again whenever something happened; ends with its end.
+        """Iterate over the states of a game: now, and after each change, until the game ends.
 
         Raises KeyError if there is no such game, TooManyWatchersError.
         """
@@ -228,21 +228,21 @@ class Hub:
                 channel.watchers -= 1
 
     def has_place(self, game: LiveGame) -> bool:
-        """Whether one more may watch this game."""
+        """Return whether one more watcher of this game is possible."""
         channel = self._channels.get((game.competition, game.key))
         return self._watchers < MOST_WATCHERS and (channel is None or channel.watchers < MOST_OF_GAME)
 
     @property
     def watchers(self) -> int:
-        """How many watch."""
+        """Number of watchers."""
         return self._watchers
 
     def now_playing(self) -> NowPlaying:
-        """What ``watch_list`` tells."""
+        """Return the current state for ``watch_list``."""
         return NowPlaying(tuple(self.playing()), self._standings)
 
     async def list_news(self) -> None:
-        """Wait for a change of what ``watch_list`` tells."""
+        """Wait for a change of the list."""
         await self._list_changed.wait()
 
     @contextmanager
@@ -266,7 +266,7 @@ class Hub:
 
 
 class _ListWatcher:
-    """Gives the newest list, at most so often."""
+    """Iterator over the newest list, at most once every ``LIST_INTERVAL_S``."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -285,7 +285,7 @@ class _ListWatcher:
         return news
 
     def _is_told(self, news: NowPlaying) -> bool:
-        """Whether the same games play, and the standings are as they were; moves are no news here."""
+        """Return whether games and standings are those of the last list; moves do not matter here."""
         told = self._told
         return (
             told is not None
@@ -296,7 +296,7 @@ class _ListWatcher:
 
 
 class _GameWatcher:
-    """Gives the newest state of one game, at most so often."""
+    """Iterator over the newest states of one game, at most one every ``GAME_INTERVAL_S``."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

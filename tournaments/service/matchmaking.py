@@ -1,8 +1,9 @@
-"""Who meets whom next on the practice ladder.  Pure.
+"""Pairing of bots on the practice ladder (pure).
 
-Whoever has played least goes first, so that a new version soon has a rating.  It meets the bot that it has
-met least, among those about as strong as itself: a game against somebody far above or below tells little.
-A match-up that was played often enough is not played again while there is another one.
+The bot that has played least goes first, so that a new version soon has a rating.  Its opponent is the bot
+that it has met least, among those about as strong as itself: a game against a far stronger or weaker bot
+gives little information.  A match-up that was played often enough is not played again while there is another
+one.
 """
 
 from collections import Counter
@@ -10,22 +11,27 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 ENOUGH_PAIRS = 25
-"""Pairs of games of one match-up: 50 games tell a difference of 100 points of rating from chance."""
+"""Pairs of games of one match-up: 50 games distinguish a difference of 100 rating points from chance."""
 ENOUGH_ALIKE = 5
-"""The same where both games of every pair begin from the same start, since one of the two takes no openings:
-bots mostly repeat the line that they played before, and a repetition says nothing new."""
+"""Pairs of games of a match-up in which both games of a pair have the same start.
+
+This is so if one of the two takes no openings.  Bots mostly repeat the line that they played before, and a
+repetition gives no new information.
+"""
 POINTS_A_PAIR = 100.0
-"""An opponent so many points of rating further away is as welcome as one that was met one pair more."""
+"""Distance in rating points that weighs as much as one more pair already played."""
 FIRST_K, LEAST_K = 64.0, 8.0
-"""By how much of a surprise a rating moves, at the first game and after many.  It only has to find opponents;
-what people are shown comes from ``tournaments.ratings``."""
+"""Factor by which a surprise changes a rating, at the first game and after many.
+
+These ratings only have to find opponents; published ratings come from ``tournaments.ratings``.
+"""
 SCALE = 400.0
-"""Points for ten to one, as Elo's scale has it."""
+"""Rating points for odds of ten to one, as on Elo's scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A bot that may play now."""
+    """A bot that can play now."""
 
     name: str
     takes_openings: bool
@@ -36,16 +42,16 @@ class Match:
     """Two bots that are to play a pair of games."""
 
     first: str
-    """Moves first in the first of the two."""
+    """Bot that moves first in the first of the two games."""
     second: str
     is_leisure: bool
-    """Whether they have met often enough, and all others have, too."""
+    """True if these two, and all others, have met often enough."""
 
 
 class Tally:
-    """What was played so far: how often each two met, and about how strong each is.
+    """Games so far: the number of pairs of each match-up, and a rough rating of each bot.
 
-    Bounded by the match-ups that there were, not by the games.
+    Its size is bounded by the number of match-ups, not of games.
     """
 
     def __init__(self) -> None:
@@ -54,7 +60,7 @@ class Tally:
         self._ratings: dict[str, float] = {}
 
     def add(self, first: str, second: str, winner: int | None) -> None:
-        """A game was kept; ``winner`` is 0, 1, or None for a draw."""
+        """Add a game; ``winner`` is 0, 1, or None for a draw."""
         expected = 1 / (1 + 10 ** ((self.rating(second) - self.rating(first)) / SCALE))
         surprise = {0: 1.0, 1: 0.0, None: 0.5}[winner] - expected
         moved = {
@@ -66,15 +72,15 @@ class Tally:
         self._games[_both(first, second)] += 1
 
     def pairs(self, one: str, other: str) -> float:
-        """How many pairs of games two bots have played; half a one counts half."""
+        """Return the number of pairs that two bots have played; half a pair counts half."""
         return self._games[_both(one, other)] / 2
 
     def played(self, name: str) -> int:
-        """How many games a bot has played, against whomever."""
+        """Return the number of games that a bot has played."""
         return self._played[name]
 
     def rating(self, name: str) -> float:
-        """About how strong a bot is; 0 is where all begin."""
+        """Return a bot's rough rating; all begin at 0."""
         return self._ratings.get(name, 0.0)
 
 
@@ -85,9 +91,9 @@ def next_match(
     *,
     resting: Collection[str] = (),
 ) -> Match | None:
-    """The next two, None if nobody can play.
+    """Return the next match, or None if no bot can play.
 
-    ``under_way`` are the pairs that are being played, ``resting`` bots that are to be left alone for now.
+    ``under_way`` are the pairs that are being played, ``resting`` bots that are not paired for now.
     """
     able = [one for one in field if one.name not in resting]
     playing = Counter(_both(*names) for names in under_way)
@@ -109,7 +115,7 @@ def next_match(
 
 
 def enough(one: Contender, other: Contender) -> int:
-    """How many pairs of games are enough of a match-up."""
+    """Return the number of pairs that are enough for a match-up."""
     return ENOUGH_PAIRS if one.takes_openings and other.takes_openings else ENOUGH_ALIKE
 
 

@@ -1,4 +1,4 @@
-"""An engine of which a tournament uses no more places than its lecturer allowed."""
+"""Engine wrapper that limits a tournament to the number of slots that its lecturer allowed."""
 
 import trio
 
@@ -8,7 +8,7 @@ from tournaments.packed_game import PackedGame
 
 
 class NarrowEngine:
-    """Plays so many games at a time at most."""
+    """Engine that plays at most ``most`` games at a time."""
 
     def __init__(self, engine: Engine, most: int) -> None:
         self._engine = engine
@@ -17,10 +17,10 @@ class NarrowEngine:
 
     @property
     def concurrency(self) -> int:
-        """How many games it plays at a time."""
+        """Number of games at a time."""
         return min(self._most, self._engine.concurrency)
 
     async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
-        """See ``Engine.play``."""
+        """Play one game; see ``Engine.play``."""
         async with self._games:
             return await self._engine.play(job, begins, follow)

@@ -1,4 +1,4 @@
-"""What the parts of the service share."""
+"""Objects that the parts of the service share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tournaments.service.players import Bots
 
 @dataclass(frozen=True)
 class Parts:
-    """One of each, made by ``open_service``."""
+    """Shared objects, one of each, made by ``open_service``."""
 
     data: Path
     """The data directory."""
@@ -26,12 +26,12 @@ class Parts:
     database: Database
     config: ServiceConfig
     now: Callable[[], datetime]
-    """The time, aware, in UTC."""
+    """Clock that returns an aware time in UTC."""
     bots: Bots
     places: Places
     engine: Engine
-    """Plays whatever it is given at once: take a place first."""
+    """Engine that plays every game at once; callers take a slot first."""
     hub: Hub
     failures: Failures
     cluster: ServiceCluster | None = None
-    """Plays the games of tournaments; None: ``engine`` does."""
+    """Cluster that plays the games of tournaments; None if ``engine`` does."""

@@ -1,13 +1,13 @@
-"""Who may play now: one budget of places for checks, tournaments and practice.
+"""Allocation of CPU slots: one budget for checks, tournaments and practice.
 
-A game or a check holds one place for as long as it lasts, and nobody takes it away.  When one is free, it
-goes to whoever waits, in this order: checks, games of tournaments, practice games; within a kind, to whoever
-has waited longest.  A student who has uploaded something looks at the page until it is checked; a tournament
-can wait for a minute, and practice for an hour.
+A game or a check holds one slot until it ends; slots are never preempted.  A free slot goes to waiting tasks
+in this order: checks, games of tournaments, practice games; within a kind, first come, first served.  A
+student who has uploaded something looks at the page until it is checked; a tournament can wait for a minute,
+and practice for an hour.
 
 Checks must not keep tournaments from playing, however many are uploaded: when a game of a tournament has been
-passed over ``PASSED_OVER`` times in a row it goes next.  Practice has no such right, it is what machines do
-when there is nothing else to do.
+passed over ``PASSED_OVER`` times in a row, it goes next.  Practice has no such right: it uses machines that
+are otherwise idle.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ from tournaments.packed_game import PackedGame
 
 
 class Kind(Enum):
-    """What a place is wanted for; the first one goes first."""
+    """Uses of a slot, by descending priority."""
 
     QUALIFICATION = "qualification"
     TOURNAMENT = "tournament"
@@ -32,22 +32,25 @@ class Kind(Enum):
 
 
 PASSED_OVER = 3
-"""With a single place, then, a tournament still gets a quarter of all turns."""
+"""Number of times in a row after which a tournament's game is no longer passed over.
+
+With a single slot, a tournament still gets a quarter of all turns.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How places are used by one kind."""
+    """Numbers of slots taken and of tasks waiting, for one kind."""
 
     taken: int
     waiting: int
 
 
 class Places:
-    """See above.  For the tasks of one event loop."""
+    """Allocator of slots; see above.  For the tasks of one event loop."""
 
     def __init__(self, total: int) -> None:
-        """Raises ValueError for less than one place."""
+        """Raises ValueError for less than one slot."""
         if total < 1:
             raise ValueError(f"there must be at least 1 place to play in, not {total}")
         self.total = total
@@ -58,7 +61,7 @@ class Places:
 
     @asynccontextmanager
     async def taken(self, kind: Kind) -> AsyncIterator[None]:
-        """A place, as long as the block lasts; waits for one."""
+        """Hold a slot during the block; wait for one first."""
         given = trio.Event()
         self._waiting[kind].append(given)
         self._give()
@@ -66,14 +69,14 @@ class Places:
             await given.wait()
             yield
         finally:
-            if given.is_set():  # also if we were cancelled just then
+            if given.is_set():  # also if this task was cancelled just then
                 self._taken[kind] -= 1
                 self._give()
             else:
                 self._waiting[kind].remove(given)
 
     def limit(self, kind: Kind, most: int | None) -> None:
-        """Let a kind have so many places at most; None: all.  Who holds one keeps it."""
+        """Limit a kind to ``most`` slots; None is all.  Slots that are taken are kept."""
         if most is None:
             self._limits.pop(kind, None)
         else:
@@ -81,7 +84,7 @@ class Places:
         self._give()
 
     def status(self) -> dict[Kind, Use]:
-        """How places are used now."""
+        """Return the current use of slots."""
         return {kind: Use(self._taken[kind], len(self._waiting[kind])) for kind in Kind}
 
     def _give(self) -> None:
@@ -93,7 +96,7 @@ class Places:
             self._waiting[kind].popleft().set()
 
     def _next(self) -> Kind | None:
-        """Whose turn it is; None if nobody waits who may have a place."""
+        """Return the kind that gets the next slot; None if no waiting kind may have one."""
         able = [
             kind
             for kind in Kind
@@ -109,17 +112,17 @@ class Places:
 
 
 class PlacedEngine:
-    """An engine whose games each take a place first."""
+    """Engine whose games each take a slot first."""
 
     def __init__(self, engine: Engine, places: Places, kind: Kind) -> None:
         self._engine, self._places, self._kind = engine, places, kind
 
     @property
     def concurrency(self) -> int:
-        """How many games it plays at a time, if nobody else does."""
+        """Number of games at a time, if all slots are free."""
         return min(self._engine.concurrency, self._places.total)
 
     async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
-        """See ``Engine.play``."""
+        """Play one game; see ``Engine.play``."""
         async with self._places.taken(self._kind):
             return await self._engine.play(job, begins, follow)

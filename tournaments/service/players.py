@@ -1,4 +1,4 @@
-"""From a name in a competition to a bot that can be started."""
+"""Players of a competition: competitors resolved to bots that can be started."""
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -21,42 +21,48 @@ from tournaments.service.workshop import NotBuiltError, Workshop
 from tournaments.submissions.content import ContentStore
 
 MARGIN_S = 60.0
-"""For what surrounds a build: starting a worker on a busy machine, copying files, waiting for the disk."""
+"""Seconds for the work around a build.
+
+That is starting a worker on a busy machine, copying files, waiting for the disk.
+"""
 WORKERS = 2
-"""Builds at a time.  Few are needed: bots that were checked are built, but for those of a restored backup."""
+"""Builds at a time.  Few are needed: bots that were checked are built, except those of a restored backup."""
 COMPILERS = 1
-"""Reference players that are compiled at a time, beside the builds.  It takes a minute once on a machine, and
-all of them need the same: the others wait for the first, and nobody else does."""
+"""Reference players that are compiled at a time, beside the builds.
+
+Compilation takes a minute, once on a machine, and all of these players need the same code: the others wait
+for the first, and no other bot waits.
+"""
 MAX_KEPT = 2000
-"""Players that are kept ready; a course has some hundred."""
+"""Maximum number of players that are cached; a course has some hundred."""
 
 
 class CannotPlayError(Exception):
-    """A bot cannot be started; the message says why."""
+    """A bot cannot be started; the message gives the reason."""
 
     def __init__(self, name: str, why: str, *, is_ours: bool) -> None:
         super().__init__(f"{name}: {why}")
         self.name = name
-        """The bot's."""
+        """Name of the bot."""
         self.is_ours = is_ours
-        """Whether our host is to blame, and not the bot."""
+        """True if the host, and not the bot, is at fault."""
 
 
 @dataclass(frozen=True)
 class Shop:
-    """Where bots come from: what workers have to be told of it."""
+    """Stores of submissions and built bots, as workers need them."""
 
     contents: ContentStore
     workshop: Workshop
 
     def job(self, task: Task, content: str, name: str, game: str) -> BotJob:
-        """A job about the bot of a submission."""
+        """Return a job for the bot of a submission."""
         contents, workshop = str(self.contents.root.absolute()), str(self.workshop.root)
         return BotJob(task, name, game, contents, workshop, content)
 
 
 class Bots:
-    """Makes players.  A bot is compared with its digest, and if need be built, when it is first asked for."""
+    """Provider of players.  At its first use a bot is compared with its digest, and built if needed."""
 
     def __init__(self, course: Course, shop: Shop, config: ServiceConfig) -> None:
         self._course, self._shop, self._config = course, shop, config
@@ -66,14 +72,14 @@ class Bots:
         self._compilers = trio.CapacityLimiter(COMPILERS)
 
     async def sandbox(self, mode: str) -> Sandbox:
-        """The sandbox of one of ``referee.probe``'s modes.  Raises SandboxError."""
+        """Return the sandbox of one of ``referee.probe``'s modes.  Raises SandboxError."""
         return await trio.to_thread.run_sync(find_sandbox, mode)
 
     async def player(self, competitor: Competitor, game: str) -> Player:
-        """The player of a competitor, named as it is.  It is built as the course's settings say now.
+        """Return the player of a competitor, under its name, built with the course's current settings.
 
-        Raises CannotPlayError, StoreError.  One that was built anew may have another digest than its version:
-        compilers need not write the same twice.
+        Raises CannotPlayError, StoreError.  A bot that was built anew may have another digest than its
+        version: compilers need not write the same twice.
         """
         content = ""
         if competitor.version_id is not None:
@@ -82,7 +88,7 @@ class Bots:
                 raise CannotPlayError(competitor.name, "its version is not there any more", is_ours=True)
             content = version.content
         key = (content or f"reference {competitor.reference}", game)
-        async with self._making[key]:  # two that need the same build wait for one
+        async with self._making[key]:  # the same player is built only once
             player = self._ready.get(key) or await self._make(competitor, content, game)
         if len(self._ready) >= MAX_KEPT:
             self._ready.clear()
@@ -91,7 +97,7 @@ class Bots:
         return replace(player, name=competitor.name)
 
     def forget(self, content: str) -> None:
-        """Look at the bot of a submission again, which was checked and perhaps built anew."""
+        """Drop a submission's cached players, because the bot was checked and perhaps built anew."""
         for key in [key for key in self._ready if key[0] == content]:
             del self._ready[key]
 

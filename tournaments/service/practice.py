@@ -1,9 +1,10 @@
-"""The practice ladder: it goes on for ever among the current versions of all teams and reference players.
+"""The practice ladder: endless games between the current versions of all teams and reference players.
 
-Its games are kept as those of any competition.  Nothing else is: who plays next is computed from them, so
-that a server that was killed goes on where it was, with the return games that were missing first.
+Its games are stored as those of any competition.  Nothing else is: the next match is computed from them, so
+that a server that was killed continues where it stopped, beginning with the missing return games.
 
-A ladder is of one game.  When the lecturer changes the course's, the ladder is finished, and another begins.
+A ladder is of one game.  When the lecturer changes the course's game, the ladder is finished, and another
+begins.
 """
 
 from collections import deque
@@ -35,21 +36,23 @@ from tournaments.store import Store
 
 SLUG, TITLE = "practice", "Practice ladder"
 LOOK_S = 2.0
-"""So often it is looked for what has changed: settings, quiet hours, versions that were withdrawn.  A version
-that qualifies is told at once."""
+"""Seconds between checks for changed settings, quiet hours and withdrawn versions.
+
+A version that qualifies wakes the ladder at once.
+"""
 
 OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError)
 
 
 class Practice:
-    """Plays practice games for ever."""
+    """Runner of practice games."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._ladder: _Ladder | None = None
 
     async def run(self) -> None:
-        """Play.  When it fails, it can be run again."""
+        """Play practice games until cancelled.  After a failure, it can be run again."""
         while True:
             competition = await trio.to_thread.run_sync(self._current)
             with ExitStack() as stack:
@@ -61,17 +64,17 @@ class Practice:
                 await self._ladder.run()
 
     def wake(self) -> None:
-        """Somebody new may play, or nobody any more."""
+        """Check for changes at once: a bot may have joined or left."""
         if self._ladder is not None:
             self._ladder.wake()
 
     @property
     def resting(self) -> str:
-        """Why no game is begun now; empty if some are."""
+        """Reason why no game can begin now; empty if games can begin."""
         return self._ladder.resting if self._ladder is not None else "practice has not begun"
 
     def _current(self) -> Competition:
-        """The ladder of the course's game; made if there is none."""
+        """Return the ladder of the course's game, creating it if needed."""
         competitions = self._parts.course.competitions
         now, game = self._parts.now(), self._parts.course.settings.load().game
         with self._parts.course.transaction():
@@ -90,7 +93,7 @@ class Practice:
 
 @dataclass
 class _Rest:
-    """A bot whose games could not be played for a reason of ours is left alone for a while."""
+    """Pause of a bot whose games could not be played because of the server."""
 
     failures: int = 0
     until: float = 0.0
@@ -118,12 +121,12 @@ class _Ladder:
         self._why_not = "practice has not begun"
 
     def wake(self) -> None:
-        """Look at once for what has changed."""
+        """Check for changes at once."""
         self._woken.set()
         self._woken = trio.Event()
 
     async def run(self) -> None:
-        """Play until the course's game is another one.  Raises StoreError."""
+        """Play until the course's game changes.  Raises StoreError."""
         async with trio.open_nursery() as nursery:
             for _ in range(self._parts.places.total):
                 nursery.start_soon(self._play_on)
@@ -135,7 +138,7 @@ class _Ladder:
             nursery.cancel_scope.cancel()
 
     async def _look(self, nursery: trio.Nursery) -> bool:
-        """See who plays now, and have them made ready; False if this game is not the course's any more."""
+        """Update the current bots and prepare new ones; return False if the course's game has changed."""
         settings, competition, competitors = await trio.to_thread.run_sync(self._read)
         if settings.game != self._game:
             return False
@@ -153,7 +156,7 @@ class _Ladder:
         return True
 
     async def _make_ready(self, competitor: Competitor) -> None:
-        """Have a bot that is new here ready; the others play meanwhile."""
+        """Prepare a new bot, while the others play."""
         try:
             player = await self._parts.bots.player(competitor, self._game)
             if competitor.name in self._competitors:
@@ -166,7 +169,7 @@ class _Ladder:
 
     @property
     def resting(self) -> str:
-        """Why no game is begun now; empty if some are."""
+        """Reason why no game can begin now; empty if games can begin."""
         if not self._why_not and len(self._players) < 2:
             return "practice needs two bots that are ready to play"
         return self._why_not
@@ -190,7 +193,7 @@ class _Ladder:
                 await changed.wait()
 
     def _next(self) -> PracticeGame | None:
-        """What is to be played now; None if there is nothing."""
+        """Return the next game; None if there is none."""
         if self.resting:
             return None
         for game in self._halves:
@@ -206,7 +209,7 @@ class _Ladder:
         return PracticeGame(number, 1, match.first, match.second, "")
 
     def _has_leisure(self) -> bool:
-        """Whether it is time for a game that is hardly needed."""
+        """Return whether it is time for a game that is hardly needed."""
         now = trio.current_time()
         if self._under_way or now < self._leisure_at:
             return False
@@ -214,7 +217,7 @@ class _Ladder:
         return True
 
     async def _play(self, game: PracticeGame) -> None:
-        """Play a game and keep it; one that our side fails at is put off with its bots."""
+        """Play a game and store it; after a failure of the server, postpone the game and its bots."""
         self._under_way.append(game.names)
         try:
             players = await self._ready(game)
@@ -244,7 +247,7 @@ class _Ladder:
         return Job(game.key, self._game, players, settings.control(), limits, game.opening, sandbox)
 
     def _kept(self, game: PracticeGame, played: PackedGame) -> None:
-        """A game has its result."""
+        """Record a game's result."""
         for name in game.names:
             self._rests.pop(name, None)
         self._tally.add(game.first, game.second, played.summary.winner)
@@ -254,14 +257,15 @@ class _Ladder:
         self._tell()
 
     def _again(self, game: PracticeGame) -> None:
-        """A game was not played: a pair that was begun is to be finished, one that was not is forgotten."""
+        """Requeue a game that was not played if it completes a pair; otherwise drop it."""
         if game.leg == 2:
             self._halves.append(game)
 
     async def _ready(self, game: PracticeGame) -> tuple[Player, Player] | None:
-        """The players of a game; None if one of them plays no more.  Raises CannotPlayError, StoreError.
+        """Return a game's players; None if one of them no longer plays.  Raises CannotPlayError, StoreError.
 
-        One of a return game may have been replaced by a newer version meanwhile, and finishes its pair.
+        A player of a return game may have been replaced by a newer version meanwhile; it still finishes its
+        pair.
         """
         found = []
         for name in game.names:
@@ -293,6 +297,6 @@ class _Ladder:
             rest.until = trio.current_time() + wait_s(rest.failures, self._parts.config.retry_s)
 
     def _tell(self) -> None:
-        """Wake those who found nothing to play."""
+        """Wake the tasks that wait for a game."""
         self._changed.set()
         self._changed = trio.Event()

@@ -1,4 +1,4 @@
-"""The games of a practice ladder: their keys, and what was begun and not finished.  Pure."""
+"""Games of a practice ladder: their keys, and the pairs that are not finished (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -12,15 +12,15 @@ from tournaments.service.matchmaking import Tally
 
 KEY = re.compile(r"p(\d{7,})-([12])")
 OPENING_PLIES = 5
-"""As `kalarena duel` has it; shorter where a game would be over by then."""
+"""Length of random openings, as in `kalarena duel`; shorter where a game would be over by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class PracticeGame:
-    """One game that is to be played."""
+    """A practice game to be played."""
 
     number: int
-    """Of its pair, from 1; also decides the opening."""
+    """Number of the pair, from 1; it also determines the opening."""
     leg: int
     """1, or 2 for the return game."""
     first: str
@@ -29,26 +29,26 @@ class PracticeGame:
 
     @property
     def key(self) -> str:
-        """Never used again."""
+        """Key of the game, which is never used again."""
         return f"{self.pair}-{self.leg}"
 
     @property
     def pair(self) -> str:
-        """What both games of a pair have in common."""
+        """Common name of both games of a pair."""
         return f"p{self.number:07d}"
 
     @property
     def names(self) -> tuple[str, str]:
-        """Who plays."""
+        """Names of both players."""
         return self.first, self.second
 
     def back(self) -> "PracticeGame | None":
-        """The return game, with seats exchanged; None if this is it."""
+        """Return the return game, with seats exchanged; None if this is the return game."""
         return None if self.leg == 2 else replace(self, leg=2, first=self.second, second=self.first)
 
 
 def opening_of(game: str, number: int) -> str:
-    """The opening of a pair: random, and another one for each number; empty if the game is too short."""
+    """Return the random opening of a pair, which depends on its number; empty if the game is too short."""
     rules = parse_game(game)
     for plies in range(OPENING_PLIES, 0, -1):
         try:
@@ -60,7 +60,7 @@ def opening_of(game: str, number: int) -> str:
 
 @dataclass
 class Ledger:
-    """What a store of practice games amounts to."""
+    """State of a practice ladder, derived from its stored games."""
 
     tally: Tally
     halves: list[PracticeGame]
@@ -69,7 +69,7 @@ class Ledger:
 
     @classmethod
     def of(cls, games: Iterable[GameSummary]) -> "Ledger":
-        """What these games amount to; in the order of their keys."""
+        """Create the state from games in the order of their keys."""
         ledger = cls(Tally(), [], 1)
         halves: dict[int, PracticeGame] = {}
         for game in games:

@@ -1,4 +1,4 @@
-"""The table of a practice ladder: who plays now, and what they have shown against one another."""
+"""Standings of a practice ladder: the games among its current bots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,50 +11,52 @@ from tournaments.store import Store
 from tournaments.summary import Summary
 
 PRACTICE = "practice"
-"""The name of what is no format: games are chosen one by one, and there is no last one."""
+"""Format name of practice ladders, which have no schedule and no last game."""
 
 RANKING = "rating"
-"""Bots come and go, so that some have played more games than others: points would say who came first."""
+"""Criterion of the table.  Bots have played different numbers of games, so points would reward the oldest."""
 
 LATE_KEYS = 20_000
-"""A game may end after this many that were begun later, and is still seen: there are far fewer at a time, and
-a slow game takes minutes in which quick ones are played by the thousand."""
+"""Number of latest keys that are checked again, since games may end in another order than they began.
+
+There are far fewer games at a time; a slow game takes minutes in which quick ones are played by the thousand.
+"""
 
 
 @dataclass(frozen=True)
 class OpenSchedule:
-    """Games of which nobody knows beforehand."""
+    """Schedule of games that are not known beforehand."""
 
     def pairings(self, history: History) -> Sequence[Pairing]:
-        """None: matchmaking chooses."""
+        """Return no pairings: matchmaking chooses them."""
         return ()
 
     def due(self, history: History) -> Sequence[Pairing]:
-        """None."""
+        """Return no pairings."""
         return ()
 
     def total(self, history: History) -> int:
-        """Those that were played."""
+        """Return the number of games played."""
         return len(history.results)
 
     def places(self, history: History) -> dict[int, int]:
-        """None: the table decides."""
+        """Return no fixed ranks: the table decides."""
         return {}
 
     def byes(self, history: History) -> dict[int, float]:
-        """None."""
+        """Return no byes."""
         return {}
 
     def conclusion(self, history: History) -> str:
-        """Nothing beside the table."""
+        """Return no conclusion beside the table."""
         return ""
 
 
 @dataclass
 class PracticeSummary(Summary):
-    """A summary of games that no schedule has.
+    """Summary of games that have no schedule.
 
-    ``file_bots`` are those that play now, ``kept`` the games among them.
+    ``file_bots`` are the bots that currently play, ``kept`` the games among them.
     """
 
     ranking: str | Sequence[str] = RANKING
@@ -62,34 +64,34 @@ class PracticeSummary(Summary):
 
     @cached_property
     def schedule(self) -> Schedule:
-        """Who meets whom is not known beforehand."""
+        """Schedule without known pairings."""
         return OpenSchedule()
 
     @property
     def is_adaptive(self) -> bool:
-        """Bots of like strength meet more often."""
+        """True: bots of like strength meet more often."""
         return True
 
     @property
     def about(self) -> str:
-        """One line on what is played."""
+        """Description of the competition, in one line."""
         games = "1 game" if len(self.games) == 1 else f"{len(self.games)} games"
         return f"{PRACTICE}, {self.game}, {self.control}, {games}"
 
 
 class PracticeGames:
-    """The games among those who play now.  A ladder goes on for months: only what is new is read."""
+    """Games among the current bots.  A ladder goes on for months: only new games are read."""
 
     def __init__(self) -> None:
         self._names: frozenset[str] = frozenset()
         self._games: dict[str, GameSummary] = {}
         self._known: set[str] = set()
-        """Keys that were looked at, of the last LATE_KEYS and more."""
+        """Keys that were read, among them the last LATE_KEYS."""
         self._after = ""
-        """All games up to this key were looked at."""
+        """Key up to which all games were read."""
 
     def read(self, store: Store, names: Sequence[str]) -> bool:
-        """Bring it up to date; whether anything changed.  For one thread at a time.  Raises StoreError."""
+        """Read new games; return whether anything changed.  For one thread at a time.  Raises StoreError."""
         wanted = frozenset(names)
         if not wanted <= self._names:
             self._known, self._after, self._games = set(), "", {}
@@ -113,5 +115,5 @@ class PracticeGames:
 
     @property
     def games(self) -> list[GameSummary]:
-        """In the order of their keys."""
+        """All games, in the order of their keys."""
         return [self._games[key] for key in sorted(self._games)]

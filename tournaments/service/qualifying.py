@@ -1,12 +1,12 @@
-"""The queue of versions that are to be checked.
+"""Queue of versions that wait for their check.
 
-The queue is the course's database: what is unfinished there is to be done, so that a server that was killed
-takes everything up again by looking at it.  Each check is made by a process of its own, and takes one of the
-places that games take.
+The queue is the course's database: its unfinished versions are to be checked, so that a server that was
+killed resumes all of them.  Each check runs in a process of its own, and takes one of the slots that games
+take.
 
-A version is decided by what it did.  What our host does wrong (no sandbox, a process that dies, a referee's
-error) decides nothing: the version is tried again later, ``MAX_ATTEMPTS`` times, and is then stuck, until a
-lecturer asks for another check.
+Only a bot's own behaviour decides its version.  A failure of the host (no sandbox, a process that dies, a
+referee's error) decides nothing: the version is tried again later, ``MAX_ATTEMPTS`` times, and is then stuck,
+until a lecturer requests another check.
 """
 
 from collections.abc import Callable
@@ -33,46 +33,49 @@ from tournaments.service.players import MARGIN_S, Shop
 from tournaments.service.turns import next_to_check
 
 MAX_ATTEMPTS = 3
-"""As of a game of a tournament."""
+"""Maximum attempts after failures of the host, as for a game of a tournament."""
 MAX_BROKEN_OFF = 30
-"""A check that was begun so often, and never came to an end, may be what kills the server each time."""
+"""Maximum checks of a version that never end; such a check may be what kills the server each time."""
 LOOK_S = 5.0
-"""So often the database is asked again without a reason: `kalarena admin` may have queued something."""
+"""Seconds between queries of the database: `kalarena admin` may have queued a version."""
 
 
 @dataclass
 class _Entry:
-    """A version that is not decided yet, as long as this server runs."""
+    """A version that is not decided yet, in this server's memory."""
 
     log: CheckLog
     failed: int = 0
-    """How often our host has failed to check it."""
+    """Number of checks that failed because of the host."""
     tries: int = 0
     not_before: float = 0.0
-    """As of ``trio.current_time``."""
+    """Earliest moment of the next check, as of ``trio.current_time``."""
     is_under_way: bool = False
     was_asked_for: bool = False
-    """Whether somebody wanted it since the server began: its earlier attempts tell nothing then."""
+    """True if its check was requested since the server began; then earlier attempts do not count."""
 
 
 class Qualifying:
-    """Checks all versions that are to be checked."""
+    """Checker of all queued versions."""
 
     def __init__(
         self, parts: Parts, shop: Shop, at_a_time: int, on_decided: Callable[[Version], None]
     ) -> None:
-        """``on_decided`` is told each version that was decided, in the event loop."""
+        """``on_decided`` is called with each decided version, in the event loop."""
         self._course, self._places, self._config = parts.course, parts.places, parts.config
         self._failures, self._now = parts.failures, parts.now
         self._shop, self._on_decided = shop, on_decided
         self._at_a_time = at_a_time
         self._entries: dict[int, _Entry] = {}
         self._turns: dict[int, int] = {}
-        """Of teams, for ``next_to_check``."""
+        """Number of each team's last turn, for ``next_to_check``."""
         self._woken = trio.Event()
 
     async def run(self) -> None:
-        """Check for ever.  Raises StoreError if the queue cannot be read; then it can be run again."""
+        """Check versions until cancelled.
+
+        Raises StoreError if the queue cannot be read; then it can be run again.
+        """
         for entry in self._entries.values():
             entry.is_under_way = False
         async with trio.open_nursery() as nursery:
@@ -97,7 +100,7 @@ class Qualifying:
                     await woken.wait()
 
     def queued(self, version_id: int) -> None:
-        """A version is to be checked."""
+        """Queue the check of a version."""
         entry = self._entry(version_id)
         entry.was_asked_for = True
         entry.failed = entry.tries = 0
@@ -105,12 +108,12 @@ class Qualifying:
         self._wake()
 
     def log(self, version_id: int) -> CheckLog:
-        """The log of a version that is not decided."""
+        """Return the log of a version that is not decided."""
         return self._entry(version_id).log
 
     @property
     def unchecked(self) -> int:
-        """How many versions are not decided."""
+        """Number of versions that are not decided."""
         return len(self._entries)
 
     def _wake(self) -> None:
@@ -121,7 +124,7 @@ class Qualifying:
         return self._entries.setdefault(version_id, _Entry(CheckLog()))
 
     async def _check(self, version: Version, entry: _Entry) -> None:
-        """Check a version once; what goes wrong on our side is noted, and tried again later."""
+        """Check a version once; a failure of the server is logged, and the check is tried again later."""
         try:
             async with self._places.taken(Kind.QUALIFICATION):
                 await self._check_now(version, entry)
@@ -140,7 +143,7 @@ class Qualifying:
     def _put_off(self, version: Version, entry: _Entry, why: str | Exception) -> None:
         entry.tries += 1
         entry.not_before = trio.current_time() + wait_s(entry.tries, self._config.retry_s)
-        # Why is for the lecturer alone: it may have our paths and tracebacks.
+        # The reason is for the lecturer alone: it may contain the server's paths and tracebacks.
         entry.log.add("This host failed, which is not the bot's fault. The lecturer is told why.")
         self._failures.note(f"the check of version {version.id}", why)
 
@@ -191,7 +194,7 @@ class Qualifying:
         )
         try:
             decided = await trio.to_thread.run_sync(decide)
-        except CourseError:  # somebody asked for another check while this one went on
+        except CourseError:  # another check was requested while this one went on
             entry.log.add("Another check was asked for meanwhile.")
             return
         entry.is_under_way = False
@@ -199,7 +202,7 @@ class Qualifying:
         self._on_decided(decided)
 
     def _forget(self, version_id: int) -> None:
-        """A version is decided: whoever reads its log is at the end."""
+        """Drop the entry of a decided version, and end its log."""
         entry = self._entries.get(version_id)
         if entry is not None and not entry.is_under_way:
             del self._entries[version_id]
@@ -207,5 +210,5 @@ class Qualifying:
 
 
 def limits_of(settings: Settings) -> Limits:
-    """What each bot may use."""
+    """Return the limits of each bot."""
     return Limits(memory_mb=settings.memory_mb, processes=settings.processes)

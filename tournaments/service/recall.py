@@ -1,8 +1,8 @@
-"""What the course's tables said a moment ago, for pages: read once, however many ask.
+"""Cache of the course's tables for pages, with a single read for concurrent requests.
 
-Hundreds look at the same few rows, and each read costs a thread's turn and a transaction.  An answer is kept
-until something is written by this process, so that whoever changes something sees it changed at once; what
-another process writes (`kalarena admin`) is seen RECALLED_S later at most.
+Hundreds of pages read the same few rows, and each read costs a thread's turn and a transaction.  A value is
+kept until this process writes to the course, so that a change is visible at once in the process that made it;
+a write of another process (`kalarena admin`) is visible at most RECALLED_S later.
 """
 
 from collections import OrderedDict
@@ -15,16 +15,16 @@ import trio
 from tournaments.course.course import Course
 
 RECALLED_S = 1.0
-"""As settings are."""
+"""Seconds for which a value is kept, as for settings."""
 MOST_RECALLED = 1_000
-"""Answers; the oldest are forgotten."""
+"""Maximum number of values; the oldest are dropped."""
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
 class Recall:
-    """See above.  For the tasks of one event loop."""
+    """Cache of table reads; see above.  For the tasks of one event loop."""
 
     def __init__(self, course: Course, clock: Callable[[], float] = trio.current_time) -> None:
         """``clock`` is in seconds."""
@@ -32,12 +32,12 @@ class Recall:
         self._clock = clock
         self._kept: OrderedDict[Hashable, tuple[int, float, object]] = OrderedDict()
         self._reading: dict[Hashable, trio.Lock] = {}
-        """For what is being read; others wait for that, and mostly have it then."""
+        """Locks of reads in progress; other requests wait for the lock, and then mostly find the value."""
 
     async def of(self, read: Callable[[*Ts], T], *args: *Ts) -> T:
-        """What a method of one of the course's tables returns, which is not to be changed.
+        """Return the result of a method of one of the course's tables; the result must not be changed.
 
-        Raises what it raises.
+        Raises the exceptions of the method.
         """
         key = read, args
         if self._is_fresh(key):
@@ -59,7 +59,7 @@ class Recall:
         )
 
     async def _read(self, key: Hashable, read: Callable[[], object]) -> None:
-        # Looked at before it is read: what is written then makes it old.
+        # The number of writes is taken before the read: a write during the read makes the value stale.
         writes, now = self._course.writes, self._clock()
         self._kept[key] = writes, now, await trio.to_thread.run_sync(read)
         self._kept.move_to_end(key)

@@ -1,4 +1,4 @@
-"""Every game of a competition judged again from its record, while the server goes on."""
+"""Rejudging of all games of a competition from their records, while the server goes on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,32 +14,32 @@ from tournaments.store import Store, StoreError
 from tournaments.verification import Found, Meant, of_game
 
 CHUNK = 50
-"""Games that a worker process takes at a time: about half a second, so that progress is seen."""
+"""Number of games that a worker process rejudges at a time: half a second, so that progress is visible."""
 MOST_DIFFERENCES = 1000
-"""More are counted, and not kept: what is that wrong has one cause."""
+"""Maximum number of differences that are kept; more are only counted, since they have one cause."""
 NICENESS = 10
-"""Of the worker process: games that are being played go first."""
+"""Nice value of the worker process: games that are being played go first."""
 
 
 @dataclass
 class Rejudging:
-    """How far it is, and what was found."""
+    """Progress and findings of a rejudging."""
 
     total: int = 0
-    """Games to be judged again."""
+    """Number of games to rejudge."""
     done: int = 0
     differences: list[str] = field(default_factory=list)
-    """Sentences: what was recorded and does not follow; the first MOST_DIFFERENCES of them."""
+    """Sentences on records that do not follow from the games, at most MOST_DIFFERENCES."""
     remarks: list[str] = field(default_factory=list)
-    """What to know, of which nothing is wrong; no more than of differences."""
+    """Sentences on remarkable facts that are not wrong, at most MOST_DIFFERENCES."""
     wrong: int = 0
-    """Games of which something does not follow."""
+    """Number of games with a difference."""
     over: bool = False
     failure: str = ""
-    """Why it ended before all games were judged; empty if it did not."""
+    """Reason why it ended before all games were rejudged; empty if it did not."""
 
     def take(self, found: Sequence[tuple[str, Sequence[Found]]]) -> None:
-        """Count games, with what was found of each."""
+        """Count games and add their findings."""
         for _, complaints in found:
             self.done += 1
             self.wrong += any(not one.complaint.remark for one in complaints)
@@ -51,18 +51,18 @@ class Rejudging:
 
 @dataclass(frozen=True)
 class Docket:
-    """What is to be judged again.  Can be pickled."""
+    """Games to rejudge, with the data that is needed for it.  Can be pickled."""
 
     place: Place
-    """Of the store."""
+    """Location of the store."""
     games: Sequence[GameSummary]
     meant: Meant | None
-    """None if no schedule has the games."""
+    """The games' scheduled properties; None for games without a schedule."""
     directory: Path | None
-    """Where the games' files are; None if they have none."""
+    """Directory of the games' files; None if there are none."""
 
     def part(self, begin: int) -> "Docket":
-        """CHUNK games, with as much of the rest as they need."""
+        """Return CHUNK games, with the part of the other data that they need."""
         games = self.games[begin : begin + CHUNK]
         if self.meant is None:
             return replace(self, games=games)
@@ -72,9 +72,9 @@ class Docket:
 
 
 async def judge_all_again(docket: Docket, progress: Rejudging) -> None:
-    """Judge all games again in a worker process, and put what was found into ``progress``.
+    """Rejudge all games in a worker process, and add the findings to ``progress``.
 
-    Can be cancelled: then the process is killed.
+    When cancelled, the process is killed.
     """
     progress.total = len(docket.games)
     try:
@@ -91,7 +91,7 @@ async def judge_all_again(docket: Docket, progress: Rejudging) -> None:
 
 
 def judge_again(docket: Docket) -> list[tuple[str, list[Found]]]:
-    """The games' keys, with what does not follow of each.  In a worker process.  Raises StoreError."""
+    """Return the games' keys and findings.  For a worker process.  Raises StoreError."""
     with Store(docket.place, read_only=True) as store:
         return [
             (game.key, [Found(game.key, one) for one in of_game(store, docket.meant, game, docket.directory)])
@@ -100,6 +100,6 @@ def judge_again(docket: Docket) -> list[tuple[str, list[Found]]]:
 
 
 def _step_back() -> bool:
-    """Let others have the cores first."""
+    """Lower the priority of this process."""
     give_way(NICENESS)
     return True

@@ -1,8 +1,8 @@
-"""The service: everything of a server but its pages.
+"""The service: all of a server but its pages.
 
-One event loop holds it all: the queue of checks, the practice ladder, the tournaments, and who may play when.
-Bots run in processes of their own, which end with this one.  What it was asked to do is in the databases, so
-that starting it again is all that has to be done after a crash.
+One event loop runs the queue of checks, the practice ladder, the tournaments and the allocation of slots.
+Bots run in processes of their own, which end with this one.  All requested work is in the databases, so that
+a restart suffices after a crash.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import trio
 
+from referee.host_resources import default_memory_here, usable_cores
 from referee.probe import find_sandbox
 from referee.sandbox import Sandbox
 from tournaments.cluster.extra import require_extra
@@ -21,7 +22,7 @@ from tournaments.course.deadlines import day_of, may_upload
 from tournaments.course.errors import CourseError
 from tournaments.course.model import CompetitionKind, CompetitionState, Version, VersionState
 from tournaments.database.location import Database
-from tournaments.engines.local import open_local_engine, usable_cores
+from tournaments.engines.local import open_local_engine
 from tournaments.service.check_log import CheckLog
 from tournaments.service.cluster import ServiceCluster
 from tournaments.service.config import ServiceConfig
@@ -39,17 +40,19 @@ from tournaments.submissions.content import ContentStore, content_digest
 from tournaments.submissions.upload import Upload
 
 SUBMISSIONS, BOTS, SCRATCH, CLUSTER = "submissions", "bots", "scratch", "cluster"
-"""In the data directory: what was uploaded, what was built, the engine's named pipes, and a cluster's
-credentials and logs."""
+"""Subdirectories of the data directory.
+
+They hold uploads, built bots, the engine's named pipes, and a cluster's credentials and logs.
+"""
 UNCHECKED = (VersionState.QUEUED, VersionState.CHECKING)
 CLOSE_LIMIT_S = 5.0
-"""Connections close within milliseconds."""
+"""Seconds for closing connections, which takes milliseconds."""
 PAGE = 500
-"""Versions that are read at a time."""
+"""Number of versions that are read at a time."""
 
 
 class Service:
-    """See ``open_service``."""
+    """Interface of the service to the pages; see ``open_service``."""
 
     def __init__(self, parts: Parts, shop: Shop, cores: int) -> None:
         self.contents = shop.contents
@@ -57,13 +60,13 @@ class Service:
         self.places = parts.places
         self.database = parts.database
         self.contests = Contests(parts)
-        """The tournaments, and what was played in all competitions."""
+        """Tournaments, and the results of all competitions."""
         self._parts, self._shop, self._cores = parts, shop, cores
         self._practice = Practice(parts)
         self._qualifying = Qualifying(parts, shop, parts.config.checks_on(cores), self._decided)
 
     async def run(self) -> None:
-        """Go on with all that there is to do, until cancelled."""
+        """Run all parts of the service, until cancelled."""
         tasks = {
             "the queue of checks": self._qualifying.run,
             "practice": self._practice.run,
@@ -78,11 +81,11 @@ class Service:
     async def submit(
         self, upload: Upload, team_id: int, account_id: int, origin: str
     ) -> tuple[Version, bool]:
-        """Keep an upload as its team's next version, and queue its check.
+        """Store an upload as its team's next version, and queue its check.
 
-        When this returns it is on the disk.  False, and the version that there is, if the team's newest one
-        has the same files.  Raises CourseError if the team may not upload now; ContentError, StoreError if it
-        could not be kept.
+        The upload is on the disk when this method returns.  Returns the existing version and False if the
+        team's newest version has the same files.  Raises CourseError if the team may not upload now;
+        ContentError, StoreError if the upload could not be stored.
         """
         version, is_new = await trio.to_thread.run_sync(self._keep, upload, team_id, account_id, origin)
         if version.state in UNCHECKED:
@@ -92,7 +95,7 @@ class Service:
     def _keep(self, upload: Upload, team_id: int, account_id: int, origin: str) -> tuple[Version, bool]:
         course, now = self._parts.course, self._parts.now()
         settings = course.settings.load()
-        # What will be refused is not written to the disk first.  What counts is asked again, below.
+        # A refused upload is not written to the disk.  The conditions are checked again in ``add``, below.
         newest = course.versions.of_team(team_id)[:1]
         today = course.versions.counts(team_id, day_of(settings, now)[0])
         why_not = may_upload(settings, now, today, newest[0].number if newest else 0)
@@ -112,9 +115,9 @@ class Service:
         return version
 
     async def check_log(self, version_id: int) -> CheckLog:
-        """What was told of a version's check, and is told while it goes on.
+        """Return the log of a version's check, which may still grow.
 
-        It is empty for what was decided by an earlier check only.  Raises CourseError if there is no such
+        The log is empty for results of an earlier check only.  Raises CourseError if there is no such
         version, StoreError.
         """
         versions = self._parts.course.versions
@@ -127,17 +130,17 @@ class Service:
         return CheckLog.of(checked.log if checked is not None else "")
 
     async def start(self, competition_id: int) -> None:
-        """Play a competition, or go on with it.  Raises CourseError, StoreError."""
+        """Start or resume a competition.  Raises CourseError, StoreError."""
         if not await self._set_practice(competition_id, CompetitionState.RUNNING):
             await self.contests.start(competition_id)
 
     async def pause(self, competition_id: int) -> None:
-        """Stop a competition.  Raises CourseError, StoreError."""
+        """Pause a competition.  Raises CourseError, StoreError."""
         if not await self._set_practice(competition_id, CompetitionState.PAUSED):
             await self.contests.pause(competition_id)
 
     async def _set_practice(self, competition_id: int, state: CompetitionState) -> bool:
-        """Whether it is a practice ladder; then it is told at once, and ends what it is playing."""
+        """Set a practice ladder's state and wake it; return False for any other competition."""
         competitions = self._parts.course.competitions
         found = await trio.to_thread.run_sync(competitions.get, competition_id)
         if found is None or found.kind is not CompetitionKind.PRACTICE:
@@ -149,11 +152,11 @@ class Service:
         return True
 
     def settings_changed(self) -> None:
-        """The lecturer has changed something that practice depends on."""
+        """Apply changed settings to the practice ladder at once."""
         self._practice.wake()
 
     def status(self) -> Status:
-        """What is going on."""
+        """Return the current status."""
         parts = self._parts
         return Status(
             unchecked=self._qualifying.unchecked,
@@ -169,7 +172,7 @@ class Service:
 
     @property
     def tournament_places(self) -> int:
-        """Games of tournaments at a time, as far as is known."""
+        """Number of games of tournaments at a time, as far as it is known."""
         if self._parts.cluster is None:
             return self.places.total
         return max(1, self._parts.cluster.status().slots)
@@ -187,18 +190,19 @@ async def open_service(
     config: ServiceConfig | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> AsyncIterator[Service]:
-    """The service of one data directory, for as long as the block lasts.
+    """Open the service of one data directory, for as long as the block lasts.
 
-    It takes up at once what an earlier one left: unfinished checks, running competitions.  Only one may use a
-    data directory at a time; whoever calls this sees to that.  At the end, and when cancelled, all that it
-    has started ends within about a second, and a cluster within some seconds.  Raises ContentError,
-    WorkshopError, OSError if the directory cannot be used, StoreError; ClusterError if a cluster is asked for
-    and what it needs is not installed.
+    Unfinished checks and running competitions are resumed at once.  Only one service may use a data directory
+    at a time, which the caller ensures.  At the end, and when cancelled, all that the service has started
+    ends within about a second, and a cluster within some seconds.  Raises ContentError, WorkshopError,
+    OSError if the directory cannot be used, StoreError; ClusterError if a cluster is configured and its
+    requirements are not installed.
     """
     config = config or ServiceConfig()
     if config.cluster is not None:
         require_extra()
     cores = len(usable_cores())
+    await trio.to_thread.run_sync(_begin_settings, course, config.places_on(cores))
     shop = await trio.to_thread.run_sync(_shop, data, course)
     scratch = data / SCRATCH
     await trio.to_thread.run_sync(lambda: scratch.mkdir(mode=0o700, parents=True, exist_ok=True))
@@ -240,8 +244,14 @@ def _cluster(
     return ServiceCluster(config.cluster, data / (config.cluster.folder or CLUSTER), now, sandbox, failures)
 
 
+def _begin_settings(course: Course, games: int) -> None:
+    """Store this host's default memory limit for a new course; a course with versions keeps its own."""
+    if not course.versions.all(1):
+        course.settings.begin(default_memory_here(games))
+
+
 def _shop(data: Path, course: Course) -> Shop:
-    """The store of submissions and the workshop, without what killed processes left in them."""
+    """Return the stores of submissions and bots, without the leftovers of killed processes."""
     contents = ContentStore(data / SUBMISSIONS)
     contents.sweep()
     workshop = Workshop(contents, data / BOTS)
@@ -250,7 +260,10 @@ def _shop(data: Path, course: Course) -> Shop:
 
 
 def _playable(course: Course) -> set[str]:
-    """The submissions of all versions that have qualified, or still may: some competition may play them."""
+    """Return the submissions of all versions that have qualified, or still may.
+
+    Competitions may play them.
+    """
     found: set[str] = set()
     before = None
     while versions := course.versions.all(PAGE, before):

@@ -1,4 +1,4 @@
-"""What the service is doing: for the lecturer's dashboard, and for whoever watches the server's health."""
+"""Status of the service, for the lecturer's dashboard and for health monitoring."""
 
 import os
 from collections.abc import Mapping
@@ -12,29 +12,29 @@ from tournaments.service.places import Kind, Use
 
 @dataclass(frozen=True)
 class Status:
-    """The service at some moment."""
+    """Status of the service at some moment."""
 
     unchecked: int
     """Versions that wait for their check, or are being checked."""
     playing: tuple[LiveGame, ...]
-    """The games that are being played."""
+    """Games that are being played."""
     places: int
-    """Games and checks at a time, at most."""
+    """Maximum number of games and checks at a time."""
     uses: Mapping[Kind, Use]
-    """What the places are used for."""
+    """Use of the slots by each kind."""
     resting: str
-    """Why no practice game is begun; empty if some are."""
+    """Reason why no practice game can begin; empty if games can begin."""
     load: tuple[float, float, float] | None
-    """Processes that want a core, on average over the last 1, 5 and 15 minutes; None where nobody counts."""
+    """Load averages (runnable processes) of the last 1, 5 and 15 minutes; None where the system has none."""
     cores: int
     failures: tuple[Failure, ...]
-    """What failed on our side since the server began, newest first."""
+    """Failures of the server since it began, newest first."""
     cluster: ClusterStatus | None = None
-    """The machines that play tournaments; None if this one does."""
+    """Machines that play tournaments; None if this one does."""
 
 
 def load_average() -> tuple[float, float, float] | None:
-    """Processes that want a core."""
+    """Return the system's load averages of the last 1, 5 and 15 minutes; None if there are none."""
     try:
         return os.getloadavg()
     except OSError:

@@ -8,7 +8,7 @@ from tournaments.store import Store
 
 
 class Stores:
-    """Gives stores to any thread."""
+    """Cache of open stores, for any thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -17,7 +17,7 @@ class Stores:
         self._closing = ExitStack()
 
     def get(self, slug: str) -> Store:
-        """The store of a competition; made if there is none.  Blocks.  Raises StoreError."""
+        """Return the store of a competition, creating it if needed.  Blocks.  Raises StoreError."""
         with self._lock:
             if slug not in self._opened:
                 store = Store(self._database.competition(slug))
@@ -25,7 +25,7 @@ class Stores:
             return self._opened[slug]
 
     def close(self) -> None:
-        """End all connections.  Blocks."""
+        """Close all connections.  Blocks."""
         with self._lock:
             self._opened.clear()
             self._closing.close()

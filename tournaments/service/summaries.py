@@ -1,12 +1,12 @@
-"""Summaries for pages: kept, and computed again behind the pages' backs.
+"""Summaries for pages: cached, and recomputed in the background.
 
-A page never waits for a computation if there is a summary that was looked at a short while ago: it gets that
-one, and a newer one is begun.  Only the first page after a long time waits, so that nobody is shown last
-night's table in the morning.
+A page never waits for a computation if there is a recent summary: the page gets that one, and a newer one is
+computed.  Only the first page after a long time waits, so that no page shows last night's table in the
+morning.
 
-All of it happens in threads.  Ratings of 40 bots after 3,000 games take 50 ms of which most is numpy's (after
-30,000 games 220 ms); sending the games to a worker process and back would take longer than that.  What a
-computation takes is also what it keeps from bots: a tenth of a core at most is spent on one competition.
+All computations run in threads.  Ratings of 40 bots after 3,000 games take 50 ms of which most is numpy's
+(after 30,000 games 220 ms); sending the games to a worker process and back would take longer than that.  The
+time of a computation is also taken from bots: at most a tenth of a core is spent on one competition.
 """
 
 from collections.abc import Callable
@@ -25,35 +25,35 @@ from tournaments.service.stores import Stores
 from tournaments.summary import Summary
 
 FRESH_S = 1.0
-"""Results are looked at no more often than this."""
+"""Minimum seconds between two reads of the results."""
 OLDEST_S = 15.0
-"""A page waits for a newer summary if nobody looked at the results for so long."""
+"""Maximum age in seconds of a summary for a page; a page waits for a newer one."""
 REST = 10
-"""A computation is followed by a rest of so many times the time that it took."""
+"""Rest after a computation, as a multiple of the computation's time."""
 
 
 @dataclass
 class _Entry:
-    """What is kept of one competition.  Changed by whoever has the lock."""
+    """Cached summary of one competition.  Only the holder of the lock changes it."""
 
     lock: trio.Lock = field(default_factory=trio.Lock)
     summary: Summary | None = None
     size: tuple[int, int] = (-1, -1)
-    """Games and entries of the journal that it was made from."""
+    """Number of games and of journal entries behind the summary."""
     practice: PracticeGames = field(default_factory=PracticeGames)
     begun: int = 0
-    """How often it was begun to look at the results."""
+    """Number of reads of the results that were begun."""
     ended: int = 0
-    """Which of these looks was the last one that brought a summary."""
+    """Number of the last read that gave a summary."""
     looked_at: float = float("-inf")
-    """When that one was begun."""
+    """Moment at which that read began."""
     rests_until: float = float("-inf")
     refreshing: bool = False
-    """Whether a newer one was begun behind the pages' backs."""
+    """True while a newer summary is computed in the background."""
 
 
 class Summaries:
-    """See above.  For the tasks of one event loop."""
+    """Cache of summaries; see above.  For the tasks of one event loop."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Summaries:
         self._nursery: trio.Nursery | None = None
 
     async def run(self) -> None:
-        """Compute behind the pages' backs, until cancelled.  Without it pages wait for what they ask."""
+        """Compute in the background, until cancelled.  Otherwise pages wait for their summaries."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             try:
@@ -86,7 +86,7 @@ class Summaries:
                     entry.refreshing = False
 
     async def of(self, competition: Competition, *, wait: bool = False) -> Summary:
-        """The summary of a competition; with ``wait``, of all that was kept before it was asked for.
+        """Return the summary of a competition; with ``wait``, of all games stored before this call.
 
         Raises StoreError.
         """
@@ -105,13 +105,13 @@ class Summaries:
     async def _refresh(self, competition: Competition, entry: _Entry) -> None:
         try:
             await self._refreshed(competition, entry, entry.ended + 1)
-        except Exception as error:  # the page that waits for it, when this one is too old, is told
+        except Exception as error:  # raised again for a page that waits, once this summary is too old
             self._failures.note(f"summary of {competition.title}", error)
         finally:
             entry.refreshing = False
 
     async def _refreshed(self, competition: Competition, entry: _Entry, look: int) -> Summary:
-        """The summary of this look at the results, or of a later one."""
+        """Return the summary of the read with the number ``look``, or of a later one."""
         async with entry.lock:
             if entry.summary is None or entry.ended < look:
                 before, began = entry.summary, self._clock()
@@ -125,7 +125,10 @@ class Summaries:
             return entry.summary
 
     def _compute(self, competition: Competition, entry: _Entry) -> Summary:
-        """In a thread: a newer summary with all that pages show of it, or the same one if nothing changed."""
+        """Compute in a thread; return the same summary if nothing changed.
+
+        All parts that pages show are computed.
+        """
         store = self._stores.get(competition.slug)
         if competition.kind is CompetitionKind.PRACTICE:
             found = self._of_practice(competition, entry)
@@ -149,7 +152,7 @@ class Summaries:
 
 
 def practice_names(course: Course, competition: Competition, settings: Settings, now: datetime) -> list[str]:
-    """Who plays on a practice ladder now; on one that is finished, everybody who did.
+    """Return the current competitors of a practice ladder; for a finished ladder, all that ever played.
 
     Blocks.  Raises StoreError.
     """

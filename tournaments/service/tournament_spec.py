@@ -1,4 +1,4 @@
-"""What a lecturer chooses of a tournament that the server runs, and what is noted of it for good."""
+"""Specification of a tournament on the server: a lecturer's choices, and their fixed form."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -32,11 +32,11 @@ from tournaments.tournament_file import (
 )
 
 CURRENT, FROZEN = "current", "frozen"
-"""Which versions play: those that qualified last, or those that had when submissions were frozen."""
+"""Choice of versions: the last qualified ones now, or at the moment when submissions were frozen."""
 
 
 class TournamentSpecError(ValueError):
-    """A tournament that cannot be played; ``problems`` are sentences with what is wrong, all at once."""
+    """A tournament cannot be played; ``problems`` are sentences with all problems at once."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -61,40 +61,43 @@ def _bots(value: Any) -> Any:
 
 
 class TournamentSpec(_Model):
-    """What a lecturer chooses."""
+    """A lecturer's choices for a tournament."""
 
     title: str = Field(min_length=1, max_length=200)
     game: str = DEFAULT_GAME
-    """Spec text; becomes the canonical one."""
+    """Spec text, which is replaced by the canonical one."""
     time: TimeTable = TimeTable()
     format: FormatTable = RoundRobinTable()
-    """Bots in it are named as in ``rating``."""
+    """Format of the tournament; it names bots as ``rating`` does."""
     rounds: int | None = Field(None, ge=1, le=MAX_ROUNDS)
-    """None: as many as the format needs."""
+    """Number of rounds; None is as many as the format needs."""
     openings: RandomOpenings | None = None
-    """None: all games begin at the game's own start."""
+    """Random openings; None if all games begin at the game's own start."""
     seed: int = 0
     ranking: Ranking = None
-    """None: the format's own."""
+    """Criteria of the table; None is the format's own."""
     rating: RatingTable = RatingTable()
-    """Its anchor is a bot's name, a team's (if it has one bot here), or a reference player's text."""
+    """Rating options.
+
+    The anchor is the name of a bot, of a team (if it has one bot here), or a reference player's text.
+    """
     bots: Annotated[str | list[int], BeforeValidator(_bots)] = CURRENT
-    """CURRENT, FROZEN, or the ids of versions, in the order that counts for seeding."""
+    """CURRENT, FROZEN, or the ids of versions, in seeding order."""
     references: list[str] = Field(default_factory=list, max_length=MAX_BOTS)
-    """Texts of reference players, which come after all others."""
+    """Texts of reference players, which are seeded after all others."""
     concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY)
-    """Games at a time; None: all places of the server."""
+    """Number of games at a time; None is all slots of the server."""
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "TournamentSpec":
-        """What was chosen.  Raises TournamentSpecError with all that is wrong."""
+        """Validate a lecturer's choices.  Raises TournamentSpecError with all problems."""
         try:
             return cls.model_validate(data)
         except ValidationError as error:
             raise TournamentSpecError(problems_of(error, _known_keys)) from error
 
     def to_json(self) -> dict[str, Any]:
-        """What was chosen; ``read`` takes it."""
+        """Return the choices as JSON for ``read``."""
         return self.model_dump(mode="json")
 
     @field_validator("game")
@@ -119,7 +122,7 @@ class TournamentSpec(_Model):
 
 
 def _known_keys(location: tuple[Any, ...]) -> list[str]:
-    """The keys that exist where a key was unknown."""
+    """Return the valid keys at the location of an unknown key."""
     inner: dict[str, type[BaseModel]] = {"time": TimeTable, "openings": RandomOpenings, "rating": RatingTable}
     if location[0] == "format" and len(location) > 2:
         return list(FORMAT_TABLES[location[1]].model_fields)
@@ -129,24 +132,24 @@ def _known_keys(location: tuple[Any, ...]) -> list[str]:
 
 
 class Entered(_Model):
-    """A bot that plays."""
+    """An entrant of the tournament."""
 
     name: str
-    """As it is in the games."""
+    """Name of the bot in the games."""
     digest: str
-    """Of the bot that plays: another one of the same name is refused."""
+    """Digest of the bot that plays: another bot of the same name is refused."""
     version: int | None = None
-    """A version's id; None for a reference player."""
+    """Id of the version; None for a reference player."""
     reference: str | None = None
-    """A reference player's text."""
+    """Text of a reference player; None for a version."""
 
 
 class FixedSpec(_Model):
-    """A tournament as it stays: nothing that happens in the course later changes who plays, or how."""
+    """Fixed specification of a tournament: later changes of the course do not affect it."""
 
     chosen: TournamentSpec
     field: list[Entered]
-    """The bots by their numbers; names in ``chosen.format`` and ``chosen.rating`` are of these."""
+    """The entrants in order; ``chosen.format`` and ``chosen.rating`` use their names."""
     limits: LimitsTable
     sandbox: str
     """One of referee.probe's MODES."""
@@ -160,7 +163,7 @@ class FixedSpec(_Model):
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "FixedSpec":
-        """What ``to_json`` made.  Raises TournamentSpecError if it is damaged."""
+        """Parse the result of ``to_json``.  Raises TournamentSpecError if it is damaged."""
         try:
             return cls.model_validate(data)
         except ValidationError as error:
@@ -168,5 +171,5 @@ class FixedSpec(_Model):
             raise TournamentSpecError([f"what was noted of this tournament is damaged: {found}"]) from error
 
     def to_json(self) -> dict[str, Any]:
-        """What a competition's ``spec`` is."""
+        """Return the JSON for a competition's ``spec``."""
         return self.model_dump(mode="json")

@@ -1,7 +1,7 @@
-"""Whose version is checked next.  Pure.
+"""Fair queue order of versions awaiting their check (pure).
 
-Teams take turns: one that submits ten versions at once keeps nobody waiting but itself.  Within a team the
-newest version goes first, since that is the one that its students wait for.
+Teams take turns: a team that submits ten versions at once delays only itself.  Within a team the newest
+version goes first, since its students wait for that one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from tournaments.course.model import Version
 
 
 def next_to_check(waiting: Sequence[Version], turns: Mapping[int, int]) -> Version:
-    """One of the versions that wait, of which there is at least one.
+    """Return the next of the waiting versions, of which there is at least one.
 
-    ``turns`` has a number for each team whose version was begun before, larger the later that was.
+    ``turns`` has a number for each team that had a turn, larger for a later turn.
     """
     oldest: dict[int, int] = {}
     for version in waiting:

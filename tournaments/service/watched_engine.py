@@ -1,4 +1,4 @@
-"""An engine whose games are seen in the hub."""
+"""Engine wrapper that reports its games to the hub."""
 
 import math
 
@@ -12,10 +12,10 @@ GIVEN_UP = "The game was given up; it has no result."
 
 
 class WatchedEngine:
-    """Plays with another engine, and tells the hub: one for each competition."""
+    """Engine of one competition that plays with another engine and reports the games to the hub."""
 
     def __init__(self, engine: Engine, hub: Hub, competition: str, most_followed: float = math.inf) -> None:
-        """``competition`` is its slug; of so many games at a time it is told how they go on."""
+        """``competition`` is a slug; moves are reported of at most ``most_followed`` games at a time."""
         self._engine = engine
         self._hub = hub
         self._competition = competition
@@ -23,7 +23,7 @@ class WatchedEngine:
 
     @property
     def concurrency(self) -> int:
-        """How many games it plays at a time."""
+        """Number of games at a time."""
         return self._engine.concurrency
 
     async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
@@ -52,4 +52,4 @@ class WatchedEngine:
         finally:
             self._may_follow += is_followed
             if channel is not None:
-                channel.failed(GIVEN_UP)  # unless it has its result
+                channel.failed(GIVEN_UP)  # ignored if the channel has a result

@@ -1,14 +1,14 @@
-"""Where submissions become bots that can be started.
+"""Store of built bots: submissions turned into bots that can be started.
 
 Below the workshop's directory::
 
-    ab12.../bot/       a copy of the submission, with what its build made; named by the submission's digest
-    ab12.../digest     the digest of the bot, as ``tournaments.bots`` takes it
-    incoming/          what is being built
+    ab12.../bot/       a copy of the submission with its build's products; named by the submission's digest
+    ab12.../digest     the digest of the bot, as ``tournaments.bots`` computes it
+    incoming/          builds in progress
 
-A bot appears by one rename, when all of it is on the disk.  What is there is compared with its digest before
-it is used: a bot that was changed since is built again.  A builder holds a lock on its directory in
-``incoming`` for as long as it lives, so that what a killed one left can be told and removed.
+A bot appears by one rename, when all of it is on the disk.  It is compared with its digest before each use: a
+bot that was changed since is built again.  A builder holds a lock on its directory in ``incoming`` for as
+long as it lives, so that the leftovers of a killed builder can be recognized and removed.
 
 Submissions themselves are never run from, and never written: see ``tournaments.submissions.content``.
 """
@@ -30,26 +30,29 @@ from tournaments.submissions.content import DIGEST, ContentStore
 
 BOT, DIGEST_FILE, INCOMING = "bot", "digest", "incoming"
 MODE, EXECUTABLE_MODE = 0o644, 0o755
-"""As a student's own files have: a build may write them."""
+"""Permissions like those of a student's own files: a build may write them."""
 SOURCES_NS, PRODUCTS_NS = 1_000_000_000, 0
-"""Times of change that copies get, in nanoseconds since 1970.  An upload tells none; products that came with
-it are made out to be older than the sources, so that what plays is what the sources say."""
+"""Modification times of copies, in nanoseconds since 1970.
+
+An upload has no times; uploaded products are made older than the sources, so that the bot that plays is built
+from its sources.
+"""
 THE_UPLOAD = "the upload"
 
 
 class NotBuiltError(Exception):
-    """There is no bot, or not the one that was built: it has to be built first."""
+    """The bot does not exist or is not the one that was built; it has to be built first."""
 
 
 class WorkshopError(Exception):
-    """The workshop's directory cannot be used: our fault; the message says why."""
+    """The workshop's directory cannot be used, which is the server's fault; the message says why."""
 
 
 class Workshop:
-    """Bots below one directory.  Several processes and threads may use it at the same time."""
+    """Store of bots below one directory.  Several processes and threads may use it at the same time."""
 
     def __init__(self, contents: ContentStore, root: Path) -> None:
-        """``root`` is made if it is not there.  Raises WorkshopError."""
+        """``root`` is created if needed.  Raises WorkshopError."""
         self._contents = contents
         self.root = root.resolve()
         with self._explained():
@@ -58,9 +61,9 @@ class Workshop:
                 folder.chmod(0o755)  # a confined bot has a user of its own, whatever the umask is
 
     def player(self, content: str, name: str, game: str) -> Player:
-        """The bot of a submission, under a name.
+        """Return the bot of a submission as a player with a name.
 
-        Raises NotBuiltError if it is not there as it was built; BotError if it does not play the game.
+        Raises NotBuiltError if the bot is missing or was changed; BotError if it does not play the game.
         """
         bot = self.bot(content)
         if not self._is_sound(content):
@@ -69,14 +72,14 @@ class Workshop:
             return resolve_bot(str(bot), bot, name, game, may_build=False)
 
     def bot(self, content: str) -> Path:
-        """Where the bot of a submission is, if it is built."""
+        """Return the directory of a submission's bot, which exists if it is built."""
         return self.root / content / BOT
 
     def build(self, content: str, game: str, sandbox: Sandbox, within_s: float | None = None) -> None:
-        """Bring the bot of a submission about, unless it is there.
+        """Build the bot of a submission, unless it exists.
 
-        Its build command is run in the sandbox if that confines.  If it does not, the bot itself is not
-        confined either, and the build is run as it is.  It may take ``within_s``.  Raises BotError, whose
+        The build command is run in the sandbox if that confines.  If it does not, the bot itself is not
+        confined either, and the build is run without one.  It may take ``within_s``.  Raises BotError, whose
         ``is_ours`` says whose fault it is; ContentError, WorkshopError.
         """
         with contextlib.suppress(NotBuiltError):
@@ -95,7 +98,7 @@ class Workshop:
             self._move_in(new, content)
 
     def sweep(self, keep: Collection[str]) -> int:
-        """Remove the bots of all other submissions, and what killed builders left; how many of both.
+        """Remove the bots of all other submissions and leftovers of killed builders; return their number.
 
         Raises WorkshopError.
         """
@@ -103,7 +106,7 @@ class Workshop:
         with self._explained():
             for path in self.root.iterdir():
                 if DIGEST.fullmatch(path.name) and path.name not in keep:
-                    # Out of the way first: half of a bot must not be found under its name.
+                    # It is moved away first: a partly removed bot must not be found under its name.
                     aside = self._aside(path)
                     shutil.rmtree(aside)
                     swept += 1
@@ -121,12 +124,12 @@ class Workshop:
             path.write_bytes(file.content)
             path.chmod(EXECUTABLE_MODE if file.executable else MODE)
             os.utime(path, ns=(SOURCES_NS, SOURCES_NS))
-        with contextlib.suppress(ManifestError):  # told by whoever resolves the bot
+        with contextlib.suppress(ManifestError):  # reported when the bot is resolved
             manifest = load_manifest(bot)
             for product in manifest.products if manifest is not None and manifest.build is not None else ():
                 path = Path(os.path.normpath(bot / product))
                 if not path.is_relative_to(bot):
-                    continue  # what a bot says it makes may be any path of ours
+                    continue  # products named by the bot may be any path of this host
                 with contextlib.suppress(OSError, ValueError):
                     os.utime(path, ns=(PRODUCTS_NS, PRODUCTS_NS), follow_symlinks=False)
 
@@ -141,7 +144,7 @@ class Workshop:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _move_in(self, new: Path, content: str) -> None:
-        """Make a complete directory the bot, unless another builder was faster; one that was changed goes."""
+        """Move a complete bot into place, replacing a changed one, unless another builder was faster."""
         place = self.root / content
         with _locked(self.root, wait=True):
             if self._is_sound(content):
@@ -171,7 +174,7 @@ class Workshop:
 
 @contextlib.contextmanager
 def told_of_the_upload(bot: Path) -> Iterator[None]:
-    """Say what is wrong with a bot in words that its author understands: not where our copy of it lies."""
+    """Reword a bot's errors for its author, without the path of the server's copy."""
     try:
         yield
     except BotError as error:
@@ -183,15 +186,15 @@ def told_of_the_upload(bot: Path) -> Iterator[None]:
 
 
 def without_place(text: str, bot: Path) -> str:
-    """A text without the paths of a bot's directory and of our own interpreter, which Python bots get."""
+    """Return the text without the paths of a bot's directory and of the server's Python interpreter."""
     return text.replace(f"{bot}/", "").replace(str(bot), THE_UPLOAD).replace(sys.executable, "python3")
 
 
 @contextlib.contextmanager
 def _locked(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock of a directory.  It ends with the process, too.
+    """Hold the lock of a directory; the lock ends with the process, too.
 
-    Raises BlockingIOError if another one holds it and we do not ``wait``; OSError.
+    Raises BlockingIOError if another holder has it and ``wait`` is false; OSError.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -202,7 +205,7 @@ def _locked(path: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def _finish(top: Path) -> None:
-    """Let others read all below a directory, whatever the umask was, and bring it to the disk.
+    """Make all files below a directory readable for others, whatever the umask, and sync them to the disk.
 
     Links are not followed.
     """

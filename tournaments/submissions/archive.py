@@ -1,8 +1,8 @@
-"""From an uploaded zip archive, single file or folder to the files of a submission.
+"""Extraction of a submission's files from an uploaded zip archive, single file or folder.
 
-Nothing is written here, and nothing that an archive says is believed: names, sizes and types are checked
-before anything is decompressed, and decompressing stops where the sizes were a lie.  In memory are at most
-the files, the largest one of them a second time, and the archive's directory.
+Nothing is written here, and nothing in an archive is trusted: names, sizes and types are checked before
+anything is decompressed, and decompressing stops where the sizes were false.  In memory are at most the
+files, the largest one of them a second time, and the archive's directory.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from tournaments.submissions.zip_format import Entry, read_entries, unpack
 DEFAULT_LIMITS = UploadLimits()
 
 ZIP_SIGNATURES = (b"PK\3\4", b"PK\5\6")
-"""How a zip archive begins; the second one is an empty one (APPNOTE.TXT 4.3.7, 4.3.16)."""
+"""First bytes of a zip archive; the second are those of an empty one (APPNOTE.TXT 4.3.7, 4.3.16)."""
 ZIPS_THAT_RUN = (".jar", ".pyz")
 """Zip archives that are programs; uploaded alone they are a bot that is one file."""
 OTHER_ARCHIVES = (
@@ -29,23 +29,23 @@ OTHER_ARCHIVES = (
     (b"", ".tar", "a tar archive"),
     (b"", ".tgz", "a tar archive"),
 )
-"""First bytes, suffix and name of what students send in place of a zip; tar has its signature elsewhere."""
+"""First bytes, suffix and name of other formats that students send; tar has its signature elsewhere."""
 TAR_SIGNATURE, TAR_SIGNATURE_AT = b"ustar", 257
 
 PROGRAMS = (b"#!", b"\x7fELF")
-"""How what Linux can run begins: a script that names its interpreter, a binary."""
+"""First bytes of files that Linux can run: a script that names its interpreter, a binary."""
 OWNER_MAY_EXECUTE = 0o100
 
 NOTED = 100
-"""So many paths of what is passed over are told; an archive can have 65,534."""
+"""Number of passed-over paths that are reported; an archive can have 65,534."""
 LEAVE_OUT = "leave out what the bot does not need"
 
 
 def read_upload(name: str, file: BinaryIO, limits: UploadLimits = DEFAULT_LIMITS) -> Upload:
-    """The files of an upload: those of a zip archive, or the one file that it is.
+    """Return the files of an upload: those of a zip archive, or the one file that it is.
 
-    ``name`` is the upload's own name, as the browser told it; ``file`` can be read and sought and belongs
-    to us until we return.  Raises UploadError; OSError if ``file`` cannot be read.
+    ``name`` is the upload's own name, as the browser sent it; ``file`` can be read and sought and belongs
+    to this function until it returns.  Raises UploadError; OSError if ``file`` cannot be read.
     """
     where = shown(name)
     size = file.seek(0, 2)
@@ -78,10 +78,10 @@ def read_upload(name: str, file: BinaryIO, limits: UploadLimits = DEFAULT_LIMITS
 def read_folder(
     files: Iterable[tuple[str, bytes]], limits: UploadLimits = DEFAULT_LIMITS, *, strip: bool = True
 ) -> Upload:
-    """The files of a folder that a browser sends one by one: pairs of path and content.
+    """Return the files of a folder that a browser sends one by one: pairs of path and content.
 
-    Browsers send no permissions; what begins like a program is made executable.  ``strip`` takes the folder
-    itself off, if all files are in one.  Raises UploadError.
+    Browsers send no permissions; a file that begins like a program is made executable.  ``strip`` takes the
+    folder itself off, if all files are in one.  Raises UploadError.
     """
     kept: dict[str, bytes] = {}
     left_out: set[str] = set()
@@ -134,12 +134,15 @@ def _read_zip(file: BinaryIO, size: int, limits: UploadLimits) -> Upload:
 
 
 def _longest_name(limits: UploadLimits) -> int:
-    """Of an entry's name in an archive: what is passed over may be longer than what is taken."""
+    """Return the longest name of an entry, in bytes: files that are passed over may have longer names."""
     return 4 * limits.path_bytes
 
 
 def _is_part(path: str, left_out: set[str], limits: UploadLimits) -> bool:
-    """Whether a path is a part of the bot, and may be; what is not is noted.  Raises UploadError."""
+    """Return whether a path is a part of the bot; add it to ``left_out`` if not.
+
+    Raises UploadError if the path is not allowed.
+    """
     check_structure(path)
     beginning = passed_over(path)
     if beginning is not None:
@@ -173,7 +176,7 @@ def _check_sizes(path: str, size: int, compressed: int, total: int, count: int, 
 
 
 def _only_folder(paths: Iterable[str], left_out: set[str]) -> str | None:
-    """The one folder at the top that all files are in, as when a student zips the folder."""
+    """Return the one folder at the top that all files are in, as when a student zips the folder."""
     tops = {path.partition("/")[0] if "/" in path else "" for path in paths}
     if not tops:
         names = ", ".join(map(shown, sorted(left_out)[:3]))
@@ -193,7 +196,7 @@ def _upload(files: Iterable[tuple[str, bytes, bool]], top: str | None, left_out:
 
 
 def _may_execute(entry: Entry, content: bytes) -> bool:
-    """The owner's bit, and nothing of setuid and the like; a guess where the archive knows no permissions."""
+    """Return the owner's execute bit, without setuid and the like; a guess if there are no permissions."""
     return bool(entry.mode & OWNER_MAY_EXECUTE) if entry.mode else _is_program(content)
 
 

@@ -4,17 +4,17 @@ Below the store's directory::
 
     ab/ab12.../manifest    a line for each file; its SHA-256 is the digest
     ab/ab12.../files/      the files, read-only; this is what a bot is run from
-    incoming/              what is being written
-    damaged/               what was found to be changed, moved out of the way
+    incoming/              submissions that are being written
+    damaged/               submissions that were found to be changed, moved out of the way
     lock                   held while something damaged is replaced
 
 A submission appears by one rename, when all of it is on the disk, and is never changed after that.  A writer
-holds a lock on its directory in ``incoming`` for as long as it lives, so that what a killed one left can be
-told from what is still being written.
+holds a lock on its directory in ``incoming`` for as long as it lives, which distinguishes the files of a
+killed writer from those that are still being written.
 
-The digest is not the one of ``tournaments.bots``.  That one says which program played: it is taken after the
-build, and leaves out permissions and some folders.  Two uploads that differ there only are different content,
-which one address must not stand for.
+The digest is not the one of ``tournaments.bots``.  That one identifies the program that played: it is taken
+after the build, and leaves out permissions and some folders.  Two uploads that differ there only are
+different content, which one address must not stand for.
 """
 
 import contextlib
@@ -49,15 +49,15 @@ class ContentError(Exception):
 
 
 class MissingContentError(ContentError):
-    """There is no submission of that digest."""
+    """The store has no submission of that digest."""
 
 
 class DamagedContentError(ContentError):
-    """What is kept is not what was put in: a disk's fault, or somebody's hand."""
+    """A kept submission differs from what was put in: the disk failed, or somebody changed it."""
 
 
 def manifest_of(files: Iterable[SubmittedFile]) -> bytes:
-    """The text that says what a submission holds: whether executable, size, SHA-256 and path of each file.
+    """Return a submission's manifest: execute permission, size, SHA-256 and path of each file.
 
     Raises ValueError for paths that cannot be kept; ``archive`` lets none of them through.
     """
@@ -72,7 +72,7 @@ def manifest_of(files: Iterable[SubmittedFile]) -> bytes:
 
 
 def content_digest(files: Iterable[SubmittedFile]) -> str:
-    """SHA-256, in hexadecimal, of the manifest of files; their order does not matter."""
+    """Return the SHA-256, in hexadecimal, of the manifest of files; their order does not matter."""
     return hashlib.sha256(manifest_of(files)).hexdigest()
 
 
@@ -94,10 +94,10 @@ class ContentStore:
         return self.root / "incoming"
 
     def put(self, files: Sequence[SubmittedFile]) -> str:
-        """Keep files; their digest.  When this returns they are on the disk, whatever happens next.
+        """Keep files and return their digest.  They are on the disk when this method returns.
 
-        What is kept already is verified, and replaced if it is damaged.  Raises ContentError, and leaves
-        nothing behind then; ValueError as ``manifest_of``.
+        Files that are kept already are verified, and replaced if they are damaged.  Raises ContentError, and
+        leaves nothing behind then; ValueError as ``manifest_of``.
         """
         manifest = manifest_of(files)
         digest = hashlib.sha256(manifest).hexdigest()
@@ -116,7 +116,7 @@ class ContentStore:
         return digest
 
     def path(self, digest: str) -> Path:
-        """The directory that holds the files of a submission.  They are not read: see ``verify``.
+        """Return the directory that holds the files of a submission.  They are not read: see ``verify``.
 
         Raises MissingContentError.
         """
@@ -126,7 +126,7 @@ class ContentStore:
         return files
 
     def read(self, digest: str) -> tuple[SubmittedFile, ...]:
-        """The files of a submission, by path, each of them verified.
+        """Return the files of a submission, by path, each of them verified.
 
         Raises MissingContentError, DamagedContentError.
         """
@@ -148,12 +148,12 @@ class ContentStore:
             self._content(digest, top / path, path, size, content)
 
     def digests(self) -> Iterator[str]:
-        """Of all submissions that are kept, in ascending order."""
+        """Yield the digests of all kept submissions in ascending order."""
         for folder in sorted(self.root.glob("[0-9a-f][0-9a-f]")):
             yield from (path.name for path in sorted(folder.iterdir()) if DIGEST.fullmatch(path.name))
 
     def sweep(self) -> int:
-        """Remove what killed writers left; how many.  Writers that live are left alone.
+        """Remove the directories of killed writers; return their number.  Writers that live are left alone.
 
         Raises ContentError.
         """
@@ -174,7 +174,7 @@ class ContentStore:
 
     @contextlib.contextmanager
     def _incoming_directory(self) -> Iterator[Path]:
-        """A new directory, locked; removed at the end if it is still there."""
+        """Provide a new, locked directory, which is removed at the end if it is still there."""
         while True:
             path = self._incoming / secrets.token_hex(16)
             path.mkdir(DIRECTORY_MODE)
@@ -219,7 +219,7 @@ class ContentStore:
         return DamagedContentError(f"{self.root}: submission {digest} is damaged: {what}; put it in again")
 
     def _manifest(self, digest: str) -> list[tuple[str, bool, int, str]]:
-        """Path, whether executable, size and SHA-256 of each file."""
+        """Return path, execute permission, size and SHA-256 of each file."""
         try:
             text = (self._place(digest) / MANIFEST).read_bytes()
         except OSError as error:
@@ -230,7 +230,7 @@ class ContentStore:
         return [(path, kind == "x", int(size), content) for kind, size, content, path in rows]
 
     def _verify_names(self, digest: str) -> None:
-        """Whether exactly the files of the manifest are there, as what they should be."""
+        """Raise DamagedContentError unless exactly the files of the manifest exist, with their modes."""
         expected: dict[str, int] = {}
         for path, executable, _, _ in self._manifest(digest):
             expected[path] = stat.S_IFREG | (EXECUTABLE_MODE if executable else FILE_MODE)
@@ -325,7 +325,7 @@ def _remove(path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """A file's content, or a directory's entries, to the disk."""
+    """Write a file's content, or a directory's entries, to the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -334,7 +334,7 @@ def _sync(path: Path) -> None:
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
-    """Path and mode of everything below a directory; links are not followed."""
+    """Yield path and mode of everything below a directory; links are not followed."""
     with os.scandir(folder) as entries:
         for entry in entries:
             mode = entry.stat(follow_symlinks=False).st_mode

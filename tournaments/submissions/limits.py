@@ -1,4 +1,4 @@
-"""How large an upload may be.
+"""Limits on the size of an upload.
 
 The starter kits have 4 or 5 files and at most 42 kB.  The defaults leave room for what bots of a course
 bring along, tables of openings or of endgames and libraries, and bound what one upload can cost the server.
@@ -11,7 +11,7 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """Each is the largest value that is still taken."""
+    """Limits, each of which is the largest value that is still accepted."""
 
     upload_bytes: int = 20 * MEBIBYTE
     """Of the upload as it is sent: what ``total_bytes`` come to when they are compressed as texts and
@@ -43,14 +43,14 @@ class UploadLimits:
 
 
 def size_text(count: int) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes with its unit."""
     if count >= MEBIBYTE:
         return f"{count / MEBIBYTE:.4g} MiB"
     return f"{count:,} bytes"
 
 
 def excess_text(count: int, limit: int, what: str = "") -> str:
-    """What there is and what is allowed, for people, so that they see that it is more."""
+    """Return the words for a size and a lower limit; they are in bytes if they would read alike in MiB."""
     has, allowed = size_text(count), size_text(limit)
     if has == allowed:
         has, allowed = f"{count:,} bytes", f"{limit:,} bytes"

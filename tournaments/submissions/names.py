@@ -1,7 +1,7 @@
-"""Which paths a file of a submission may have.
+"""Checks of the paths of a submission's files.
 
-The rules are those of all systems together: what is taken can be unpacked by a student on Windows, a lecturer
-on macOS and the server on Linux, and means the same file everywhere.
+The rules are those of all systems together: an accepted path can be unpacked by a student on Windows, a
+lecturer on macOS and the server on Linux, and means the same file everywhere.
 """
 
 import re
@@ -47,7 +47,7 @@ def check_structure(path: str) -> None:
 
 
 def passed_over(path: str) -> str | None:
-    """The beginning of a path that names what is no part of a bot; None for a file that is one."""
+    """Return the beginning of a path that is no part of a bot; None for a path that is one."""
     parts = path.split("/")
     for number, part in enumerate(parts, 1):
         # ._NAME is how macOS keeps a file's attributes on other file systems.
@@ -78,10 +78,10 @@ def check_names(path: str, limits: UploadLimits) -> None:
 
 
 def _wrong_name(part: str) -> str | None:
-    """Why a name cannot be taken."""
+    """Return the reason why a name is not allowed; None if it is."""
     for char in part:
         if not char.isprintable():
-            # Control characters, line ends, marks that turn the direction of writing, what has no width.
+            # Control characters, line ends, marks of the direction of writing, characters without width.
             return f"has a character in its name that does not show (U+{ord(char):04X})"
         if char in NOT_ON_WINDOWS:
             return f"has the character {char} in its name"
@@ -126,5 +126,5 @@ def check_together(paths: Iterable[str], folders: Iterable[str] = ()) -> None:
 
 
 def _as_compared(part: str) -> str:
-    """A name as the least discerning file system compares it."""
+    """Return a name as the least discerning file system compares it."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", part).casefold())

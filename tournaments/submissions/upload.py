@@ -1,4 +1,4 @@
-"""What an upload has become once it was read: files, or a refusal."""
+"""The result of reading an upload: its files, or a refusal."""
 
 from dataclasses import dataclass
 
@@ -19,10 +19,10 @@ class SubmittedFile:
     """One file of a submission."""
 
     path: str
-    """From the submission's top, with ``/`` between its parts."""
+    """Path from the submission's top, with ``/`` between its parts."""
     content: bytes
     executable: bool = False
-    """All that is kept of its permissions."""
+    """True if the file is executable; no other permission is kept."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class Upload:
     """The files of an upload, all of them within the limits and below one directory."""
 
     files: tuple[SubmittedFile, ...]
-    """By path, in ascending order of code points; at least one."""
+    """Files by path, in ascending order of code points; at least one."""
     stripped: str | None = None
-    """The only folder at the top of what was uploaded, whose content this is."""
+    """The only folder at the top of the upload, which was taken off all paths; None if there was none."""
     passed_over: tuple[str, ...] = ()
-    """Paths of what is no part of a bot and was left out: files, and folders with all that is in them.
-    The first hundred of these, in ascending order."""
+    """Paths of files and whole folders that are no part of a bot and were left out: the first hundred, in
+    ascending order."""
 
 
 def shown(name: str) -> str:
-    """A name in quotes for a message, on one line and not too long, whatever is in it."""
+    """Return a name in quotes for a message, on one line and cut to ``LONGEST_NAME`` characters."""
     cut = name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "..."
     return f'"{visible(cut)}"'

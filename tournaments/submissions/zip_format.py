@@ -1,8 +1,8 @@
-"""The structure of a zip archive, read strictly: what an entry says, and where its data lie.
+"""A strict reader of the structure of a zip archive: its entries, and the position of their data.
 
 Sources: PKWARE's APPNOTE.TXT 6.3.10, by its sections; David Fifield, "A better zip bomb", WOOT 2019, for
 entries that overlap.  The standard library's ``zipfile`` is not used: it makes an object for each entry
-before anybody can count them, takes entries that overlap, and decompresses bzip2 and LZMA without a bound.
+before they can be counted, accepts entries that overlap, and decompresses bzip2 and LZMA without a bound.
 
 All that costs memory or time here is bounded by the size of the archive.
 """
@@ -43,13 +43,13 @@ DAMAGED = "the archive is damaged"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the central directory says of one file or folder, and where its compressed data are."""
+    """The central directory's entry of one file or folder, with the position of its compressed data."""
 
     name: str
-    """As it is written, without the ``/`` that ends a folder's name; not checked."""
+    """Name as it is written, without the ``/`` that ends a folder's name; not checked."""
     is_folder: bool
     mode: int
-    """Permissions and type as on Unix; 0 where the program that wrote the archive knew none."""
+    """Permissions and type as on Unix; 0 if the archive has none."""
     method: int
     size: int
     compressed_size: int
@@ -58,7 +58,7 @@ class Entry:
 
     @property
     def is_other(self) -> str | None:
-        """What it is in place of a file or a folder."""
+        """Words for an entry that is neither a file nor a folder; None for any other entry."""
         kind = stat.S_IFMT(self.mode)
         if kind == stat.S_IFLNK:
             return "a symbolic link"
@@ -68,7 +68,7 @@ class Entry:
 
 
 def read_entries(file: BinaryIO, size: int, longest_name: int) -> list[Entry]:
-    """All entries of an archive of ``size`` bytes, in the order of its directory.
+    """Return all entries of an archive of ``size`` bytes, in the order of its directory.
 
     Names of more than ``longest_name`` bytes are refused.  Raises UploadError.
     """
@@ -118,7 +118,7 @@ def read_entries(file: BinaryIO, size: int, longest_name: int) -> list[Entry]:
 
 
 def _find_end(file: BinaryIO, size: int) -> tuple[int, int, int]:
-    """Where the directory ends, how many entries it has, where it begins."""
+    """Return the end of the directory, its number of entries, and its beginning."""
     tail_start = max(0, size - END.size - LONGEST_COMMENT)
     file.seek(tail_start)
     tail = file.read(size - tail_start)
@@ -147,7 +147,7 @@ _Fields = tuple[int, int, int, int, int, int, int]
 def _central_headers(
     file: BinaryIO, start: int, end: int, count: int
 ) -> Iterator[tuple[int, _Fields, bytes, bytes]]:
-    """Number, fields, name and extra field of each entry; local headers may be read in between."""
+    """Yield number, fields, name and extra field of each entry; local headers may be read in between."""
     at = start
     for number in range(1, count + 1):
         file.seek(at)
@@ -172,7 +172,7 @@ def _readable(raw: bytes) -> str:
 
 
 def _decode(raw: bytes, flags: int) -> str:
-    """A name; UTF-8 even where the flag is not set, as macOS writes it."""
+    """Return a name, in UTF-8 even where the flag is not set, as macOS writes it."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -195,7 +195,10 @@ def _check_extra(extra: bytes, name: str) -> None:
 def _check_local(
     file: BinaryIO, number: int, central: tuple[int, int, int, int, int, int, bytes], name: str, limit: int
 ) -> int:
-    """Where the data of an entry begin, whose local header must say what the directory says."""
+    """Return the beginning of an entry's data.
+
+    Raises UploadError unless its local header agrees with the directory.
+    """
     flags, method, crc, compressed, unpacked, offset, raw = central
     file.seek(offset)
     header = file.read(LOCAL.size)
@@ -216,9 +219,9 @@ def _check_local(
 
 
 def unpack(file: BinaryIO, entry: Entry) -> bytes:
-    """The content of an entry.
+    """Return the content of an entry.
 
-    Never makes more bytes than the entry says that it has, which the caller has held against its limits.
+    At most one chunk more than the entry's size is made; the caller has checked that size against its limits.
     Raises UploadError.
     """
     where = shown(entry.name)
@@ -233,7 +236,7 @@ def unpack(file: BinaryIO, entry: Entry) -> bytes:
 
 
 def _pieces(file: BinaryIO, entry: Entry, where: str) -> Iterator[bytes]:
-    """The content, at most a chunk at a time."""
+    """Yield the content, at most a chunk at a time."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS) if entry.method == DEFLATED else None
     file.seek(entry.data_offset)
     left = entry.compressed_size

@@ -1,4 +1,4 @@
-"""The own account: password and API tokens."""
+"""Account page: password and API tokens."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,13 +14,13 @@ from tournaments.web.site import Site, account_of, site_of
 from tournaments.web.threads import in_thread
 
 MOST_TOKENS = 20
-"""Of one account: one for each of somebody's machines."""
+"""Most API tokens of one account: one for each machine of its owner."""
 LASTS = {"30": 30, "180": 180, "never": None}
-"""Days that a token may be asked for."""
+"""Form value -> lifetime of a new token in days; None: unlimited."""
 
 
 async def page(request: Request) -> Response:
-    """What there is to see and to change."""
+    """Show the account page."""
     return await _page(request)
 
 
@@ -56,7 +56,7 @@ def _team(site: Site, me: Account) -> tuple[object, list[Account]]:
 
 
 async def change_password(request: Request) -> Response:
-    """A new password; all other sessions of the account end."""
+    """Change the password, and end all other sessions of the account."""
     site, me, form = site_of(request), account_of(request), await request.form()
     now = site.now()
     wait = site.limits.sign_in_login.take(me.login.casefold(), now.timestamp())
@@ -80,7 +80,7 @@ async def change_password(request: Request) -> Response:
 
 
 async def make_token(request: Request) -> Response:
-    """A new token, shown this once."""
+    """Make a token, and show its secret this once."""
     site, me, form = site_of(request), account_of(request), await request.form()
     name = text_of(form, "name").strip()
     lasts = text_of(form, "days")
@@ -98,7 +98,7 @@ async def make_token(request: Request) -> Response:
 
 
 async def revoke_token(request: Request) -> Response:
-    """A token of this account's is no longer valid."""
+    """Revoke one of the account's tokens."""
     site, me = site_of(request), account_of(request)
     number = request.path_params["token"]
     if number not in {token.id for token in await in_thread(site.course.tokens.of, me.id)}:

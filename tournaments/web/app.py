@@ -1,11 +1,11 @@
-"""The site as an ASGI application: finds the route, looks who asks, lets in or not, answers errors.
+"""The site as an ASGI application: routing, authentication, access control and error responses.
 
 A request goes through these steps, each of which may end it:
 
-    Host is ours -> route -> session or token -> who may come in -> Origin, CSRF -> handler
+    Host header -> route -> session or token -> access rule -> Origin, CSRF -> handler
 
-Pages' handlers therefore begin where it is certain who asks.  Whatever goes wrong becomes a page of the
-site's look, or JSON for the API; nothing that a handler does ends the server.
+Handlers therefore run only once the account, or the visitor, is identified.  Every error becomes a page of
+the site, or JSON for the API; no exception in a handler ends the server.
 """
 
 import logging
@@ -38,15 +38,15 @@ from tournaments.web.site import Site, Visit
 
 LOG = logging.getLogger("kalarena.web")
 FORM_BYTES = 2 * MEBIBYTE
-"""Of a form around an upload: names of files, what is between them."""
+"""Bytes allowed for the rest of a form with an upload: names of files, boundaries between parts."""
 CLOSE_S = 5.0
-"""Temporary files of a form are closed within milliseconds."""
+"""Seconds to close the temporary files of a form, which takes milliseconds."""
 LARGEST_NUMBER = 2**31 - 1
-"""In addresses: what both databases take for an id."""
+"""Largest number accepted in an address: the largest id that both databases take."""
 
 
 class Application:
-    """Answers requests."""
+    """ASGI application that answers the requests to one site."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -56,7 +56,7 @@ class Application:
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it; there are no WebSockets and no lifespan."""
+        """Handle one ASGI connection; WebSockets and lifespan are not supported."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -70,7 +70,7 @@ class Application:
             raise
         except ClientDisconnect:
             pass
-        except BaseException as fault:  # in the middle of an answer: all that is left is to end it
+        except BaseException as fault:  # in the middle of a response, which can only be ended
             if not _is_of_handler(fault):
                 raise
             self._log_fault(scope, fault)
@@ -130,7 +130,7 @@ class Application:
             raise BadInput(f"The form cannot be read: {error.message}") from error
 
     def _route(self, request: Request) -> Route:
-        """The route that answers; its parameters go into the request."""
+        """Return the route of a request, and add its path parameters to the request."""
         allowed: set[str] = set()
         if "\0" in request.scope["path"]:  # no name has one, and PostgreSQL takes none
             raise NotFound
@@ -181,7 +181,7 @@ class Application:
 
 
 class _Answer:
-    """Sends a response with the headers that all have, and knows what was sent."""
+    """Sends a response with the common headers, and records its status."""
 
     def __init__(self, scope: Scope, send: Send, headers: dict[str, str]) -> None:
         self._scope = scope
@@ -194,7 +194,7 @@ class _Answer:
             response.headers.setdefault(name, value)
         response.headers.setdefault("Cache-Control", "no-store")
         if self._scope["method"] == "HEAD":
-            # The headers alone: what a stream would bring has no end.
+            # The headers alone: the body of a stream has no end.
             await self._note(
                 {
                     "type": "http.response.start",
@@ -203,7 +203,7 @@ class _Answer:
                 }
             )
             await self._note({"type": "http.response.body", "body": b""})
-            if response.background is not None:  # which may remove what a handler has made
+            if response.background is not None:  # it may remove files that the handler has made
                 await response.background()
         else:
             await response(self._scope, receive, self._note)
@@ -215,7 +215,7 @@ class _Answer:
 
 
 def _declared(scope: Scope) -> int | None:
-    """The length that a request says its body has, if it says so."""
+    """Return the declared length of a request's body; None without a valid one."""
     for name, value in scope["headers"]:
         if name == b"content-length":
             return int(value) if value.isdigit() else None
@@ -223,9 +223,9 @@ def _declared(scope: Scope) -> int | None:
 
 
 def _is_of_handler(fault: BaseException) -> bool:
-    """Whether an exception ends one request alone: all but cancellation, which is the server's own.
+    """Return True if an exception ends one request alone: all but cancellation, which ends the server.
 
-    SystemExit and KeyboardInterrupt, too: the server ends by signals that it handles itself.
+    SystemExit and KeyboardInterrupt are among them: the server is ended by signals that it handles itself.
     """
     if isinstance(fault, trio.Cancelled | GeneratorExit):
         return False
@@ -239,4 +239,4 @@ async def _no_page(_request: Request) -> Response:
 
 
 ERROR_ROUTE = Route("GET", "", _no_page, Access.EVERYBODY, "error")
-"""Of requests that lead to no route."""
+"""Placeholder for the route of requests that match none."""

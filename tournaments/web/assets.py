@@ -1,4 +1,4 @@
-"""Style sheets and scripts: this site's and those of the report's viewer, of which there is one copy."""
+"""Static assets: style sheets and scripts of this site, and of the report, in whose package they stay."""
 
 import hashlib
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ TYPES = {
     "svg": "image/svg+xml",
 }
 FOR_EVER = "public, max-age=31536000, immutable"
-"""A year: the longest that caches honour.  The address changes with what is in the file."""
+"""A year: the longest that caches honour.  The address changes with the content of the file."""
 
 
 @dataclass(frozen=True)
 class Asset:
-    """One file."""
+    """A static file."""
 
     content: bytes
     media_type: str
     version: str
-    """Of its content."""
+    """Digest of the content."""
 
 
 @cache
 def assets() -> dict[str, Asset]:
-    """All of them by name."""
+    """Return all assets by file name."""
     found: dict[str, Asset] = {}
     for package in FOLDERS:
         for file in files(package).joinpath("assets").iterdir():
@@ -47,12 +47,12 @@ def assets() -> dict[str, Asset]:
 
 
 def asset_path(name: str) -> str:
-    """Where a page finds an asset."""
+    """Return the address of an asset, with its version."""
     return f"/assets/{name}?v={assets()[name].version}"
 
 
 async def asset(request: Request) -> Response:
-    """A file, which a browser keeps for ever if it asked for this very version."""
+    """Send an asset; a browser caches it for ever if the address names its current version."""
     found = assets().get(request.path_params["file"])
     if found is None:
         raise NotFound

@@ -1,4 +1,4 @@
-"""The body of a request: so many bytes and no more, and not for ever."""
+"""Request bodies with limits of size and time."""
 
 import trio
 from starlette.types import Message, Receive
@@ -7,11 +7,11 @@ from tournaments.submissions.limits import size_text
 from tournaments.web.errors import TooLarge, TooSlow
 
 PATIENCE_S = 20.0
-"""For any body."""
+"""Seconds allowed for any body."""
 SLOWEST = 20_000
-"""Bytes a second that a client must manage beyond that: a tenth of a bad mobile connection."""
+"""Slowest accepted rate beyond that, in bytes per second: a tenth of a bad mobile connection."""
 DRAIN_S = 5.0
-"""How long we go on reading what we will not take: a client that still sends does not see our answer."""
+"""Seconds for which a rejected body is read on: a client that is still sending does not see the response."""
 
 
 class Body:
@@ -20,19 +20,19 @@ class Body:
     def __init__(self, receive: Receive, limit: int, declared: int | None) -> None:
         self._receive = receive
         self.limit = limit
-        """Bytes; may be set until the body is read."""
+        """Most bytes of the body; may be set until the body is read."""
         self._declared = declared
         self._seen = 0
         self.over = False
-        """Whether all of it was read, or the client has gone."""
+        """True if the whole body was read, or the client has disconnected."""
         self._deadline: float | None = None
 
     async def receive(self) -> Message:
-        """As ASGI has it.
+        """Receive the next ASGI message.
 
         Raises:
             TooLarge: More bytes than the limit, declared or sent.
-            TooSlow: They take too long.
+            TooSlow: The body takes too long to arrive.
 
         """
         if self.over:
@@ -53,7 +53,7 @@ class Body:
         return message
 
     async def drain(self) -> None:
-        """Read on for a while and forget it."""
+        """Read and discard the rest of the body, for at most DRAIN_S."""
         with trio.move_on_after(DRAIN_S):
             while True:
                 self._note(await self._receive())

@@ -1,4 +1,4 @@
-"""Bots: a team's, with its versions; one of a competition, with its games; a reference player."""
+"""Pages of bots: a team's bot with its versions, a bot of one competition, and a reference player."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,26 +23,17 @@ from tournaments.web.shows import Shown
 from tournaments.web.site import me_of, site_of
 
 TIMED = 150
-"""Of a bot's games, the newest: what its chart of times is made of."""
+"""Number of a bot's newest games in its chart of move times."""
 MOST_LISTED = 200
-"""Games of a bot on its page; beyond that the list of all has them."""
+"""Most games listed on a bot's page; if there are more, only the full list has them."""
 PARTS = ("figures", "opponents", "faults", "times", "swap")
-"""Of the report's page of a bot; the games come last, if they are not too many."""
+"""Parts of the report's page of a bot that are shown; the games come last, if they are not too many."""
 DECIDED = (VersionState.QUALIFIED, VersionState.FAILED)
 
 
 @dataclass(frozen=True)
-class Part:
-    """Where a bot takes part."""
-
-    competition: Competition
-    name: str
-    href: str
-
-
-@dataclass(frozen=True)
 class TeamFacts:
-    """What the course's database says of a team's bot."""
+    """Database records about a team's bot."""
 
     team: Team
     versions: Sequence[Version]
@@ -53,7 +44,7 @@ class TeamFacts:
 
 
 def facts_of(course: Course, team_id: int) -> TeamFacts:
-    """Read them; blocks.  Raises NotFound."""
+    """Read the records of a team; blocks.  Raises NotFound."""
     with course.reading():
         team = course.teams.get(team_id)
         if team is None:
@@ -76,7 +67,7 @@ def facts_of(course: Course, team_id: int) -> TeamFacts:
 
 
 def line_of(shown: Shown, is_it: Mapping[str, object]) -> Standing | None:
-    """The line of the bot whose entrant has these values; None if it is not in the table."""
+    """Return the standings line of the bot whose entrant has these values; None if the bot is not listed."""
     for name, line in shown.lines.items():
         entrant = shown.entrants.get(name)
         if entrant is not None and all(getattr(entrant, key) == value for key, value in is_it.items()):
@@ -85,7 +76,7 @@ def line_of(shown: Shown, is_it: Mapping[str, object]) -> Standing | None:
 
 
 async def parts_of(request: Request, competition: Competition, shown: Shown, line: Standing) -> list[Markup]:
-    """What the report's page of a bot has."""
+    """Return the rendered parts of the report's page of a bot."""
     site = site_of(request)
     games = shown.view.games_of(line.name)
     keys = [game.key for game in games if shown.view.counts(game)][-TIMED:]
@@ -96,7 +87,7 @@ async def parts_of(request: Request, competition: Competition, shown: Shown, lin
 
 
 async def team(request: Request) -> Response:
-    """A team's bot: how its current version does on the ladder, and all of its versions."""
+    """Show a team's bot: the ladder results of its current version, and all of its versions."""
     site, me = site_of(request), me_of(request)
     facts = await site.recall.of(facts_of, site.course, request.path_params["team"])
     if this_viewer(request).sight is not Sight.NAMED and not _is_own(me, facts.team):
@@ -134,7 +125,7 @@ def _games_href(competition: Competition | None, name: str) -> str:
 
 
 async def bot(request: Request) -> Response:
-    """A bot of one competition."""
+    """Show a bot of one competition."""
     competition = await competition_of(request)
     shown = await shown_to(request, competition)
     line = shown.line_at(request.path_params["bot"])
@@ -154,7 +145,7 @@ async def bot(request: Request) -> Response:
 
 
 def _team_href(request: Request, entrant: Entrant | None) -> str | None:
-    """The page of a bot's team, for those who may know it."""
+    """Return the address of a bot's team page; None if the viewer may not learn the team."""
     if entrant is None or entrant.team_id is None:
         return None
     viewer = this_viewer(request)
@@ -163,7 +154,7 @@ def _team_href(request: Request, entrant: Entrant | None) -> str | None:
 
 
 async def reference(request: Request) -> Response:
-    """A reference player: what it is, and how it does on the ladder."""
+    """Show a reference player: its description, and its results on the ladder."""
     name: str = request.path_params["name"]
     kind, _, option = name.partition(":")
     try:

@@ -1,4 +1,4 @@
-"""The competitions of a course, and the games of each."""
+"""Pages of a course's competitions and of their games."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,32 +20,32 @@ from tournaments.web.site import me_of, site_of
 PAGE = 100
 """Games on one page of their list."""
 PARTS = ("about", "standings", "rulings", "cross", "rating", "race", "sides", "times", "faults", "aside")
-"""Of the report's first page, in its order."""
+"""Parts of the report's first page that are shown, in the same order."""
 ANY_FAULT = "any fault"
 STOPPED = "It does not go on by itself; the lecturer sees why."
 OUTCOMES = ("won", "drawn", "lost")
-"""Of the bot that was chosen."""
+"""Outcomes of a game for the selected bot."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which games are listed; a field that is empty lets all pass."""
+    """Filter of a list of games; an empty field matches every game."""
 
     bot: str = ""
-    """A name, as it is shown."""
+    """Displayed name of a bot."""
     outcome: str = ""
-    """One of OUTCOMES; of no meaning without a bot."""
+    """One of OUTCOMES; ignored without a bot."""
     end: str = ""
-    """How a game ended, or ANY_FAULT."""
+    """Ending of a game, or ANY_FAULT."""
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "Filter":
-        """From an address; what it cannot be is as if it were not there."""
+        """Return the filter in a query string; an unknown outcome is ignored."""
         outcome = query.get("outcome", "")
         return cls(query.get("bot", ""), outcome if outcome in OUTCOMES else "", query.get("end", ""))
 
     def passes(self, game: GameSummary) -> bool:
-        """Whether a game is listed."""
+        """Return True if a game matches."""
         if self.bot:
             if self.bot not in (game.first, game.second):
                 return False
@@ -57,7 +57,7 @@ class Filter:
         return not self.end or words.ending(game) == self.end
 
     def query(self, page: int) -> str:
-        """The end of the address of one page of such a list."""
+        """Return the query string of one page of the filtered list."""
         values = {"bot": self.bot, "outcome": self.outcome, "end": self.end, "page": str(page)}
         return "?" + urlencode({name: value for name, value in values.items() if value})
 
@@ -70,14 +70,14 @@ class GameList:
     found: int
     all: int
     page: int
-    """From 1."""
+    """Number of this page, from 1."""
     pages: int
     names: Sequence[str]
     endings: Sequence[str]
 
 
 def game_list(shown: Shown, wanted: Filter, page: int, team_id: int | None) -> GameList:
-    """A page, the newest games first; a page that there is not is the last one."""
+    """Return a page of games, the newest first; a page number out of range selects the nearest page."""
     kept = shown.view.kept
     games = [game for game in reversed(kept) if wanted.passes(game)]
     pages = max(1, -(-len(games) // PAGE))
@@ -94,7 +94,7 @@ def game_list(shown: Shown, wanted: Filter, page: int, team_id: int | None) -> G
 
 
 async def competitions(request: Request) -> Response:
-    """All tournaments, and the practice ladder."""
+    """List all tournaments and practice ladders."""
     site = site_of(request)
     found = await site.recall.of(site.course.competitions.all)
     return render(
@@ -108,7 +108,7 @@ async def competitions(request: Request) -> Response:
 
 
 async def competition(request: Request) -> Response:
-    """One tournament; a practice ladder has a page of its own."""
+    """Show one tournament; a practice ladder redirects to its own page."""
     found = await competition_of(request)
     if found.kind is CompetitionKind.PRACTICE:
         return RedirectResponse("/standings", 303)
@@ -131,14 +131,17 @@ async def competition(request: Request) -> Response:
 
 
 def _message(found: Competition, me: Account | None) -> str:
-    """Why it does not go on.  All of that may be what a team's build printed, or where our files are."""
+    """Return the message of a stopped competition, in full for lecturers only.
+
+    The full message may contain the output of a team's build, or paths on the server.
+    """
     if not found.message or (me is not None and me.role.teaches):
         return found.message
     return STOPPED
 
 
 async def games(request: Request) -> Response:
-    """The list of a competition's games."""
+    """List the games of a competition."""
     found = await competition_of(request)
     shown = await shown_to(request, found)
     me = me_of(request)

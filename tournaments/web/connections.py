@@ -2,7 +2,7 @@
 
 Hypercorn sends to a client in a scope that is shielded from cancellation, so that one client that stops
 reading would keep the whole server from ending.  Here, therefore, each connection's stream has deadlines of
-its own inside that shield: a send ends after a while, and all of them do when the server shuts down.
+its own inside that shield: a send ends after a while, and all sends end when the server shuts down.
 """
 
 import logging
@@ -24,28 +24,28 @@ from tournaments.web.security import Network, is_within
 LOG = logging.getLogger("kalarena.web")
 
 MOST_CONNECTIONS = 2_000
-"""At a time: 200 students with the six connections that a browser opens, and more; each takes 60 KiB."""
+"""Most connections at a time: 200 students with the six that a browser opens, and more; each takes 60 KiB."""
 SHARE_OF_ADDRESS = 0.5
-"""Of all connections: no one address takes them all.  A lecture hall that opens the page at once may come
-from one, with 1,000 connections."""
+"""Largest share of all connections for one address.  A lecture hall that opens the page at once may come from
+one address, with 1,000 connections."""
 SPARE_DESCRIPTORS = 256
-"""Of the process's open files, left for games, databases and uploads."""
+"""Open files of the process that are reserved for games, databases and uploads."""
 SEND_S = 20.0
-"""A client may stop reading for so long: a phone that changes its network comes back sooner."""
+"""Seconds for which a client may stop reading: a phone that changes its network comes back sooner."""
 SLOWEST = 20_000
-"""Bytes a second that it must read beyond that."""
+"""Slowest accepted rate of reading beyond that, in bytes per second."""
 IDLE_S = 15.0
-"""Between requests, and for a request's headers to arrive."""
+"""Seconds between requests, and for a request's headers to arrive."""
 LARGEST_HEADERS = 16 * 1024
-"""Bytes; browsers' are below 4 KiB."""
+"""Most bytes of a request's headers; browsers' are below 4 KiB."""
 LINGER_S = 1.0
-"""A handler has so long to end after its connection was closed."""
+"""Seconds for a handler to end after its connection was closed."""
 GRACE_S = 1.0
-"""At shutdown, requests under way have so long to end."""
+"""Seconds for requests under way to end at shutdown."""
 
 
 class ClientStream:
-    """One connection as Hypercorn uses it, with deadlines that no shield keeps off."""
+    """One connection as Hypercorn uses it, with deadlines that apply in a shielded scope, too."""
 
     def __init__(self, stream: trio.SocketStream, closed: Callable[[], None]) -> None:
         self._stream = stream
@@ -56,7 +56,7 @@ class ClientStream:
 
     async def send_all(self, data: bytes) -> None:
         """Send, or close the connection if the client does not read.  Raises BrokenResourceError."""
-        if not data:  # the end of an answer whose length was told: a third of all calls
+        if not data:  # the end of a response of declared length: a third of all calls
             return
         deadline = min(trio.current_time() + SEND_S + len(data) / SLOWEST, self._latest)
         with trio.CancelScope(deadline=deadline) as self._sending:
@@ -70,11 +70,11 @@ class ClientStream:
             raise trio.BrokenResourceError("the client does not read")
 
     async def receive_some(self, most: int) -> bytes | bytearray:
-        """What came; empty at the end."""
+        """Receive some bytes; empty at the end of the stream."""
         return await self._stream.receive_some(most)
 
     async def send_eof(self) -> None:
-        """Say that nothing more comes."""
+        """Signal the end of the data to the client."""
         await self._stream.send_eof()
 
     async def aclose(self) -> None:
@@ -83,12 +83,12 @@ class ClientStream:
         await trio.lowlevel.checkpoint()
 
     def close(self) -> None:
-        """Close it at once; who is sending or receiving learns of it."""
+        """Close the connection at once; a send or receive under way fails."""
         self.socket.close()
         self._closed()
 
     def end_by(self, deadline: float) -> None:
-        """Send nothing after this time."""
+        """Set the time after which nothing is sent."""
         self._latest = deadline
         if self._sending is not None:
             self._sending.deadline = min(self._sending.deadline, deadline)
@@ -100,7 +100,7 @@ class Connections:
     def __init__(
         self, app: ASGIFramework, most: int = MOST_CONNECTIONS, trusted: Sequence[Network] = ()
     ) -> None:
-        """``trusted`` are our own proxies, each of which may take all: it speaks for many."""
+        """``trusted`` are our own proxies, which have no limit per address: each serves many clients."""
         self._app = ASGIWrapper(app)
         self._config = _config()
         self._context = WorkerContext(None)
@@ -111,7 +111,7 @@ class Connections:
         self._of_address: Counter[str] = Counter()
 
     async def handle(self, stream: trio.SocketStream) -> None:
-        """Serve one connection until it ends.  Whatever goes wrong with it is logged and ends it alone."""
+        """Serve one connection until it ends.  An exception is logged, and ends this connection alone."""
         address = _peer(stream)
         if address is None or not self._has_room(address):
             stream.socket.close()
@@ -142,14 +142,14 @@ class Connections:
         return count < self._most_of_address or is_within(address, self._trusted)
 
     async def end(self, deadline: float) -> None:
-        """End idle connections at once, and let nothing be sent after this time."""
+        """End idle connections at once, and the others at the deadline."""
         await self._context.terminated.set()
         for client in self._open:
             client.end_by(deadline)
 
 
 def _peer(stream: trio.SocketStream) -> str | None:
-    """The address of the other end; None if it is gone already."""
+    """Return the client's address; None if it has disconnected already."""
     try:
         return str(stream.socket.getpeername()[0])
     except OSError:

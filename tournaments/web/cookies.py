@@ -1,4 +1,4 @@
-"""Cookies that nobody but this site can make or change: signed, closed to scripts and to other sites."""
+"""Signed cookies, which only this site can make or change, with HttpOnly and SameSite=Lax."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ DAY_S = 86_400
 
 @dataclass(frozen=True)
 class Kind:
-    """What a cookie is for."""
+    """Name and lifetime of a cookie."""
 
     name: str
     lasts_s: int
@@ -22,26 +22,26 @@ class Cookie(Enum):
     """The cookies of this site."""
 
     SESSION = Kind("session", 14 * DAY_S)
-    """The secret of a session; as long as ``Sessions`` keeps it."""
+    """The secret of a session; it lasts as long as ``Sessions`` keeps it."""
     FORM = Kind("form", DAY_S)
-    """What forms carry before there is a session."""
+    """The CSRF text of forms before there is a session."""
     NOTE = Kind("note", 60)
     """A sentence for the page after a redirection."""
 
 
 class Cookies:
-    """Reads and writes them."""
+    """Reads and writes signed cookies."""
 
     def __init__(self, key: bytes, secure: bool) -> None:
         self._key = key
         self._secure = secure
 
     def name(self, cookie: Cookie) -> str:
-        """``__Host-``: browsers then refuse one that a neighbouring site set, or that came without TLS."""
+        """Return the full name; browsers accept ``__Host-`` from this very site over TLS only."""
         return f"__Host-kalarena-{cookie.value.name}" if self._secure else f"kalarena-{cookie.value.name}"
 
     def read(self, sent: Mapping[str, str], cookie: Cookie) -> str | None:
-        """What we put into it; None if it is missing, too old or not ours."""
+        """Return the value of a cookie; None if it is missing, too old or not signed by this site."""
         text = sent.get(self.name(cookie))
         if text is None:
             return None
@@ -52,7 +52,7 @@ class Cookies:
         return value if isinstance(value, str) else None
 
     def write(self, response: Response, cookie: Cookie, value: str) -> None:
-        """Have a browser keep it."""
+        """Set a cookie in a response."""
         response.set_cookie(
             self.name(cookie),
             str(self._serializer(cookie).dumps(value)),
@@ -64,7 +64,7 @@ class Cookies:
         )
 
     def clear(self, response: Response, cookie: Cookie) -> None:
-        """Have a browser forget it."""
+        """Delete a cookie in a response."""
         response.delete_cookie(
             self.name(cookie), path="/", secure=self._secure, httponly=True, samesite="lax"
         )

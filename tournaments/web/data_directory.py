@@ -1,4 +1,4 @@
-"""The server's data directory: one server at a time, and the key that its cookies are signed with."""
+"""The server's data directory: a lock that admits one server at a time, and the key that signs cookies."""
 
 import contextlib
 import fcntl
@@ -9,16 +9,16 @@ from pathlib import Path
 
 KEY_FILE = "secret"
 KEY_BYTES = 32
-"""As long as the digest that signs with it."""
+"""Length of the key: 256 bits."""
 LOCK_FILE = "lock"
 
 
 class DataDirectoryError(Exception):
-    """The directory cannot be used; the message says why and what to do."""
+    """The directory cannot be used; the message gives the reason and a remedy."""
 
 
 class DataDirectory:
-    """Makes the directory, for its owner alone, if it is not there.  Raises DataDirectoryError."""
+    """The directory, which is made for its owner alone if it is missing.  Raises DataDirectoryError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -31,7 +31,7 @@ class DataDirectory:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other servers out; the lock goes with the process, however it ends.
+        """Hold the lock that keeps other servers out; it ends with the process, however that ends.
 
         Raises DataDirectoryError.
         """
@@ -53,7 +53,7 @@ class DataDirectory:
             os.close(descriptor)
 
     def key(self) -> bytes:
-        """The key, made when it is first asked for.  Without the file everybody signs in anew, no more.
+        """Return the key, which is made on first use.  If its file is lost, everybody must sign in again.
 
         Raises DataDirectoryError.
         """
@@ -62,10 +62,10 @@ class DataDirectory:
             with contextlib.suppress(FileNotFoundError):
                 key = path.read_bytes()
                 if len(key) == KEY_BYTES:
-                    if path.stat().st_mode & 0o077:  # a restored or copied one may let others read it
+                    if path.stat().st_mode & 0o077:  # a restored or copied file may be readable by others
                         path.chmod(0o600)
                     return key
-                # An empty one is what a full disk leaves.
+                # A full disk leaves an empty file.
             key = secrets.token_bytes(KEY_BYTES)
             new = path.with_name(KEY_FILE + ".part")
             new.unlink(missing_ok=True)

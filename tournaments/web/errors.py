@@ -1,11 +1,11 @@
-"""What may be wrong with a request, as exceptions that become pages or, for the API, JSON."""
+"""Exceptions for failed requests, which become error pages or, for the API, JSON."""
 
 from collections.abc import Mapping
 from math import ceil
 
 
 class WebError(Exception):
-    """Ends a request with a status and one sentence for whoever asked."""
+    """Ends a request with a status and one sentence for the user."""
 
     status = 400
     title = "That did not work"
@@ -17,31 +17,31 @@ class WebError(Exception):
 
 
 class BadInput(WebError):
-    """What was sent cannot be used; the sentence says why and what to do."""
+    """The request holds unusable data; the sentence gives the reason and a remedy."""
 
 
 class NotSignedIn(WebError):
-    """Only for those who are signed in: pages lead to the form, the API answers 401."""
+    """The user must sign in: pages redirect to the form, the API answers 401."""
 
     status = 401
     title = "Please sign in"
 
 
 class Forbidden(WebError):
-    """Not for this account."""
+    """The account does not have the permission."""
 
     status = 403
     title = "Not for you"
 
 
 class StaleForm(Forbidden):
-    """A form without its session's text: sent from elsewhere, or open for too long."""
+    """A form without its session's CSRF text: sent from elsewhere, or open for too long."""
 
     title = "Please try again"
 
 
 class NotFound(WebError):
-    """There is no such thing, or none that this account may know of."""
+    """The object does not exist, or its existence is hidden from this account."""
 
     status = 404
     title = "Nothing here"
@@ -69,28 +69,28 @@ class TooSlow(WebError):
 
 
 class Conflict(WebError):
-    """It cannot be done in the present state of things."""
+    """The action is not possible in the present state."""
 
     status = 409
     title = "Not now"
 
 
 class TooLarge(WebError):
-    """The body of a request is larger than the address takes."""
+    """The body of a request is larger than the route allows."""
 
     status = 413
     title = "Too large"
 
 
 class NotTaken(WebError):
-    """An upload that is refused for what it holds."""
+    """An upload that is refused because of its content."""
 
     status = 422
     title = "Not taken"
 
 
 class TooMany(WebError):
-    """Asked too often: a wait in seconds is part of the answer."""
+    """A rate limit was exceeded; the response states the wait in seconds."""
 
     status = 429
     title = "Too often"
@@ -102,14 +102,14 @@ class TooMany(WebError):
 
 
 class Unavailable(WebError):
-    """Something of ours is not there just now."""
+    """A part of the server is temporarily unavailable."""
 
     status = 503
     title = "Not available just now"
 
 
 class ServerFault(WebError):
-    """A fault of ours; the number is also in the log."""
+    """An unexpected error of the server; its number is also in the log."""
 
     status = 500
     title = "Our fault"

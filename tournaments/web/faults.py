@@ -1,4 +1,4 @@
-"""What each fault means, and what to do about it: where a lost game's page leads."""
+"""Page of all faults with their meanings and remedies, to which the page of a lost game links."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,16 @@ MEANINGS = {
     "start-limit": "START was not taken within the start limit",
     "not-runnable": "the command could not be run: not there, not executable, no such interpreter",
     "late": "no complete reply within the time control",
+    "memory-limit": "its processes together held more memory than they may, and were killed",
+    "out-of-memory": "it ended because its runtime, or the system, refused it memory",
+    "read-only": "it ended because it could not write a file: the place is read-only",
+    "disk-full": "it ended because the space for its files was full",
+    "file-too-large": "it wrote a file larger than it may",
+    "too-many-files": "it had too many files, or too many open at the same time",
     "exited": "the process ended, on its turn or off it; a reply that was complete before still counts",
     "killed": "the process was ended by a signal",
     "closed-output": ("standard output was closed, and no complete line was left when a move was awaited"),
     "closed-input": ("standard input was closed, or the process was gone, when a line was to be sent"),
-    "memory-limit": "its processes together held more memory than they may, and were killed",
     "process-limit": (
         "it had more processes and threads than it may, and was killed (where no sandbox bounds them)"
     ),
@@ -56,7 +61,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """One line of the page."""
+    """A fault as a line of the page."""
 
     word: str
     meaning: str
@@ -64,12 +69,12 @@ class Fault:
 
 
 def all_faults() -> list[Fault]:
-    """All there are."""
+    """Return all faults."""
     return [Fault(word, meaning, ADVICE.get(word, "")) for word, meaning in MEANINGS.items()]
 
 
 async def faults(request: Request) -> Response:
-    """The page of all faults."""
+    """Show all faults."""
     return await in_thread(render, request, "faults.html", faults=all_faults())
 
 

@@ -1,4 +1,4 @@
-"""What is told when this server's disk does not take what was sent."""
+"""Error response for an upload that could not be stored."""
 
 import logging
 
@@ -8,7 +8,7 @@ LOG = logging.getLogger("kalarena.web")
 
 
 def not_kept(error: Exception) -> Unavailable:
-    """The answer; where on our disk it was is for the log alone."""
+    """Log the error, and return the response, which does not contain the path on our disk."""
     LOG.error("what was sent could not be kept: %s", error)
     return Unavailable(
         "This server could not keep what you sent, which is not your fault: its disk may be full. "

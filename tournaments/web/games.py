@@ -1,4 +1,4 @@
-"""A game's page: the replay, why it was lost, and the files of it that this viewer may have."""
+"""Page of a game: the replay, the explanation of the loss, and the files that the viewer may read."""
 
 import json
 from collections.abc import Collection
@@ -29,33 +29,33 @@ BOTH = (0, 1)
 
 @dataclass(frozen=True)
 class Found:
-    """A game as who asks may see it."""
+    """A game as the current user may see it."""
 
     competition: Competition
     shown: Shown
     key: str
-    """As the store has it."""
+    """Key of the game in the store."""
     record: GameRecord
-    """With the names of this viewer."""
+    """The record with the names that this viewer may see."""
     own: tuple[int, ...]
-    """The players whose standard error and the like this viewer may see."""
+    """Players whose private data, such as standard error, this viewer may see."""
     is_whole: bool
-    """Whether this viewer may see all: what is our host's, too."""
+    """True if this viewer may see all data, including those about our host."""
 
 
 @dataclass(frozen=True)
 class Bot:
-    """One of the two."""
+    """One of the two bots of a game."""
 
     name: str
     href: str | None
     stderr_href: str | None
-    """None: not for this viewer, or it said nothing."""
+    """None if this viewer may not see the standard error, or if it is empty."""
 
 
 @dataclass(frozen=True)
 class GamePage:
-    """What the page shows."""
+    """Contents of a game's page."""
 
     key: str
     href: str
@@ -68,7 +68,7 @@ class GamePage:
 
 
 def own_players(shown: Shown, record: GameRecord, me: Account | None) -> tuple[int, ...]:
-    """Players whose private parts somebody may see; the record has the names that are shown."""
+    """Return the players whose private data an account may see; the record has the displayed names."""
     if me is None:
         return ()
     if me.role.teaches:
@@ -79,7 +79,7 @@ def own_players(shown: Shown, record: GameRecord, me: Account | None) -> tuple[i
 
 
 def disguised(shown: Shown, record: GameRecord) -> GameRecord:
-    """A record with the names that this viewer may see.  Raises NotFound if there is no pseudonym yet."""
+    """Return the record with the names that the viewer may see.  Raises NotFound without a pseudonym."""
     disguise = shown.names.disguise
     if disguise.on and any(player.name not in disguise.names for player in record.players):
         raise NotFound("This game has just been played. Try again in a few seconds.")
@@ -87,7 +87,7 @@ def disguised(shown: Shown, record: GameRecord) -> GameRecord:
 
 
 def with_own_stderr(record: GameRecord, original: GameRecord, own: Collection[int]) -> GameRecord:
-    """What a disguise takes away, and an author may see all the same."""
+    """Restore what the disguise removed but an author may see: standard error and the note."""
     lost = original.result.winner is not None and 1 - original.result.winner in own
     first, second = (text if side in own else "" for side, text in enumerate(original.stderr))
     note = original.result.note if lost else ""
@@ -95,7 +95,7 @@ def with_own_stderr(record: GameRecord, original: GameRecord, own: Collection[in
 
 
 def game_page(found: Found) -> GamePage:
-    """Everything on the page."""
+    """Return the contents of a game's page."""
     shown, record = found.shown, found.record
     href = shown.links.game(found.key)
     kept, place = shown.view.kept, shown.places.get(shown.names.key(found.key))
@@ -123,13 +123,13 @@ def game_page(found: Found) -> GamePage:
 
 
 def replay_of(found: Found, why: Markup) -> str:
-    """The replay, with why the game was lost above it, which has the note already."""
+    """Return the replay below the explanation of the loss, which contains the note already."""
     data = replay_data(found.record, public=not found.is_whole, own=found.own)
     return replay_html({**data, "note": ""} if why else data, why)
 
 
 async def find(request: Request) -> Found:
-    """The game of an address, as who asks may see it.  Raises NotFound."""
+    """Return the game in the address, as the current user may see it.  Raises NotFound."""
     site, me = site_of(request), me_of(request)
     competition = await competition_of(request)
     shown = await shown_to(request, competition)
@@ -148,7 +148,7 @@ async def find(request: Request) -> Found:
 
 
 async def game(request: Request) -> Response:
-    """The page."""
+    """Show the page of a game."""
     site, me = site_of(request), me_of(request)
     found = await find(request)
     lost = lost_of(found.record, found.own)
@@ -167,25 +167,25 @@ async def game(request: Request) -> Response:
 
 
 def is_of(team_id: int | None, own_id: int | None) -> bool:
-    """Whether a bot's team is the viewer's."""
+    """Return True if a bot's team is the viewer's."""
     return team_id is not None and team_id == own_id
 
 
 async def wire(request: Request) -> Response:
-    """The conversation as text."""
+    """Send the conversation as text."""
     found = await find(request)
     return PlainTextResponse(_encoded(await in_thread(wire_text, found.record)))
 
 
 async def game_json(request: Request) -> Response:
-    """The record without what is private."""
+    """Send the record as JSON, without private data."""
     found = await find(request)
     text = await in_thread(lambda: json.dumps(public_view(found.record)))
     return Response(text, media_type="application/json")
 
 
 async def stderr(request: Request) -> Response:
-    """What a bot said on its standard error: for its team, and for lecturers."""
+    """Send a bot's standard error, to its team and to lecturers only."""
     found = await find(request)
     side = request.path_params["player"] - 1
     if side not in BOTH:
@@ -196,7 +196,7 @@ async def stderr(request: Request) -> Response:
 
 
 def _encoded(text: str) -> bytes:
-    """Names and lines can hold halves of characters, which UTF-8 has no form for."""
+    """Encode a text as UTF-8; lone surrogates, which names and lines can contain, become escapes."""
     return text.encode("utf-8", "backslashreplace")
 
 

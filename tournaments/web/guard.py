@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: sessions, tokens, roles, and that forms come from our own pages."""
+"""Authentication and access control: sessions, tokens, roles, and the CSRF check of forms."""
 
 from urllib.parse import quote
 
@@ -15,22 +15,22 @@ from tournaments.web.site import Visit
 from tournaments.web.threads import in_thread
 
 MOST_FILES = 2_000
-"""Of one form: a folder's files, dropped into a page; submissions take fewer, and say so."""
+"""Most files of one form: a folder's, dropped into a page.  Submissions have a lower limit of their own."""
 MOST_FIELDS = 2_000
-"""Of one form: the settings have some dozens."""
+"""Most fields of one form: the settings have some dozens."""
 FORM_FIELD = "csrf"
 FORM_HEADER = "x-csrf"
-"""In place of the field, for scripts that send something else than a form."""
+"""Header in place of the field, for scripts that send something other than a form."""
 BEARER = "bearer "
 BEARER_ASKED = {"WWW-Authenticate": "Bearer"}
 
 
 async def recognize(request: Request, visit: Visit) -> None:
-    """Find out who asks.
+    """Identify the account of a request by its session or API token.
 
     Raises:
         NotSignedIn: An API token is not valid (any more).
-        TooMany: The API was asked too often.
+        TooMany: The rate limit of the API was exceeded.
 
     """
     if visit.route.api:
@@ -51,7 +51,7 @@ async def recognize(request: Request, visit: Visit) -> None:
 async def _recognize_token(request: Request, visit: Visit) -> None:
     given = request.headers.get("authorization", "")
     secret = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else None
-    # By address until the token is known to be one: nobody gets a bucket for each guess.
+    # The key is the address until the token proves valid: guesses do not get a bucket each.
     key = address_key(visit.address)
     if secret is not None:
         visit.me = await in_thread(visit.site.course.tokens.find, secret, visit.site.now())
@@ -67,11 +67,11 @@ async def _recognize_token(request: Request, visit: Visit) -> None:
 
 
 def let_in(request: Request, visit: Visit) -> None:
-    """See whether a route lets this account in.
+    """Check that the route admits this account.
 
     Raises:
-        NotSignedIn: It does not let visitors in.
-        Forbidden: It does not let this account in.
+        NotSignedIn: The route does not admit visitors.
+        Forbidden: The route does not admit this account.
 
     """
     access = visit.route.access
@@ -100,11 +100,12 @@ def let_in(request: Request, visit: Visit) -> None:
 
 
 async def look_at_form(request: Request, visit: Visit) -> None:
-    """See that a form was sent from a page of ours, by somebody who saw that page.
+    """Check that a form was sent from a page of this site, by the user for whom that page was made.
 
     Raises:
-        StaleForm: It was not, or the page is too old.
-        BadInput: A field has characters that no text has.
+        Forbidden: The form was sent from another site.
+        StaleForm: The CSRF text is missing or wrong, or the page is too old.
+        BadInput: A field has a NUL character.
         Unavailable: A file of the form cannot be written to the disk.
 
     """
@@ -119,7 +120,7 @@ async def look_at_form(request: Request, visit: Visit) -> None:
     if given is None:
         try:
             form = await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS)
-        except OSError as error:  # of the temporary files that large parts wait in
+        except OSError as error:  # from the temporary files of large parts
             raise not_kept(error) from error
         for name, value in form.multi_items():
             if isinstance(value, str) and "\0" in name + value:
@@ -131,7 +132,7 @@ async def look_at_form(request: Request, visit: Visit) -> None:
 
 
 def sign_in_path(request: Request) -> str:
-    """Where somebody signs in who wanted to see a page, and is led back to it."""
+    """Return the path of the sign-in form, which leads back to the requested page."""
     if request.method not in ("GET", "HEAD"):
         return "/sign-in"
     query = request.url.query

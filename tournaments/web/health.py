@@ -1,4 +1,4 @@
-"""Whether the server answers and reaches its database, for whatever watches it."""
+"""Health check for monitoring: the server answers and reaches its database."""
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -7,7 +7,7 @@ from tournaments.web.routing import Access, Route
 
 
 async def health(_request: Request) -> JSONResponse:
-    """The settings were just read from the database, or this would not have been reached."""
+    """Report success: the settings were read from the database within the last second."""
     return JSONResponse({"status": "ok"})
 
 

@@ -1,4 +1,4 @@
-"""The first page: who is ahead, what plays, and for a student what became of the own bot."""
+"""The first page: the top of the ladder, live games, and the state of a student's own bot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LATEST = 8
 
 @dataclass(frozen=True)
 class Facts:
-    """What the course's database says."""
+    """Database records for the first page."""
 
     practice: Competition | None
     tournaments: Sequence[Competition]
@@ -48,12 +48,12 @@ class Playing:
 
 @dataclass(frozen=True)
 class Home:
-    """What the page shows."""
+    """Contents of the first page."""
 
     practice: Competition | None
     ladder: Sequence[Rung]
     rest: int
-    """How many bots are below those."""
+    """Number of bots below those in ``ladder``."""
     own_rung: Rung | None
     own: Version | None
     """The team's newest version."""
@@ -65,7 +65,7 @@ class Home:
 
 
 async def facts_of(site: Site) -> Facts:
-    """Find them: the same for everybody, and so read once."""
+    """Return the records, which are the same for everybody and therefore cached."""
     tables, recall = site.course, site.recall
     competitions = await recall.of(tables.competitions.all)
     return Facts(
@@ -77,12 +77,12 @@ async def facts_of(site: Site) -> Facts:
 
 
 def practice_of(competitions: Sequence[Competition]) -> Competition | None:
-    """The practice ladder: the newest one, since another game begins another one."""
+    """Return the newest practice ladder: a change of the game begins a new one."""
     return next((one for one in competitions if one.kind is CompetitionKind.PRACTICE), None)
 
 
 def home_of(facts: Facts, practice: Shown | None, team_id: int | None) -> Home:
-    """What a viewer of a team sees."""
+    """Return the contents of the page; ``team_id`` is None for a viewer without a team."""
     ladder: list[Rung] = []
     latest: list[GameRow] = []
     own_games: list[GameRow] = []
@@ -110,7 +110,7 @@ def home_of(facts: Facts, practice: Shown | None, team_id: int | None) -> Home:
 def playing_of(
     games: Sequence[LiveGame], names: Mapping[str, Names], titles: Mapping[str, str]
 ) -> list[Playing]:
-    """What plays now, of competitions whose names for this viewer are known."""
+    """Return the live games of the competitions in ``names``, which has the names for this viewer."""
     return [
         Playing(
             href=f"/competitions/{game.competition}/live/{names[game.competition].key(game.key)}",
@@ -125,7 +125,7 @@ def playing_of(
 
 
 async def home(request: Request) -> Response:
-    """The first page; a visitor who may see no standings is led to sign in."""
+    """Show the first page; a visitor who may see no standings is redirected to sign in."""
     site, me = site_of(request), me_of(request)
     facts = await facts_of(site)
     practice = await shown_to(request, facts.practice) if facts.practice is not None else None

@@ -29,29 +29,29 @@ from tournaments.web.threads import in_thread
 LOG = logging.getLogger("kalarena.web")
 
 PURGE_S = 3600.0
-"""Sessions and links that are too old are forgotten once an hour; they are not valid before that either."""
+"""Seconds between removals of expired sessions and links, which are refused before that, too."""
 
 
 def utc_now() -> datetime:
-    """The clock of a real server."""
+    """Return the time of a real server's clock."""
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
 class Ready:
-    """What people are told once the server answers."""
+    """Addresses to print once the server answers."""
 
     url: str
-    """Where it is found."""
+    """Address of the site."""
     admin_link: str | None
-    """For the first admin, until it was used."""
+    """One-time link for the first admin; None once an admin has a password."""
     demo: Demo | None
-    """The demo course's links, if it was asked for."""
+    """The demo course's links; None if it was not requested."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """A server that may be run."""
+    """A server that is ready to run."""
 
     data: DataDirectory
     course: Course
@@ -99,10 +99,10 @@ class Host:
 
 @contextmanager
 def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[Host]:
-    """Take the address, the directory and the database, in this order.
+    """Open the listening sockets, the data directory and the database, in this order.
 
     Raises:
-        ListenError: The address cannot be listened at.
+        ListenError: The server cannot listen at the address.
         DataDirectoryError: The directory is in use, or cannot be written to.
         StoreError: The database cannot be reached or used.
 

@@ -1,4 +1,4 @@
-"""The boards of the games that are watched, each worked out once for all who watch."""
+"""Boards of the live games, each computed once for all watchers."""
 
 from collections import OrderedDict
 
@@ -8,17 +8,17 @@ from tournaments.report.live_replay import LiveReplay
 from tournaments.service.live import LiveGame
 
 MOST_BOARDS = 100
-"""Kept, the last ones that somebody looked at; each has some hundred kB."""
+"""Most boards kept, the last used ones; each has some hundred kB."""
 
 
 class LiveBoards:
-    """Boards by game."""
+    """Cache of boards by game."""
 
     def __init__(self) -> None:
         self._boards: OrderedDict[tuple[object, ...], tuple[trio.Lock, LiveReplay]] = OrderedDict()
 
     async def of(self, game: LiveGame) -> LiveReplay:
-        """The board with at least the moves that are known of this game."""
+        """Return the board with at least the moves in ``game``."""
         which = (game.competition, game.key, game.started_at)
         if which not in self._boards:
             self._boards[which] = trio.Lock(), LiveReplay(game.game, game.opening)

@@ -1,4 +1,4 @@
-"""Games while they are played: a page for each, its stream of moves, and the stream of what plays now."""
+"""Live games: a page for each, its stream of moves, and the stream of the list of all."""
 
 import math
 import random
@@ -25,19 +25,18 @@ from tournaments.web.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
 from tournaments.web.threads import in_thread
 
 MOST_SHOWN = 20
-"""Games in the list of what plays now."""
+"""Most games in the list of live games."""
 STANDINGS_INTERVAL_S = 10.0
-"""Readers of standings are told no more often that there are new ones: each of them then asks for the
-page."""
+"""Least seconds between two events about new standings, after each of which a reader requests the page."""
 FEW_READERS = 100
-"""More than these are told less often, so that pages are asked for ten times a second at most."""
+"""With more readers events are sent less often, so that at most ten pages are requested a second."""
 SPREAD_S = 1.0
-"""Readers of what plays are told one after another within this time: 200 of them are not to be served in the
-same moment, before every page that is asked for just then."""
+"""Seconds over which events about the list are spread: serving 200 readers in the same moment would delay all
+pages that are requested just then."""
 
 
 async def live_game(request: Request) -> Response:
-    """A game as it stands; scripts go on from there.  One that is over leads to its own page."""
+    """Show a live game, which scripts then update.  A game that is over redirects to its own page."""
     site = site_of(request)
     competition, names, game = await _asked_for(request)
     if game is None:
@@ -62,11 +61,12 @@ async def live_game(request: Request) -> Response:
 
 
 async def live_game_events(request: Request) -> Response:
-    """The stream of a game.
+    """Stream the events of a game.
 
-    Events ``state``: ``after`` so many plies these ``plies``, and the clocks; ``over``: the verdict, first as
-    a sentence, then also with the address of the game's page, or none where there is no record; ``gone``: the
-    game is no more here.  The id is the number of plies that the reader has then.
+    ``state`` has the ``plies`` that follow the first ``after`` plies, and the clocks.  ``over`` has the
+    verdict, first as a sentence, then also with the address of the game's page, or none where there is no
+    record.  ``gone`` means that the game is not live any more.  The id is the number of plies that the reader
+    has then.
     """
     site = site_of(request)
     hub = site.service.live
@@ -94,17 +94,18 @@ async def live_game_events(request: Request) -> Response:
                     )
                     if state.over is not None:
                         await emit(_verdict(state, competition, names), event="over")
-        except (KeyError, TooManyWatchersError):  # since we looked
+        except (KeyError, TooManyWatchersError):  # since the checks above
             return
 
     return EventStream(site.streams, viewer_of(request), produce)
 
 
 async def events(request: Request) -> Response:
-    """The stream of what plays now.
+    """Stream the list of live games.
 
-    Events ``playing``: the ``games``, and how many ``more`` there are; ``standings``: those of the practice
-    ladder have changed.  The id is the number of the standings that the reader knows then.
+    ``playing`` has the listed ``games``, and the number of ``more`` games.  ``standings`` means that
+    the standings of the practice ladder have changed.  The id is the number of the standings that the reader
+    has then.
     """
     site = site_of(request)
     reported = request.headers.get("last-event-id") or request.query_params.get("standings")
@@ -135,20 +136,20 @@ async def events(request: Request) -> Response:
 
 
 def standings_interval_s(readers: int) -> float:
-    """Between two times that one of so many is told of new standings."""
+    """Return the seconds between two events about new standings, with this number of readers."""
     return STANDINGS_INTERVAL_S * max(1.0, readers / FEW_READERS)
 
 
 class _NamesByCompetition:
-    """What plays now, under the names that one viewer may see."""
+    """The list of live games, with the names that one viewer may see."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._known: dict[str, tuple[Competition, str] | None] = {}
-        """By slug; with the title."""
+        """Competitions with their displayed titles, by slug; None for a slug without one."""
 
     async def rows(self, now: NowPlaying) -> dict[str, Any]:
-        """The games as a reader's script takes them."""
+        """Return the games in the form that the page's script takes."""
         games = []
         names: dict[str, Names] = {}
         for game in now.games[:MOST_SHOWN]:
@@ -186,7 +187,7 @@ def _row(game: LiveGame, names: Names, title: str) -> Mapping[str, str]:
 
 
 async def _asked_for(request: Request) -> tuple[Competition, Names, LiveGame | None]:
-    """The competition and the game of an address.  Raises NotFound if there is no such competition."""
+    """Return the competition in the address, its names, and the game if it is live.  Raises NotFound."""
     competition = await competition_of(request)
     names = await names_for(request, competition)
     hub = site_of(request).service.live
@@ -205,7 +206,7 @@ def _game_path(competition: Competition, shown_key: str) -> str:
 
 
 def _clocks(game: LiveGame, now_s: float) -> dict[str, Any]:
-    """What the clocks showed when the turn began, whose turn it is, and how long it lasts by now."""
+    """Return the clocks at the start of the turn, the player on turn, and the time since then, in ms."""
     elapsed_s = 0.0 if game.turn_at is None else max(0.0, now_s - game.turn_at.timestamp())
     return {"clocks_ms": game.clocks_ms, "on_turn": game.on_turn, "elapsed_ms": round(1000 * elapsed_s)}
 
@@ -218,14 +219,14 @@ def _verdict(game: LiveGame, competition: Competition, names: Names) -> dict[str
 
 
 def _sentence(game: LiveGame, names: Names) -> str:
-    """How the game ended, as this viewer may know it; empty while it goes on."""
+    """Return the verdict with the names that this viewer may see; empty while the game goes on."""
     if game.over is not None and not names.know(game.first, game.second):
         return "The game is over."
     return visible(names.sentence(game.over or ""))
 
 
 def _number(text: str | None) -> int:
-    """A number that a browser reports; 0 where it is none."""
+    """Return a number that a browser sends; 0 if it is invalid."""
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 

@@ -1,4 +1,4 @@
-"""Why a game was lost, for whoever wants to win the next one.  Pure."""
+"""Explanation of a lost game, for the authors of its loser.  Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,12 +12,13 @@ from tournaments.report.replay import time_text
 from tournaments.web.faults import MEANINGS
 
 LINES = 6
-"""Of the conversation with the loser, its last ones: the last turn and the one before."""
+"""Last lines shown of the conversation with the loser: the last turn and the one before."""
 LONGEST_LINE = 160
 LAST_WORDS = 12
-"""Lines of its standard error: a traceback's end."""
+"""Last lines shown of its standard error: the end of a traceback."""
 OF_TIME = "late", "start-limit"
-OF_MEMORY = "memory-limit"
+OF_DISK = "disk-full"
+OF_FILE_SIZE = "file-too-large"
 OF_PROCESSES = "process-limit"
 
 
@@ -27,37 +28,37 @@ class Line:
 
     at: str
     is_sent: bool
-    """To the bot; else it is the bot's own."""
+    """True if the line was sent to the bot; False if the bot sent it."""
     text: str
 
 
 @dataclass(frozen=True)
 class Lost:
-    """What is known of a lost game."""
+    """Explanation of a lost game."""
 
     loser: str
     seat: str
     fault: str | None
-    """None: it was lost by score."""
+    """Fault word; None if the game was lost by score."""
     what: str
-    """One sentence, or more, without the loser's name."""
+    """Description of the loss in one or more sentences, without the loser's name."""
     meaning: str
-    """What the rule says."""
+    """Meaning of the fault; empty without one."""
     advice: str
     rules: tuple[tuple[str, str], ...]
-    """What limits it had, and how near it came: label and text."""
+    """Limits of the loser and its use of them, each as label and text."""
     lines: tuple[Line, ...]
-    """The end of its conversation; empty for a game that was played to its end."""
+    """End of the loser's conversation; empty for a game that was played to its end."""
     ply: int
-    """The replay's position to look at."""
+    """Number of the replay's position to look at."""
     note: str
-    """For its author: the last words and what they mean."""
+    """Note for the bot's author on the last words and their meaning."""
     last_words: tuple[str, ...]
-    """The same, from its standard error."""
+    """Last lines of the bot's standard error, for its author."""
 
 
 def lost_of(record: GameRecord, own: Collection[int]) -> Lost | None:
-    """Why somebody lost; None for a draw.  ``own`` are the players whose private parts may be shown."""
+    """Return why a game was lost; None for a draw.  ``own``: players whose private data may be shown."""
     result = record.result
     if result.winner is None:
         return None
@@ -93,10 +94,14 @@ def _rules(record: GameRecord, loser: int) -> list[tuple[str, str]]:
         if own:
             found.append(("Its longest move before", time_text(max(own))))
             found.append(("All of its moves before", time_text(sum(own))))
-    elif fault == OF_MEMORY:
+    elif record.result.reason is Reason.MEMORY or fault == "memory-limit":  # of older records, too
         found.append(
             ("Memory that it may hold", f"{record.limits.memory_mb} MiB, all of its processes together")
         )
+    elif fault == OF_DISK:
+        found.append(("Space for its files", f"{record.limits.scratch_mb} MiB"))
+    elif fault == OF_FILE_SIZE:
+        found.append(("Size of a file", f"at most {record.limits.file_mb} MiB"))
     elif fault == OF_PROCESSES:
         found.append(("Processes and threads", f"{record.limits.processes} at the same time"))
     if fault is not None:

@@ -1,4 +1,4 @@
-"""What moves took, read from records once and kept."""
+"""Cache of move times, which are read from game records."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,17 +10,17 @@ from tournaments.database.errors import StoreError
 from tournaments.report.times import GameTimes, game_times
 
 MOST = 400
-"""Of the newest games of those that a chart is about: enough for its quantiles (30,000 moves and more), and
-read in half a second."""
+"""Most games of a chart, the newest ones: enough for its quantiles (30,000 moves and more), and read in half
+a second."""
 MOST_KEPT = 20_000
-"""Games; one of 86 moves takes 3 KiB."""
+"""Most games in the cache; one of 86 moves takes 3 KiB."""
 
 
 class Records(Protocol):
-    """Where records come from: the service."""
+    """Source of game records: the service."""
 
     async def record(self, competition_id: int, key: str) -> GameRecord:
-        """One game.  Raises StoreError."""
+        """Return the record of a game.  Raises StoreError."""
 
 
 class MoveTimes:
@@ -31,7 +31,7 @@ class MoveTimes:
         self._lock = trio.Lock()
 
     async def of(self, records: Records, competition_id: int, keys: Sequence[str]) -> dict[str, GameTimes]:
-        """Times of the last of these games; of those whose records can be read."""
+        """Return the times of the last of these games, except those with unreadable records."""
         found = {}
         async with self._lock:
             if len(self._kept) > MOST_KEPT:

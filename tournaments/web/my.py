@@ -1,4 +1,4 @@
-"""A team's own bot: its versions, and where a new one is submitted."""
+"""Page of a team's own bot: its versions, and the submission of a new one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ from tournaments.web.threads import in_thread
 from tournaments.web.uploads import LARGEST_BODY, READING, limits_of, submitted, unpacked
 
 FILE, FOLDER = "file", "folder"
-"""Fields of the form: one archive or program; the files of a folder, each with its path as its name."""
+"""Fields of the form: one archive or program; the files of a folder, each named by its path."""
 SHOWN = 5
-"""Names of what was passed over."""
+"""Most names listed of the files that were left out."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the course's database says of a team."""
+    """Database records of a team."""
 
     team: Team
     members: Sequence[Account]
@@ -43,21 +43,21 @@ class Facts:
     """Newest first."""
     current: Version | None
     today: int
-    """Uploads of this day."""
+    """Number of the team's uploads on this day."""
 
 
 @dataclass(frozen=True)
 class My:
-    """What the page shows."""
+    """Contents of the page."""
 
     team: Team
     members: Sequence[Account]
     versions: Sequence[Version]
     current: Version | None
     why_not: str
-    """Why nothing can be uploaded now; empty if it can."""
+    """Reason for which uploads are refused now; empty if they are accepted."""
     left: Sequence[str]
-    """What is left of the limits."""
+    """Uploads left under each limit, in words."""
     deadline: datetime | None
     frozen_at: datetime | None
     largest: str
@@ -66,7 +66,7 @@ class My:
 def facts_of(
     course: Course, settings: Settings, team_id: int, current: Version | None, now: datetime
 ) -> Facts:
-    """Read them; blocks.  ``current`` is the version that plays."""
+    """Read the records; blocks.  ``current`` is the version that plays."""
     with course.reading():
         team = course.teams.get(team_id)
         if team is None:
@@ -81,7 +81,7 @@ def facts_of(
 
 
 def my_of(facts: Facts, settings: Settings, now: datetime) -> My:
-    """What its team sees."""
+    """Return the contents of the page."""
     before = facts.versions[0].number if facts.versions else 0
     left = []
     if settings.uploads_per_day is not None:
@@ -106,13 +106,13 @@ def _left(count: int, when: str) -> str:
 
 
 def team_of(account: Account) -> int:
-    """The team of a student, which routes for students make sure of."""
+    """Return the team of a student; routes for students make sure that there is one."""
     assert account.team_id is not None
     return account.team_id
 
 
 async def my(request: Request) -> Response:
-    """The page."""
+    """Show the page."""
     return await _page(request)
 
 
@@ -127,7 +127,7 @@ async def _page(request: Request, status: int = 200, complaint: str = "") -> Res
 
 
 async def upload(request: Request) -> Response:
-    """Take a new version.  Scripts are answered in JSON: where to go, or what is wrong."""
+    """Submit a new version.  The answer to scripts is JSON: the path of the next page, or an error."""
     site, settings, me = site_of(request), settings_of(request), account_of(request)
     by_script = "application/json" in request.headers.get("accept", "")
     wait = site.limits.uploads.take(me.id, site.now().timestamp())
@@ -158,7 +158,7 @@ async def upload(request: Request) -> Response:
 
 
 async def _received(form: FormData, limits: UploadLimits) -> Upload:
-    """The files of the form.  Raises NotTaken, BadInput."""
+    """Return the files of the form.  Raises NotTaken, BadInput."""
     folder, files = _chosen(form, FOLDER), _chosen(form, FILE)
     if len(files) > 1 or (files and folder):
         raise BadInput("Choose one file alone: a zip archive of the bot's folder, if the bot has several.")
@@ -171,12 +171,12 @@ async def _received(form: FormData, limits: UploadLimits) -> Upload:
 
 
 def _chosen(form: FormData, field: str) -> list[UploadFile]:
-    """The files of a field; a browser sends one without a name where none was chosen."""
+    """Return the files of a field; a browser sends one without a name where none was chosen."""
     return [part for part in form.getlist(field) if isinstance(part, UploadFile) and part.filename]
 
 
 def _folder(parts: Sequence[UploadFile], limits: UploadLimits) -> Upload:
-    """The files of a folder.  Raises NotTaken."""
+    """Return the files of a folder.  Raises NotTaken."""
     try:
         return read_folder(((part.filename or "", part.file.read()) for part in parts), limits)
     except UploadError as error:
@@ -184,7 +184,7 @@ def _folder(parts: Sequence[UploadFile], limits: UploadLimits) -> Upload:
 
 
 def received_text(version: Version, files: Upload, is_new: bool) -> str:
-    """What became of an upload, for the next page."""
+    """Return a sentence on the result of an upload, for the next page."""
     if not is_new:
         return f"These are the same files as version {version.number}'s: nothing was changed."
     count = len(files.files)
@@ -196,7 +196,7 @@ def received_text(version: Version, files: Upload, is_new: bool) -> str:
 
 
 def _sentence(text: str) -> str:
-    """With a capital letter and a full stop."""
+    """Return a text with a capital letter and a full stop."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 

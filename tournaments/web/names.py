@@ -1,7 +1,7 @@
-"""Whose bots a viewer may know.  Pure.
+"""Displayed names of bots: real names or pseudonyms, depending on the viewer.  Pure.
 
-Pseudonyms are a competition's own: each of its bots has one, and each team, whose name may be in a bot's
-lines.  Reference players are nobody's and keep their names, and so does what belongs to the viewer's team.
+Pseudonyms are a competition's own: each of its bots has one, and so has each team, since its name may be in a
+bot's lines.  Reference players keep their names, and so do the viewer's team and its bots.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from tournaments.report.disguise import HIDDEN, Disguise
 
 
 class Sight(StrEnum):
-    """What somebody may see of names."""
+    """Visibility of names for a viewer."""
 
     NOBODY = "nobody"
     """There are no standings for visitors."""
@@ -24,29 +24,29 @@ class Sight(StrEnum):
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who looks at a page, as far as its content depends on it.  Viewers that are equal see the same."""
+    """The properties of a viewer that a page's content depends on.  Equal viewers see the same content."""
 
     sight: Sight
     team_id: int | None = None
-    """Whose bots keep their names; None where nobody's names are hidden, or nobody's are known."""
+    """Team with bots that keep their names; None where no names are hidden, or the viewer has no team."""
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A bot of a competition, and whose it is."""
+    """A bot of a competition, with its team and version."""
 
     name: str
-    """As it is in the games."""
+    """Name of the bot in the games."""
     team_id: int | None
     """None for a reference player."""
     number: int | None
-    """The version's; None for a reference player."""
+    """Number of the version; None for a reference player."""
     reference: str | None
     version_id: int | None
 
 
 def viewer_of(settings: Settings, me: Account | None) -> Viewer:
-    """What somebody may see, by the lecturer's settings; None is a visitor."""
+    """Return the viewer for an account under the lecturer's settings; None is a visitor."""
     if me is None:
         return Viewer(Sight(settings.standings_for))
     if me.role.teaches or settings.students_see_names:
@@ -55,14 +55,14 @@ def viewer_of(settings: Settings, me: Account | None) -> Viewer:
 
 
 def to_be_drawn(entrants: Iterable[Entrant], teams: Mapping[int, str]) -> list[str]:
-    """All names of a competition that need a pseudonym."""
+    """Return all names of a competition that need a pseudonym."""
     found = list(entrants)
     owners = {teams[entrant.team_id] for entrant in found if entrant.team_id is not None}
     return [entrant.name for entrant in found] + sorted(owners - {entrant.name for entrant in found})
 
 
 def known_names(viewer: Viewer, entrants: Iterable[Entrant], teams: Mapping[int, str]) -> set[str]:
-    """Names that a viewer to whom the others are hidden may know."""
+    """Return the names that stay visible to a viewer from whom the others are hidden."""
     known = {
         entrant.name
         for entrant in entrants
@@ -74,15 +74,15 @@ def known_names(viewer: Viewer, entrants: Iterable[Entrant], teams: Mapping[int,
 
 @dataclass(frozen=True)
 class Names:
-    """How a competition's bots are called before one viewer."""
+    """Displayed names of a competition's bots for one viewer."""
 
     disguise: Disguise = field(default_factory=Disguise)
 
     @classmethod
     def hidden(cls, pseudonyms: Mapping[str, str], known: Collection[str], bots: Sequence[str]) -> "Names":
-        """All names but those that are known are replaced.
+        """Return names of which all but the known ones are replaced.
 
-        ``pseudonyms`` are in an order that says nothing; ``bots`` are the names by their numbers in keys.
+        ``pseudonyms`` are in an order that reveals nothing; ``bots`` are the names by their numbers in keys.
         """
         return cls(
             Disguise({name: name if name in known else other for name, other in pseudonyms.items()}, bots)
@@ -90,21 +90,21 @@ class Names:
 
     @property
     def on(self) -> bool:
-        """Whether names are hidden."""
+        """True if names are hidden."""
         return self.disguise.on
 
     def shown(self, name: str) -> str:
-        """What a bot is called; one that is too new for a pseudonym is just a bot."""
+        """Return the displayed name of a bot; HIDDEN for a bot that is too new for a pseudonym."""
         return self.disguise.names.get(name, HIDDEN) if self.on else name
 
     def sentence(self, text: str) -> str:
-        """A text without the names that are hidden."""
+        """Return a text without the hidden names."""
         return self.disguise.text(text)
 
     def know(self, *bots: str) -> bool:
-        """Whether none of these is too new for a pseudonym: a text about one that is may have its name."""
+        """Return True unless one of these bots is too new for a pseudonym: a text could reveal its name."""
         return not self.on or all(bot in self.disguise.names for bot in bots)
 
     def key(self, key: str) -> str:
-        """A game's key: numbers in it would tell bots apart."""
+        """Return a game's displayed key; the numbers in the real one would identify bots."""
         return self.disguise.key(key)

@@ -1,6 +1,6 @@
-"""How often something may be done: token buckets.  Pure; time is an argument, in seconds on any clock.
+"""Rate limits by token buckets.  Pure; time is an argument, in seconds on any clock.
 
-A bucket holds ``burst`` tokens and gets ``per_s`` new ones a second; each time takes one.
+A bucket holds ``burst`` tokens and gets ``per_s`` new ones a second; each action takes one.
 """
 
 from collections import OrderedDict
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 
 MOST_KEYS = 10_000
-"""Buckets of one limit: 2 MB at most, whoever asks from however many addresses."""
+"""Most buckets of one limit: 2 MB, however many addresses send requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How often."""
+    """Parameters of a token bucket."""
 
     burst: int
-    """Times at once."""
+    """Actions allowed at once."""
     per_s: float
-    """Times a second in the long run."""
+    """Actions allowed per second in the long run."""
 
 
 class RateLimit:
@@ -29,13 +29,13 @@ class RateLimit:
         self._rate = rate
         self._most_keys = most_keys
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
-        """Tokens and the time when there were so many; the longest unused first."""
+        """Number of tokens, and the time of that count; the least recently used bucket first."""
 
     def __len__(self) -> int:
         return len(self._buckets)
 
     def take(self, key: Hashable, now: float) -> float:
-        """Take one token.  0 if there was one, else the seconds until there is one, and nothing was taken."""
+        """Take one token and return 0; if there is none, return the seconds until there is one."""
         tokens = self._tokens(key, now)
         if tokens < 1:
             self._keep(key, tokens, now)
@@ -70,11 +70,11 @@ class Limits:
         self.uploads = RateLimit(Rate(burst=10, per_s=1 / 15))
         """By account, beside the lecturer's own limits: each upload costs a check of a minute."""
         self.api = RateLimit(Rate(burst=60, per_s=2))
-        """By token, or by address without one."""
+        """By account, or by address without a valid token."""
 
 
 def address_key(address: str) -> str:
-    """What counts as one address: all of an IPv6 network of 64 bits, which one household has."""
+    """Return the key of an address: one for all of an IPv6 network of 64 bits, which one household has."""
     try:
         parsed = ip_address(address)
     except ValueError:

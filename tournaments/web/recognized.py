@@ -1,7 +1,7 @@
-"""Who is signed in, remembered for a moment: every page asks for it, and so does every page that is open.
+"""Short-lived cache of sessions, which every request for a page and every open page needs.
 
-What is remembered is forgotten as soon as this process writes anything of accounts, teams or sessions.  What
-another process writes (`kalarena admin`) counts RECOGNIZED_FOR later at most.
+Entries become invalid as soon as this process writes to accounts, teams or sessions.  Writes of another
+process (`kalarena admin`) take effect after RECOGNIZED_FOR at most.
 """
 
 from collections import OrderedDict
@@ -15,9 +15,9 @@ from tournaments.course.model import Account, Session
 from tournaments.web.threads import in_thread
 
 RECOGNIZED_FOR = timedelta(seconds=30)
-"""Somebody who reads looks at several pages in that time."""
+"""Lifetime of an entry: a reader opens several pages in that time."""
 MOST_RECOGNIZED = 2_000
-"""Browsers; those that asked first are forgotten."""
+"""Most browsers in the cache; the oldest entries are removed first."""
 
 
 @dataclass(frozen=True)
@@ -29,25 +29,25 @@ class _Known:
 
 
 class Recognized:
-    """See above.  For the tasks of one event loop."""
+    """Cache of sessions and their accounts, for the tasks of one event loop."""
 
     def __init__(self, course: Course, now: Callable[[], datetime]) -> None:
-        """``now`` tells the time that sessions end by."""
+        """``now`` is the clock by which sessions expire."""
         self._course = course
         self._now = now
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     async def find(self, secret: str) -> tuple[Session, Account] | None:
-        """The session of a browser's secret, and whose it is; None if it is over or may not be used."""
+        """Return the session of a browser's secret and its account; None if it is over or may not be used."""
         digest = digest_of(secret)
         known = self._fresh(digest)
         if known is not None:
             return known.session, known.account
         self._known.pop(digest, None)
-        # Looked at before it is read: what is written then makes it old.
+        # Taken before the read: a write during the read makes the entry invalid.
         writes, at = self._course.writes_of_people, self._now()
         found = await in_thread(self._read, secret)
-        if found is not None:  # what is no session is not remembered: there is no end to it
+        if found is not None:  # invalid secrets are not cached: there is no end to them
             self._known[digest] = _Known(writes, at, *found)
             if len(self._known) > MOST_RECOGNIZED:
                 self._known.popitem(last=False)

@@ -1,4 +1,4 @@
-"""From templates to answers."""
+"""Rendering of templates into HTTP responses."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,13 +21,13 @@ from tournaments.web.routing import Route
 from tournaments.web.site import Visit, site_of, visit_of
 
 LONGEST_NAME = 40
-"""Characters of a name where there are many."""
+"""Most characters of a name where there are many names."""
 PARAMETER = re.compile(r"{(\w+)(:\w+)?}")
 
 
 @cache
 def environment() -> Environment:
-    """The templates."""
+    """Return the template environment."""
     made = Environment(
         loader=PackageLoader("tournaments.web"),
         autoescape=True,
@@ -42,9 +42,9 @@ def environment() -> Environment:
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page.
+    """Render a page.
 
-    Templates are given ``me``, ``settings``, ``csrf`` (the text for forms), ``note``, ``url_for`` and
+    Templates receive ``me``, ``settings``, ``csrf`` (the text for forms), ``note``, ``url_for`` and
     ``active`` (which entry of the navigation is the page's; by default none) beside the values.
     """
     visit = visit_of(request)
@@ -68,12 +68,12 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 
 
 def part(template: str, **values: Any) -> Markup:
-    """A piece of a page that depends on nothing but its values."""
+    """Render a part of a page that depends on nothing but its values."""
     return Markup(environment().get_template(template).render(values))
 
 
 def csrf_text(visit: Visit) -> str:
-    """What a form carries so that it is known to come from a page of ours."""
+    """Return the text with which a form proves that it comes from a page of this site."""
     if visit.session is not None:
         return visit.session.csrf
     if visit.form_text is None:
@@ -82,7 +82,7 @@ def csrf_text(visit: Visit) -> str:
 
 
 def see_other(request: Request, path: str, note: str | None = None) -> RedirectResponse:
-    """Go on at a path of this site after a form was handled; the page there shows the note."""
+    """Redirect to a path of this site after a form was handled; the page there shows the note."""
     response = RedirectResponse(path, 303)
     if note is not None:
         site_of(request).cookies.write(response, Cookie.NOTE, note)
@@ -90,7 +90,7 @@ def see_other(request: Request, path: str, note: str | None = None) -> RedirectR
 
 
 def path_for(routes: Iterable[Route], name: str, parameters: Mapping[str, object]) -> str:
-    """The path of a route with its parameters, encoded.
+    """Return the path of a route with its parameters, encoded.
 
     Raises:
         KeyError: No such route, or a parameter is missing.
@@ -107,7 +107,7 @@ def path_for(routes: Iterable[Route], name: str, parameters: Mapping[str, object
 
 
 def moment(at: datetime, offset_shown: bool = True) -> Markup:
-    """A moment for people and programs, in UTC; site.js shows it in the reader's own time."""
+    """Format a moment for people and programs, in UTC; site.js shows it in the reader's own time."""
     at = at.astimezone(UTC)
     return Markup('<time datetime="{}">{}</time>').format(
         at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M") + (" UTC" if offset_shown else "")
@@ -115,5 +115,5 @@ def moment(at: datetime, offset_shown: bool = True) -> Markup:
 
 
 def bot_name(name: str, longest: int = LONGEST_NAME) -> Markup:
-    """A name that somebody chose: on one line, cut, and kept from turning the text around it."""
+    """Format a user's choice of name: on one line, cut, and kept from reversing the text around it."""
     return Markup(f"<bdi>{escape(short(visible(name), longest))}</bdi>")

@@ -1,4 +1,4 @@
-"""Replays that were made lately: many look at the same game, and each takes some milliseconds."""
+"""Cache of replays: many users open the same game, and a replay takes some milliseconds to make."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -6,18 +6,18 @@ from collections.abc import Callable, Hashable
 import trio
 
 MOST = 64
-"""Of about 100 KiB each."""
+"""Most replays in the cache, of about 100 KiB each."""
 
 
 class Replays:
-    """Pages' insides by what they depend on."""
+    """Replays by keys of all that they depend on."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._kept: OrderedDict[Hashable, str] = OrderedDict()
 
     async def of(self, key: Hashable, make: Callable[[], str]) -> str:
-        """What was made for a key; made in a thread if it was not, or too long ago."""
+        """Return the replay for a key; it is made in a thread if it is not in the cache."""
         made = self._kept.get(key)
         if made is None:
             made = self._kept[key] = await trio.to_thread.run_sync(make)

@@ -1,4 +1,4 @@
-"""Who may open which address.  Every route says it here, and a test walks all of them as everybody."""
+"""Routes and their access rules.  Every route declares one, and a test opens all of them in every role."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Access(StrEnum):
-    """Whom a route lets in.  What a page then shows, or whose object it is, is the handler's to look at."""
+    """Users that a route admits.  The handler checks their permissions on the objects of a page."""
 
     EVERYBODY = "everybody"
     """Also visitors, whatever the course's settings are: signing in, assets, health."""
@@ -27,12 +27,12 @@ class Access(StrEnum):
 
 @dataclass(frozen=True)
 class Route:
-    """An address, what answers there, and who may ask."""
+    """An address, its handler, and its access rule."""
 
     method: str
     """GET or POST; GET answers HEAD, too."""
     path: str
-    """As Starlette reads it, such as ``/bots/{team:int}``."""
+    """Path in Starlette's syntax, such as ``/bots/{team:int}``."""
     handler: Handler
     access: Access
     name: str
@@ -40,4 +40,4 @@ class Route:
     api: bool = False
     """Part of the HTTP API: authenticated by a token alone, answers in JSON, needs no CSRF text."""
     body_limit: int = 65_536
-    """Bytes that a request's body may have; uploads have more."""
+    """Most bytes of a request's body; routes for uploads allow more."""

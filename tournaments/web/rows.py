@@ -1,12 +1,12 @@
-"""Lines of tables: games, and the rungs of the practice ladder.  Pure."""
+"""Rows of tables: games, and the rungs of the practice ladder.  Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tournaments.game_summary import GameSummary
 from tournaments.report import words
-from tournaments.report.rating_chart import interval
 from tournaments.report.svg import numeral
+from tournaments.tables import percent
 from tournaments.web.names import Entrant
 from tournaments.web.shows import Shown
 
@@ -28,7 +28,7 @@ class GameRow:
     is_fault: bool
     counts: bool
     blame: str
-    """What the loser did, for a fault."""
+    """Description of the loser's fault; empty without one."""
     outcome: str
     """``win``, ``draw`` or ``loss`` of the viewer's bot; empty if it did not play."""
 
@@ -38,12 +38,13 @@ class Rung:
     """A bot on the practice ladder."""
 
     place: int
-    """From 1 at the top."""
+    """Rank, from 1 at the top."""
     name: str
     href: str
     elo: str
-    interval: str
     games: int
+    score: str
+    """Score in percent."""
     wins: int
     draws: int
     losses: int
@@ -53,7 +54,7 @@ class Rung:
 
 
 def game_rows(shown: Shown, games: Iterable[GameSummary], team_id: int | None = None) -> list[GameRow]:
-    """Games as a viewer sees them, who is of a team."""
+    """Return the rows of games; ``team_id`` is the viewer's team."""
     return [_game_row(shown, game, team_id) for game in games]
 
 
@@ -79,12 +80,12 @@ def _game_row(shown: Shown, game: GameSummary, team_id: int | None) -> GameRow:
 
 
 def is_own(entrant: Entrant | None, team_id: int | None) -> bool:
-    """Whether a bot is of the viewer's team."""
+    """Return True if a bot belongs to the viewer's team."""
     return entrant is not None and team_id is not None and entrant.team_id == team_id
 
 
 def rungs(shown: Shown, team_id: int | None) -> list[Rung]:
-    """A practice ladder as a viewer sees it, who is of a team."""
+    """Return the rungs of a practice ladder; ``team_id`` is the viewer's team."""
     found = []
     for line in shown.view.table:
         entrant = shown.entrants.get(line.name)
@@ -94,8 +95,8 @@ def rungs(shown: Shown, team_id: int | None) -> list[Rung]:
                 name=line.name,
                 href=shown.links.bot(line.name),
                 elo="" if line.rating is None else numeral(round(line.rating.value)),
-                interval="" if line.rating is None else interval(line.rating),
                 games=line.games,
+                score=percent(line.score),
                 wins=line.wins,
                 draws=line.draws,
                 losses=line.losses,

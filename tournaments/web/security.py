@@ -1,4 +1,4 @@
-"""Rules of a browser's security, as functions of what a request says.  Pure."""
+"""Browser security: response headers, origin checks and client addresses.  Pure."""
 
 import hmac
 from collections.abc import Mapping, Sequence
@@ -30,19 +30,19 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 STRICT_TRANSPORT = "max-age=31536000"
-"""A year, as browsers' preload lists ask for; not for subdomains, which may be somebody else's."""
+"""A year, as browsers' preload lists require; without subdomains, which may belong to others."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 Network = IPv4Network | IPv6Network
 
 
 def security_headers(https: bool) -> dict[str, str]:
-    """What every answer carries."""
+    """Return the security headers of every response."""
     return HEADERS | ({"Strict-Transport-Security": STRICT_TRANSPORT} if https else {})
 
 
 def local_path(text: str | None) -> str:
-    """Where to go on after signing in: a path of this site, else ``/``.  Never another site's address.
+    """Return the path to go on at after signing in: the text if it is a path of this site, else ``/``.
 
     Browsers take ``//host``, ``/\\host`` and either with control characters in between as another host.
     """
@@ -52,7 +52,7 @@ def local_path(text: str | None) -> str:
 
 
 def origin_of(url: str) -> str:
-    """The origin of an address, as browsers write it in ``Origin``."""
+    """Return the origin of an address, as browsers write it in ``Origin``."""
     parts = urlsplit(url)
     port = {"http": 80, "https": 443}.get(parts.scheme)
     host = parts.hostname or ""
@@ -61,10 +61,10 @@ def origin_of(url: str) -> str:
 
 
 def may_post(headers: Mapping[str, str], public_url: str | None) -> bool:
-    """Whether a form was sent from a page of this site, by the headers that pages cannot forge.
+    """Return True if a form was sent from a page of this site, by the headers that pages cannot forge.
 
-    Without a public address the ``Host`` that was asked for is the site.  A client that sends neither header
-    is no browser of today; the CSRF text is then what counts.
+    Without a public address the ``Host`` header names the site.  A client that sends neither header is not a
+    current browser; the CSRF text alone then protects the form.
     """
     fetch_site = headers.get("sec-fetch-site")
     if fetch_site not in (None, "same-origin", "none"):
@@ -79,7 +79,7 @@ def may_post(headers: Mapping[str, str], public_url: str | None) -> bool:
 
 
 def host_allowed(host: str, public_url: str | None) -> bool:
-    """Whether a ``Host`` header names this site: its public address, or the loopback for health checks."""
+    """Return True if a ``Host`` header names this site: its public address, or the loopback for checks."""
     if public_url is None:
         return True
     try:
@@ -94,12 +94,12 @@ def host_allowed(host: str, public_url: str | None) -> bool:
 
 
 def client_address(peer: str, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> str:
-    """Who asked: the nearest address that is none of our own proxies.
+    """Return the client's address: the nearest address that is not one of our own proxies.
 
     Args:
         peer: The other end of the connection.
-        forwarded_for: All ``X-Forwarded-For`` headers; each proxy appends the address that asked it.
-        trusted: Networks of our own proxies; what others claim is not believed.
+        forwarded_for: All ``X-Forwarded-For`` headers; each proxy appends the address of its client.
+        trusted: Networks of our own proxies; headers of others are not trusted.
 
     """
     hops = [hop.strip() for header in forwarded_for for hop in header.split(",")]
@@ -110,7 +110,7 @@ def client_address(peer: str, forwarded_for: Sequence[str], trusted: Sequence[Ne
 
 
 def is_within(address: str, networks: Sequence[Network]) -> bool:
-    """Whether an address is of one of these networks; what is no address is not."""
+    """Return True if an address is in one of these networks; False if it is invalid."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -119,10 +119,10 @@ def is_within(address: str, networks: Sequence[Network]) -> bool:
 
 
 def same_text(given: str | None, expected: str) -> bool:
-    """Whether two texts are the same, in a time that does not tell how far they agree."""
+    """Return True if two texts are the same; the time taken does not reveal how far they agree."""
     return given is not None and hmac.compare_digest(given.encode(), expected.encode())
 
 
 def masked(path: str) -> str:
-    """A path as it may be logged, on one line: whoever has the secret of a one-time link has the account."""
+    """Return a path for the log, on one line and without the secret of a one-time link to an account."""
     return "/links/..." if path.startswith("/links/") else visible(path)

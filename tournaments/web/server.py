@@ -1,4 +1,4 @@
-"""The site on sockets: listening before anything else is started, and ended in time."""
+"""Sockets of the site: opened before anything else is started, and closed in time."""
 
 import errno
 import resource
@@ -13,18 +13,18 @@ from tournaments.web.connections import GRACE_S, MOST_CONNECTIONS, SPARE_DESCRIP
 from tournaments.web.security import Network
 
 BACKLOG = 256
-"""Connections that wait to be taken: a lecture hall that opens the page at once."""
+"""Connections that may wait to be accepted: a lecture hall that opens the page at once."""
 
 
 class ListenError(Exception):
-    """The address cannot be listened at; the message says why and what to do."""
+    """The server cannot listen at the address; the message gives the reason and a remedy."""
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """Sockets at all addresses of a host; port 0 is any free one.
+    """Return listening sockets at all addresses of a host; port 0 is any free one.
 
     Raises:
-        ListenError: The address is in use, not ours, or none.
+        ListenError: The address is in use, not of this machine, or invalid.
 
     """
     try:
@@ -61,13 +61,13 @@ def _why_not(error: OSError, host: str, port: int) -> str:
 
 
 def close(sockets: Sequence[socket.socket]) -> None:
-    """Close them."""
+    """Close the sockets."""
     for one in sockets:
         one.close()
 
 
 def url_of(sockets: Sequence[socket.socket]) -> str:
-    """Where a browser on this machine finds them."""
+    """Return the sockets' address for a browser on this machine."""
     host, port = sockets[0].getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -80,9 +80,9 @@ async def serve(
     trusted: Sequence[Network] = (),
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Answer until ``closing`` is set, and then for a second at most, whatever clients do.
+    """Serve until ``closing`` is set, and then for a second at most, whatever clients do.
 
-    ``trusted`` are our own proxies: the bound on connections of one address is not for them.
+    ``trusted`` are our own proxies, to which the limit of connections per address does not apply.
     """
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in sockets]
     connections = Connections(app, most_connections(), trusted)
@@ -100,7 +100,7 @@ async def serve(
 
 
 def most_connections() -> int:
-    """How many connections the process's open files allow; the soft limit is raised where it may be."""
+    """Return the number of connections that the limit of open files allows; it is raised where possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_CONNECTIONS + SPARE_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""server.toml: what whoever runs the server decides.  What a lecturer decides is on the settings' page."""
+"""server.toml: the settings of the server's operator.  The lecturer's are on the settings page."""
 
 import tomllib
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -13,15 +13,15 @@ from tournaments.complaints import render
 from tournaments.service.config import MAX_PLACES
 
 SERVER_FILE = "server.toml"
-"""Its name in the data directory, where it is found without being asked for."""
+"""Name of the file in the data directory, from which it is read by default."""
 
 
 class ServerFileError(ValueError):
-    """A file that cannot be used; the message has one line for each thing that is wrong."""
+    """A file that cannot be used; the message has one line for each problem."""
 
 
 class ServerFile(BaseModel):
-    """The whole file.  Everything may be left out."""
+    """Contents of the file.  Every key is optional."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -30,13 +30,13 @@ class ServerFile(BaseModel):
     database: str | None = None
     """``postgresql://USER@HOST/DATABASE``; None: SQLite files in the data directory."""
     public_url: str | None = None
-    """Where people reach the site: cookies, links and the check of forms follow it."""
+    """Public address of the site, which cookies, links and the check of forms depend on."""
     trusted_proxies: list[str] = []
-    """Addresses or networks whose ``X-Forwarded-For`` is believed."""
+    """Addresses or networks whose ``X-Forwarded-For`` is trusted."""
     places: Annotated[int | None, Field(ge=1, le=MAX_PLACES)] = None
     """Games and checks at a time; None: one per core."""
     cluster: ServerClusterTable | None = None
-    """Where the games of tournaments are played; None: here."""
+    """Cluster on which the games of tournaments are played; None: on this machine."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @field_validator("database")
@@ -70,7 +70,7 @@ class ServerFile(BaseModel):
 
     @property
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """The trusted proxies."""
+        """The trusted proxies as networks."""
         return tuple(_network(text) for text in self.trusted_proxies)
 
 
@@ -85,7 +85,7 @@ def load_server_file(path: Path) -> ServerFile:
     """Read the file.
 
     Raises:
-        ServerFileError: It cannot be read, or not be used.
+        ServerFileError: The file cannot be read or used.
 
     """
     try:

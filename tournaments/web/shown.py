@@ -1,4 +1,4 @@
-"""What who asks may see of a competition."""
+"""Visibility of a competition for the current user."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from tournaments.web.site import me_of, settings_of, site_of
 
 
 async def competition_of(request: Request) -> Competition:
-    """The competition of an address.  Raises NotFound."""
+    """Return the competition in the address.  Raises NotFound."""
     site = site_of(request)
     slug: str = request.path_params["slug"]
     found = await site.recall.of(site.course.competitions.by_slug, slug)
@@ -22,24 +22,24 @@ async def competition_of(request: Request) -> Competition:
 
 
 def this_viewer(request: Request) -> Viewer:
-    """What who asks may see."""
+    """Return the current user as a viewer."""
     return viewer_of(settings_of(request), me_of(request))
 
 
 async def shown_to(request: Request, competition: Competition) -> Shown:
-    """A competition as who asks sees it."""
+    """Return a competition as the current user sees it."""
     site = site_of(request)
     summary = await site.service.contests.summary(competition.id)
     return await site.shows.of(site.course, site.data, competition, this_viewer(request), summary)
 
 
 async def names_for(request: Request, competition: Competition) -> Names:
-    """How a competition's bots are called before who asks."""
+    """Return the displayed names of a competition's bots for the current user."""
     if this_viewer(request).sight is Sight.NAMED:
         return Names()
     return (await shown_to(request, competition)).names
 
 
 async def titles_for(request: Request, competitions: Iterable[Competition]) -> dict[str, str]:
-    """Slug -> title before who asks: it may have a bot's name in it."""
+    """Return displayed titles by slug; a title may have a bot's name in it."""
     return {one.slug: (await names_for(request, one)).sentence(one.title) for one in competitions}

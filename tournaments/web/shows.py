@@ -1,6 +1,6 @@
-"""A competition as one kind of viewer sees it, kept for as long as nothing has changed.
+"""Views of a competition for each kind of viewer, cached for as long as nothing has changed.
 
-A page of standings costs more than all else that the site does, and hundreds look at the same one.
+A page of standings costs more than all else that the site does, and hundreds of users open the same one.
 """
 
 from collections import OrderedDict
@@ -29,12 +29,12 @@ from tournaments.web.names import Entrant, Names, Sight, Viewer, known_names, to
 from tournaments.web.threads import in_thread
 
 MOST_KEPT = 100
-"""Competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
+"""Most views kept: competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
 
 
 @dataclass(frozen=True)
 class SiteLinks:
-    """Where a competition's pages are on this site: ``report.pages.Links``."""
+    """Addresses of a competition's pages on this site: ``report.pages.Links``."""
 
     slug: str
     files: Addresses
@@ -42,42 +42,42 @@ class SiteLinks:
     games: frozenset[str]
 
     def bot(self, name: str) -> str:
-        """A bot's page."""
+        """Return the address of a bot's page."""
         return f"/competitions/{self.slug}/bots/{quote(self.files.bots[name], safe='')}"
 
     def game(self, key: str) -> str:
-        """A game's page."""
+        """Return the address of a game's page."""
         return f"/competitions/{self.slug}/games/{quote(self.names.key(key), safe='')}"
 
     def meeting(self, name: str, other: str) -> str:
-        """The games between two bots."""
+        """Return the address of the games between two bots."""
         return f"{self.bot(name)}#{quote(self.anchor(other))}"
 
     def anchor(self, other: str) -> str:
-        """Of the part of a bot's page that is about an opponent."""
+        """Return the anchor of the part of a bot's page that is about an opponent."""
         return self.files.anchor(other)
 
 
 @dataclass
 class Shown:
-    """A competition before one kind of viewer.  All of its names are those that this viewer may see."""
+    """A competition for one kind of viewer.  All of its names are those that this viewer may see."""
 
     slug: str
-    """The competition's."""
+    """Slug of the competition."""
     names: Names
     view: View
     entrants: Mapping[str, Entrant]
-    """By the names that are shown."""
+    """Entrants by displayed name."""
     source: Summary
-    """What it was made of."""
+    """The summary that this view was made from."""
     _turn: trio.Lock = field(default_factory=trio.Lock)
-    """To render: who comes meanwhile waits, and then finds it."""
+    """Held while parts are rendered: other tasks wait, and then find them."""
     _parts: dict[str, Markup] = field(default_factory=dict)
     _bots: dict[str, tuple[int, Mapping[str, Markup]]] = field(default_factory=dict)
 
     @cached_property
     def links(self) -> SiteLinks:
-        """Where its pages are."""
+        """Addresses of its pages."""
         files = Addresses.of(sorted(self.view.summary.bots), {})
         games = frozenset(game.key for game in self.view.kept)
         return SiteLinks(self.slug, files, self.names, games)
@@ -88,7 +88,7 @@ class Shown:
         return Pages(self.view, self.links)
 
     async def parts(self, names: Iterable[str], times: Mapping[str, GameTimes]) -> dict[str, Markup]:
-        """Several of these; ``times`` (by keys) are for the one that is about them."""
+        """Return several of these parts; ``times`` (by key) are for the part about times."""
         kept_as = {name: f"times of {len(times)}" if name == "times" else name for name in names}
         async with self._turn:
             missing = {name: key for name, key in kept_as.items() if key not in self._parts}
@@ -97,7 +97,7 @@ class Shown:
         return {name: self._parts[key] for name, key in kept_as.items()}
 
     async def bot_parts(self, line: Standing, times: Mapping[str, GameTimes]) -> Mapping[str, Markup]:
-        """The parts of a bot's page, rendered once for so many times."""
+        """Return the parts of a bot's page, which are rendered once for each number of ``times``."""
         async with self._turn:
             made = self._bots.get(line.name)
             if made is None or made[0] != len(times):
@@ -106,7 +106,7 @@ class Shown:
         return made[1]
 
     def _render(self, missing: Mapping[str, str], times: Mapping[str, GameTimes]) -> None:
-        """Render parts, by what they are kept as."""
+        """Render parts; ``missing`` has the key under which each is kept."""
         for name, key in missing.items():
             self._parts[key] = (self._timed(times) if name == "times" else self.pages).part(name)
 
@@ -115,16 +115,16 @@ class Shown:
 
     @cached_property
     def endings(self) -> list[str]:
-        """How games ended."""
+        """Endings of games that occur, sorted."""
         return sorted({words.ending(game) for game in self.view.kept})
 
     @cached_property
     def lines(self) -> Mapping[str, Standing]:
-        """Bot -> its line."""
+        """Standings line of each bot."""
         return {line.name: line for line in self.view.table}
 
     def line_at(self, file: str) -> Standing:
-        """The bot whose page has this name.  Raises NotFound."""
+        """Return the line of the bot whose page has this name.  Raises NotFound."""
         for name, own in self.links.files.bots.items():
             if own == file and name in self.lines:
                 return self.lines[name]
@@ -132,12 +132,12 @@ class Shown:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Key of a game, as it is shown -> its place among those that were played."""
+        """Displayed key of a game -> its index among those that were played."""
         return {self.names.key(game.key): place for place, game in enumerate(self.view.kept)}
 
     @cached_property
     def _of_bot(self) -> Mapping[str, list[int]]:
-        """Bot -> places of its games among those that were played, ascending."""
+        """Bot -> indices of its games among those that were played, ascending."""
         found: dict[str, list[int]] = {}
         for place, game in enumerate(self.view.kept):
             for name in (game.first, game.second):
@@ -145,16 +145,16 @@ class Shown:
         return found
 
     def latest_of_team(self, team_id: int, most: int) -> list[GameSummary]:
-        """The newest games of a team's bots, newest first."""
+        """Return the newest games of a team's bots, newest first."""
         own = [name for name, entrant in self.entrants.items() if entrant.team_id == team_id]
         places = {place for name in own for place in self._of_bot.get(name, [])[-most:]}
         return [self.view.kept[place] for place in sorted(places, reverse=True)[:most]]
 
     def key_at(self, shown_key: str) -> str:
-        """The key of a game in the store, by the one that is shown.
+        """Return the key of a game in the store for a displayed key.  Raises NotFound.
 
-        A practice ladder shows the games of those who are on it, and has those of others; their keys tell
-        nothing, and are shown as they are.
+        A practice ladder shows the games of the bots that are on it, but also stores those of others; the
+        keys of the latter reveal nothing, and are displayed unchanged.
         """
         if shown_key in self.places:
             return self.view.kept[self.places[shown_key]].key
@@ -163,20 +163,20 @@ class Shown:
         return shown_key
 
     def bot_href(self, name: str) -> str | None:
-        """The page of a bot by the name that is shown; None if it has none, or none any more."""
+        """Return the address of a bot's page by displayed name; None if it has no page, or none any more."""
         if name in self.lines:
             return self.links.bot(name)
         team = self.team_of(name)
         return None if team is None or self.names.on else f"/bots/{team}"
 
     def team_of(self, name: str) -> int | None:
-        """Whose bot it is, by the name that is shown; None if it is nobody's, or not to be known."""
+        """Return the team of a bot by displayed name; None without a team, or if the name is unknown."""
         entrant = self.entrants.get(name)
         return None if entrant is None else entrant.team_id
 
 
 class Shows:
-    """What was made lately, by competition and kind of viewer."""
+    """Cache of views, by competition and kind of viewer."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[int, Viewer], Shown] = OrderedDict()
@@ -185,7 +185,7 @@ class Shows:
     async def of(
         self, course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary
     ) -> Shown:
-        """A competition as a viewer sees it; the same one as long as the summary is."""
+        """Return a competition as a viewer sees it; the same object as long as the summary is the same."""
         key = competition.id, viewer
         async with self._locks.setdefault(key, trio.Lock()):
             shown = self._kept.get(key)
@@ -199,7 +199,7 @@ class Shows:
 
 
 def show(course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary) -> Shown:
-    """Make what a viewer sees; blocks."""
+    """Make the view of a competition for a viewer; blocks."""
     entrants = entrants_of(course, course.competitions.competitors(competition.id))
     teams = {team.id: team.name for team in course.teams.all()}
     names = Names()
@@ -216,7 +216,7 @@ def show(course: Course, data: Path, competition: Competition, viewer: Viewer, s
 
 
 def entrants_of(course: Course, competitors: list[Competitor]) -> list[Entrant]:
-    """Whose bots these are."""
+    """Return the entrants for these competitors, with their teams."""
     found = []
     for one in competitors:
         version = None if one.version_id is None else course.versions.get(one.version_id)

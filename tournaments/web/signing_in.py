@@ -1,4 +1,4 @@
-"""Signing in and out, and one-time links, with which a password is chosen."""
+"""Signing in and out, and one-time links for choosing a password."""
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -22,7 +22,7 @@ OLD_LINK = "This link was used already, or is too old. Ask the lecturer for a ne
 
 
 async def form(request: Request) -> Response:
-    """The form; who is signed in goes on."""
+    """Show the form; a user who is signed in is redirected."""
     wanted = local_path(request.query_params.get("next"))
     if visit_of(request).me is not None:
         return RedirectResponse(wanted, 303)
@@ -30,7 +30,7 @@ async def form(request: Request) -> Response:
 
 
 async def sign_in(request: Request) -> Response:
-    """Look at login and password."""
+    """Check login and password, and begin a session."""
     site, visit = site_of(request), visit_of(request)
     given = await request.form()
     login, password, wanted = (
@@ -54,15 +54,15 @@ async def sign_in(request: Request) -> Response:
 
 
 def _bucket(login: str) -> str:
-    """Whose attempts these are: the same for all the ways to write a login, or each would have its own."""
+    """Return the bucket of a login: one for all the ways to write it, or each would have its own."""
     try:
         return login_of(login)
-    except CourseError:  # nobody's
+    except CourseError:  # not a valid login
         return login.casefold()
 
 
 async def sign_out(request: Request) -> Response:
-    """End the session, on the server, too."""
+    """End the session, also on the server."""
     site, visit = site_of(request), visit_of(request)
     if visit.session_secret is not None:
         await in_thread(site.course.sessions.end, visit.session_secret)
@@ -72,13 +72,13 @@ async def sign_out(request: Request) -> Response:
 
 
 async def link(request: Request) -> Response:
-    """Choose a password; looking at the page does not use the link up, as mail programs look, too."""
+    """Show the form for a password.  Opening it does not use the link up, as mail programs open links."""
     account, purpose = await _find_link(request)
     return _link_page(request, account, purpose)
 
 
 async def use_link(request: Request) -> Response:
-    """Take the chosen password and sign in with it."""
+    """Set the chosen password, and sign in."""
     account, purpose = await _find_link(request)
     site, given = site_of(request), await request.form()
     password = text_of(given, "password")
@@ -97,7 +97,7 @@ async def use_link(request: Request) -> Response:
 
 
 def _first_page(account: Account) -> str:
-    """Where somebody who is new finds what to do first."""
+    """Return the page on which a new user begins."""
     if account.role.teaches:
         return "/teach"
     return "/my" if account.team_id is not None else "/"
@@ -120,7 +120,7 @@ async def _find_link(request: Request) -> tuple[Account, LinkPurpose]:
 
 
 async def _begin_session(request: Request, account: Account, path: str, note: str | None = None) -> Response:
-    """A new session, never one that the browser brought: nobody can have put it there."""
+    """Begin a new session and end the browser's old one, which somebody else may have put there."""
     site, visit = site_of(request), visit_of(request)
     if visit.session_secret is not None:
         await in_thread(site.course.sessions.end, visit.session_secret)

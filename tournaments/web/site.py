@@ -1,4 +1,4 @@
-"""The site: what every page may use, and what a request knows about who asked."""
+"""The site: objects shared by all pages, and the context of a request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tournaments.web.security import Network
 
 SETTINGS_S = 1.0
-"""For how long settings are taken for known: each request asks for them."""
+"""Seconds for which settings are cached: each request needs them."""
 MOST_HASHES = 2
 """Passwords hashed at a time; each takes 64 MiB and a core for 50 ms."""
 
@@ -46,18 +46,18 @@ class Site:
     course: Course
     service: Service
     now: Callable[[], datetime]
-    """Aware, in UTC."""
+    """Clock with aware times, in UTC."""
     data: Path
     """The data directory."""
     secret: bytes
     """The key that cookies are signed with."""
     routes: Sequence[Route]
     public_url: str | None = None
-    """Where people reach the site, without a slash at the end; None: wherever they ask for it."""
+    """Public address of the site, without a slash at the end; None: the address in each request."""
     trusted_proxies: Sequence[Network] = ()
     limits: Limits = field(default_factory=Limits)
     closing: trio.Event = field(default_factory=trio.Event)
-    """Set when the server begins to shut down: what lasts ends then."""
+    """Set when the server begins to shut down, which ends streams."""
     hashing: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(MOST_HASHES))
     _settings: tuple[float, Settings] | None = None
 
@@ -73,65 +73,65 @@ class Site:
 
     @property
     def https(self) -> bool:
-        """Whether people reach the site by TLS, which a proxy in front of it does."""
+        """True if users reach the site by TLS, which a proxy in front of it provides."""
         return self.public_url is not None and self.public_url.startswith("https:")
 
     async def settings(self) -> Settings:
-        """The lecturer's settings, at most a second old."""
+        """Return the lecturer's settings, at most a second old."""
         now = trio.current_time()
         if self._settings is None or not 0 <= now - self._settings[0] < SETTINGS_S:
             self._settings = (now, await in_thread(self.course.settings.load))
         return self._settings[1]
 
     def forget_settings(self) -> None:
-        """They were changed: read them anew."""
+        """Discard the cached settings after a change."""
         self._settings = None
 
 
 @dataclass
 class Visit:
-    """What is known about one request, as ``request.state.visit``."""
+    """Context of one request, in ``request.state.visit``."""
 
     site: Site
     settings: Settings
     route: Route
     address: str
-    """The client's, behind our own proxies."""
+    """Address of the client, behind our own proxies."""
     me: Account | None = None
     session: Session | None = None
     session_secret: str | None = None
     form_text: str | None = None
-    """What forms carry while there is no session."""
+    """CSRF text of forms while there is no session."""
     note: str | None = None
     """A sentence that the redirecting page left for this one."""
 
 
 def visit_of(request: Request) -> Visit:
-    """All that is known about a request."""
+    """Return the context of a request."""
     visit: Visit = request.state.visit
     return visit
 
 
 def site_of(request: Request) -> Site:
-    """The site that was asked."""
+    """Return the site of a request."""
     return visit_of(request).site
 
 
 def settings_of(request: Request) -> Settings:
-    """The settings as they were when the request came."""
+    """Return the settings as they were when the request came."""
     return visit_of(request).settings
 
 
 def me_of(request: Request) -> Account | None:
-    """Who asked; None for a visitor."""
+    """Return the current account; None for a visitor."""
     return visit_of(request).me
 
 
 def account_of(request: Request) -> Account:
-    """Who asked, where only those who are signed in come in.
+    """Return the current account, on a route for signed-in users.
 
     Raises:
-        NotSignedIn: It is a visitor.
+        NotSignedIn: The user is a visitor.
 
     """
     me = me_of(request)

@@ -1,7 +1,7 @@
-"""Server-sent events: answers that go on while there is news.
+"""Server-sent events: responses that last while there are events.
 
-A stream ends when its client goes away or takes nothing any more, when its viewer may no longer see it as it
-began, when the server is to end, and after half an hour; browsers then ask again by themselves.
+A stream ends when its client disconnects or stops reading, when its viewer's account or permissions change,
+when the server shuts down, and after half an hour; browsers then reconnect by themselves.
 """
 
 import json
@@ -22,23 +22,23 @@ from tournaments.web.site import Visit, visit_of
 from tournaments.web.streams import MOST_OF_ACCOUNT, MOST_OF_ADDRESS, Streams, Viewer
 
 HEARTBEAT_S = 15.0
-"""After so long without news a comment is sent: proxies close what is silent for a minute (nginx's
-default)."""
+"""Seconds without events after which a comment is sent: proxies close a connection that is silent for a
+minute (nginx's default)."""
 LOOK_S = 15.0
-"""So often it is looked again whether the viewer may see a stream."""
+"""Seconds between two checks that the viewer may still see a stream."""
 LIFE_S = 1800.0
 TAKING_S = 30.0
-"""A client that takes nothing for so long is gone."""
+"""Seconds without reading after which a client counts as gone."""
 ENDING_S = 1.0
-"""At the end it has less time: the server waits for it."""
+"""Seconds for the client to read the end, for which the server waits."""
 RETRY_MS = 2_000
-"""Browsers wait so long before they ask again."""
+"""Milliseconds after which browsers reconnect."""
 FULL_RETRY_S = 30
 FULL = "Too many pages are being kept up to date. Close some, or load this one again later."
 
 
 def viewer_of(request: Request) -> Viewer:
-    """The account, or a visitor's address."""
+    """Return the viewer of a request: the account, or a visitor's address."""
     visit = visit_of(request)
     look = partial(_may_still_see, request, visit)
     if visit.me is not None:
@@ -47,12 +47,12 @@ def viewer_of(request: Request) -> Viewer:
 
 
 async def _may_still_see(request: Request, visit: Visit) -> bool:
-    """Whether a new request of the same browser would be let in, as the same account with the same sight."""
+    """Return True if a new request of the browser would be admitted, with the same account and visibility."""
     try:
         again = Visit(visit.site, await visit.site.settings(), visit.route, visit.address)
         await guard.recognize(request, again)
         guard.let_in(request, again)
-    except (WebError, StoreError):  # nobody goes on reading because it is not known who it is
+    except (WebError, StoreError):  # a viewer who cannot be identified does not go on reading
         return False
     before, now = (names.viewer_of(one.settings, one.me) for one in (visit, again))
     return again.me == visit.me and now == before
@@ -62,7 +62,7 @@ class Emit(Protocol):
     """Sends one event; returns when the connection has taken it."""
 
     async def __call__(self, data: Any, event: str | None = None, event_id: str | None = None) -> None:
-        """``data`` as JSON; ``event`` is its kind, ``event_id`` what a browser that asks again tells us."""
+        """Send ``data`` as JSON; ``event`` is its kind, ``event_id`` is sent by a browser that reconnects."""
 
 
 Produce = Callable[[Emit], Awaitable[None]]
@@ -71,19 +71,19 @@ otherwise."""
 
 
 def event_bytes(data: Any, event: str | None = None, event_id: str | None = None) -> bytes:
-    """One event as it is written; ``event`` and ``event_id`` are words of ours, without line ends."""
+    """Return one encoded event; ``event`` and ``event_id`` are words of ours, without line ends."""
     lines = [f"event: {event}"] if event is not None else []
     lines += [f"id: {event_id}"] if event_id is not None else []
     return "\n".join([*lines, f"data: {json.dumps(data, separators=(',', ':'))}", "", ""]).encode()
 
 
 class EventStream(Response):
-    """An answer that ``produce`` writes."""
+    """A response with the events that ``produce`` sends."""
 
     media_type = "text/event-stream"
 
     def __init__(self, streams: Streams, viewer: Viewer, produce: Produce) -> None:
-        """Raises Unavailable where there are too many already; who comes with others may be told later."""
+        """Raises Unavailable if there are too many streams; ``__call__`` checks this again for later ones."""
         if not streams.has_place(viewer):
             raise Unavailable(FULL, {"Retry-After": str(FULL_RETRY_S)})
         self.status_code = 200
@@ -94,8 +94,8 @@ class EventStream(Response):
         self._produce = produce
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
-        if not self._streams.has_place(self._viewer):  # others came since we looked
+        """Send the response by ASGI."""
+        if not self._streams.has_place(self._viewer):  # others were opened since the first check
             await self._refuse(send)
             return
         line = _Line(send)
@@ -122,11 +122,11 @@ class EventStream(Response):
 
 
 class _Line:
-    """The connection; what is written to it comes from two tasks."""
+    """The connection, to which two tasks write."""
 
     def __init__(self, send: Send) -> None:
         self.lost: Callable[[], None]
-        """Called when the client takes nothing any more."""
+        """Called when the client has stopped reading."""
         self._send = send
         self._turn = trio.Lock()
         self._quiet_since = trio.current_time()
@@ -175,7 +175,7 @@ async def _end_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
     try:
         while (await receive())["type"] != "http.disconnect":
             pass
-    except WebError:  # it sends on and on where nothing was to be sent
+    except WebError:  # the client sends too much where no body is expected
         pass
     scope.cancel()
 

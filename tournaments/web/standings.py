@@ -1,4 +1,4 @@
-"""The practice ladder, whole."""
+"""Page of the whole practice ladder."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,11 +11,11 @@ from tournaments.web.shown import shown_to
 from tournaments.web.site import me_of, site_of
 
 PARTS = ("cross", "rating", "faults")
-"""Of the report's first page, in the order of this one."""
+"""Parts of the report's first page that are shown, in the order of this page."""
 
 
 async def standings(request: Request) -> Response:
-    """Who is how strong, and against whom."""
+    """Show the practice ladder, with its cross table, ratings and faults."""
     site, me = site_of(request), me_of(request)
     practice = practice_of(await site.recall.of(site.course.competitions.all))
     if practice is None:

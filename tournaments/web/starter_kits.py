@@ -1,4 +1,4 @@
-"""The starter kits as zip archives: a student's first upload, before any line of one's own."""
+"""Starter kits as zip archives, which a student can upload before changing a line."""
 
 import io
 import zipfile
@@ -13,14 +13,14 @@ from tournaments.web.routing import Access, Route
 from tournaments.web.threads import in_thread
 
 MOMENT = (1980, 1, 1, 0, 0, 0)
-"""The earliest that a zip can say: the same kit is the same archive."""
+"""Time of every entry, the earliest that a zip can have: the same kit is the same archive."""
 FILE, PROGRAM = 0o100644, 0o100755
 OWNER_MAY_EXECUTE = 0o100
 
 
 @cache
 def kit(name: str) -> bytes:
-    """A zip of the kit of one of STARTERS, in a folder of its own."""
+    """Return a zip of the kit of one of STARTERS, in a folder of its own."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in STARTERS[name].files:
@@ -34,7 +34,7 @@ def kit(name: str) -> bytes:
 
 
 async def starter(request: Request) -> Response:
-    """One kit."""
+    """Send one kit."""
     name: str = request.path_params["language"]
     if name not in STARTERS:
         raise NotFound(f"There is no starter kit of that name; there are {', '.join(STARTERS)}.")

@@ -1,4 +1,4 @@
-"""How many streams of events are open, and for whom."""
+"""Count of the open event streams, with limits in all and for each viewer."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
@@ -8,39 +8,39 @@ from dataclasses import dataclass, field
 import trio
 
 MOST_STREAMS = 1_000
-"""At a time in all; 200 students with a few pages each are fewer, as pages that are hidden have none."""
+"""Most streams in all; 200 students with a few pages each have fewer, as hidden pages have none."""
 MOST_OF_ACCOUNT = 12
-"""A browser has at most 6 to one server (HTTP/1.1); people have two browsers."""
+"""Most streams of an account: a browser has at most 6 to one server (HTTP/1.1); people have two browsers."""
 MOST_OF_ADDRESS = 250
-"""Of visitors; a class may come from one address."""
+"""Most streams of visitors from one address; a class may share one."""
 VISITORS_SHARE = 0.5
-"""Of all streams: visitors, from however many addresses, do not lock out those who are signed in."""
+"""Share of all streams for visitors: however many their addresses, they do not lock out signed-in users."""
 
 
 async def always() -> bool:
-    """For a viewer who may see a stream as long as it lasts."""
+    """Return True, for a viewer who may see a stream as long as it lasts."""
     await trio.lowlevel.checkpoint()
     return True
 
 
 @dataclass(frozen=True)
 class Viewer:
-    """Whoever a stream is for."""
+    """The account or visitor that a stream is for."""
 
     name: str
     most: int
-    """Streams at a time."""
+    """Most streams at a time."""
     is_visitor: bool = False
-    """Whether it is somebody who is not signed in."""
+    """True if the viewer is not signed in."""
     may_still_see: Callable[[], Awaitable[bool]] = field(default=always, compare=False)
-    """Looks again; what was allowed when the stream began need not be any more."""
+    """Checks the permission again, which may have ended since the stream began."""
 
 
 class Streams:
     """All streams that are open."""
 
     def __init__(self, closing: trio.Event, most: int = MOST_STREAMS) -> None:
-        """``closing`` is set when the server is to end: then all of them do."""
+        """``closing`` is set when the server shuts down, which ends all streams."""
         self.closing = closing
         self.most = most
         self._open: Counter[str] = Counter()
@@ -48,18 +48,18 @@ class Streams:
 
     @property
     def number(self) -> int:
-        """How many are open."""
+        """Number of open streams."""
         return self._open.total()
 
     def has_place(self, viewer: Viewer) -> bool:
-        """Whether one more may be opened."""
+        """Return True if the viewer may open one more stream."""
         if viewer.is_visitor and self._visitors >= VISITORS_SHARE * self.most:
             return False
         return self.number < self.most and self._open[viewer.name] < viewer.most
 
     @contextmanager
     def one_more(self, viewer: Viewer) -> Iterator[None]:
-        """Meanwhile one more is open; ask ``has_place`` first, with no checkpoint in between."""
+        """Count one more stream during the block; call ``has_place`` first, with no checkpoint in between."""
         self._open[viewer.name] += 1
         self._visitors += viewer.is_visitor
         try:

@@ -1,4 +1,4 @@
-"""What is uploaded, from the network to the files of a submission."""
+"""Uploads, from the body of a request to the files of a submission."""
 
 import tempfile
 from contextlib import aclosing
@@ -19,18 +19,18 @@ from tournaments.web.full_disks import not_kept
 from tournaments.web.site import Site
 
 LARGEST_BODY = 1024 * MEBIBYTE
-"""Of a route that takes uploads; what the lecturer allows is less, and looked at as they come."""
+"""Body limit of a route for uploads; the lecturer's limit is lower, and checked as they arrive."""
 IN_MEMORY = MEBIBYTE
-"""Larger uploads wait on the disk."""
+"""Bytes of an upload that are held in memory; larger uploads are written to the disk."""
 MOST_READ = 2
 """Uploads unpacked at a time: each may take as much memory as all its files."""
 
 READING = trio.CapacityLimiter(MOST_READ)
-"""Taken by whoever unpacks an upload."""
+"""Limiter of all tasks that unpack uploads."""
 
 
 def limits_of(settings: Settings) -> UploadLimits:
-    """What the lecturer allows; a larger upload may be as much larger unpacked."""
+    """Return the limits set by the lecturer; a larger upload may also be larger when unpacked."""
     usual = UploadLimits()
     upload = max(1, round(settings.upload_mb * MEBIBYTE))
     return UploadLimits(
@@ -41,11 +41,11 @@ def limits_of(settings: Settings) -> UploadLimits:
 
 
 async def received(request: Request, limits: UploadLimits) -> BinaryIO:
-    """The body of a request as a file, which the caller closes.
+    """Return the body of a request as a file, which the caller closes.
 
     Raises:
         TooLarge: The body has more bytes than an upload may have.
-        Unavailable: It cannot be written to the disk.
+        Unavailable: The body cannot be written to the disk.
 
     """
     declared = request.headers.get("content-length", "")
@@ -82,10 +82,10 @@ def _too_large(limits: UploadLimits) -> TooLarge:
 
 
 async def unpacked(name: str, file: BinaryIO, limits: UploadLimits) -> Upload:
-    """The files of an upload.
+    """Return the files of an upload.
 
     Raises:
-        NotTaken: They cannot be a submission; the sentence says why.
+        NotTaken: The files cannot be a submission; the sentence gives the reason.
 
     """
     try:
@@ -95,11 +95,11 @@ async def unpacked(name: str, file: BinaryIO, limits: UploadLimits) -> Upload:
 
 
 async def submitted(site: Site, upload: Upload, account: Account, origin: str) -> tuple[Version, bool]:
-    """Hand a student's upload to the service; what it answers.
+    """Submit a student's upload; return its version, and True if that is new.
 
     Raises:
         CourseError: The team may not upload now.
-        Unavailable: It could not be kept, which is this server's fault.
+        Unavailable: The upload could not be stored, which is this server's fault.
 
     """
     assert account.team_id is not None  # Access.STUDENT

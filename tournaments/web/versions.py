@@ -1,4 +1,4 @@
-"""One version: how its check goes or went, item by item, and what its team may do with it."""
+"""Page of one version: the progress and the items of its check, and the actions open to its team."""
 
 import io
 import zipfile
@@ -31,27 +31,27 @@ UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 BY_URGENCY = (Status.FAILED, Status.WARNING, Status.PASSED, Status.SKIPPED)
 FILE, PROGRAM = 0o100644, 0o100755
 MOMENT = (1980, 1, 1, 0, 0, 0)
-"""The earliest that a zip can say; when a file was written is not kept."""
+"""Time of every entry, the earliest that a zip can have; modification times are not stored."""
 CHECKING = "It is being checked: what happens is told below."
 UNITS = {"ms": "ms", "mb": "MB", "s": "s", "bytes": "bytes", "kb": "kB"}
-"""How a measured number's name ends -> its unit."""
+"""Suffix of a measured number's name -> its unit."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the course's database says."""
+    """Database records of a version."""
 
     version: Version
     team: Team
     current: Version | None
     checked: Checked | None
     by: str
-    """Who submitted it."""
+    """Name of the account that submitted it."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The items of one verdict."""
+    """Check items of one status."""
 
     status: Status
     items: Sequence[Item]
@@ -59,7 +59,7 @@ class Group:
 
 @dataclass(frozen=True)
 class VersionPage:
-    """What the page shows."""
+    """Contents of the page."""
 
     version: Version
     team: Team
@@ -72,19 +72,19 @@ class VersionPage:
     verdict: str
     """One sentence."""
     several_games: bool
-    """Whether it was checked in more than one game."""
+    """True if it was checked in more than one game."""
     groups: Sequence[Group]
-    """What failed first; empty if there was no check to its end."""
+    """Items by status, the failed ones first; empty without a completed check."""
     host_fault: str
     numbers: Sequence[tuple[str, str]]
     try_it: str
-    """The command that shows the first failed game again."""
+    """Command that shows the first failed game again; empty if nothing failed."""
     about: str
     log: Sequence[str]
 
 
 def facts_of(course: Course, version_id: int, me: Account) -> Facts:
-    """Read them; blocks.  Raises NotFound for versions of others, too: nobody is told which there are."""
+    """Read the records; blocks.  Raises NotFound for versions of others, too, to hide which there are."""
     with course.reading():
         version = course.versions.get(version_id)
         if version is None or not (me.role.teaches or me.team_id == version.team_id):
@@ -102,7 +102,7 @@ def facts_of(course: Course, version_id: int, me: Account) -> Facts:
 
 
 def version_page(facts: Facts, log: Sequence[str], me: Account) -> VersionPage:
-    """What somebody of its team, or a lecturer, sees."""
+    """Return the contents of the page for a member of its team or a lecturer."""
     version = facts.version
     report = _report(facts.checked)
     items = report.items if report is not None else ()
@@ -132,7 +132,7 @@ def _report(checked: Checked | None) -> Report | None:
         return None
     try:
         return Report.from_json(checked.report)
-    except ReportError:  # a newer server's
+    except ReportError:  # from a newer server
         return None
 
 
@@ -181,7 +181,7 @@ def _about(report: Report) -> str:
 
 
 async def version(request: Request) -> Response:
-    """The page."""
+    """Show the page."""
     site, me = site_of(request), account_of(request)
     facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
     log = await site.service.check_log(facts.version.id)
@@ -192,7 +192,7 @@ async def version(request: Request) -> Response:
 
 
 async def events(request: Request) -> Response:
-    """The log of its check as it comes, then that it is over."""
+    """Stream the log of its check, and then its end."""
     site, me = site_of(request), account_of(request)
     facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
     log = await site.service.check_log(facts.version.id)
@@ -213,7 +213,7 @@ def _number(text: str) -> int:
 
 
 async def source(request: Request) -> Response:
-    """What was uploaded, as a zip."""
+    """Send the uploaded files as a zip."""
     site, me = site_of(request), account_of(request)
     facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
     name = f"{slug(facts.team.name)}-v{facts.version.number}"
@@ -224,7 +224,7 @@ async def source(request: Request) -> Response:
 
 
 def zip_of(contents: ContentStore, content: str, folder: str) -> bytes:
-    """A submission in a folder of its own; blocks.  Raises ContentError."""
+    """Return a submission as a zip with a folder of its own; blocks.  Raises ContentError."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in contents.read(content):
@@ -251,7 +251,7 @@ async def withdraw(request: Request) -> Response:
 
 
 def may_withdraw(settings: Settings, me: Account, now: datetime) -> str:
-    """Why somebody may not choose which version plays; empty if it may be."""
+    """Return why an account may not choose which version plays; empty if it may."""
     if me.role.teaches:
         return ""
     if settings.deadline is not None and settings.deadline < now:
@@ -269,7 +269,7 @@ def _withdraw(course: Course, version: Version, withdrawn: bool, me: Account, no
 
 
 async def recheck(request: Request) -> Response:
-    """Check a version again; until it has qualified it does not play."""
+    """Check a version again; it does not play until it has qualified."""
     site, me = site_of(request), account_of(request)
     facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
     if facts.version.state in UNDECIDED:

@@ -2,11 +2,11 @@
 
 import json
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 
 import click
 
+from referee.version import VERSION
 from tournaments.backup.making import back_up
 from tournaments.backup.manifest import BackupError, Manifest
 from tournaments.backup.reading import restore
@@ -33,7 +33,7 @@ def backup_command(file: Path, data: Path, config: Path | None, as_json: bool) -
             data,
             file,
             databases_inside=not on_server,
-            version=metadata.version("kalarena"),
+            version=VERSION,
             now=datetime.now(UTC),
         )
     except BackupError as error:

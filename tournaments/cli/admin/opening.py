@@ -20,13 +20,13 @@ from tournaments.web.data_directory import DataDirectoryError
 from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file
 
 DATA = Path("kalarena-data")
-"""Where `kalarena serve` keeps everything unless it is told otherwise."""
+"""Default data directory of `kalarena serve`."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def data_option(command: Command) -> Command:
-    """``--data``."""
+    """Add the option ``--data`` to a command."""
     return click.option(
         "--data",
         type=click.Path(file_okay=False, path_type=Path),
@@ -38,7 +38,7 @@ def data_option(command: Command) -> Command:
 
 
 def config_option(command: Command) -> Command:
-    """``--config``."""
+    """Add the option ``--config`` to a command."""
     return click.option(
         "--config",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -48,13 +48,13 @@ def config_option(command: Command) -> Command:
 
 
 def json_option(command: Command) -> Command:
-    """``--json``."""
+    """Add the option ``--json`` to a command."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Errors of the course and of databases as those of the command line."""
+    """Convert errors of the course and of databases into those of the command line."""
     try:
         yield
     except (CourseError, ServerFileError, DataDirectoryError) as error:
@@ -65,37 +65,37 @@ def explained() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Opened:
-    """A course, and what the command line needs beside it."""
+    """An open course, with the server's settings and the current time."""
 
     course: Course
     file: ServerFile
     now: datetime
 
     def link(self, secret: str) -> str:
-        """Where a one-time link leads."""
+        """Return the address of a one-time link."""
         return f"{self.file.public_url or f'http://127.0.0.1:{self.file.port}'}/links/{secret}"
 
     def account(self, login: str) -> Account:
-        """The account of a login.  Raises Usage."""
+        """Return the account of a login.  Raises Usage."""
         found = self.course.accounts.by_login(login)
         if found is None:
             raise Usage(f"there is no account {login!r}")
         return found
 
     def note(self, action: str, subject: str, **detail: Any) -> None:
-        """In the course's journal, as of the command line."""
+        """Add an entry of the command line to the course's journal."""
         self.course.journal.note(self.now, None, action, subject, {**detail, "by": "kalarena admin"})
 
 
 def server_file(data: Path, config: Path | None) -> ServerFile:
-    """What the server was told.  Raises ServerFileError."""
+    """Return the server's settings; the defaults without a file.  Raises ServerFileError."""
     path = config or data / SERVER_FILE
     return load_server_file(path) if config is not None or path.exists() else ServerFile()
 
 
 @contextmanager
 def open_course(data: Path, config: Path | None) -> Iterator[Opened]:
-    """The course of a data directory.  Raises Usage and Fault."""
+    """Open the course of a data directory.  Raises Usage and Fault."""
     with explained():
         file = server_file(data, config)
         if file.database is None and not (data / COURSE_FILE).is_file():

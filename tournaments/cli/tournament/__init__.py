@@ -12,11 +12,13 @@ TOURNAMENT_COMMANDS = {
     "export": (f"{_HERE}.export", "Write games and moves for other programs."),
     "journal": (f"{_HERE}.rulings", "Print what was ruled, oldest first."),
     "marks": (f"{_HERE}.marks", "Write the mark sheet."),
+    "pair": (f"{_HERE}.rulings", "Fix or forbid pairings of a coming round."),
     "replay": (f"{_HERE}.rulings", "Have a game played again."),
     "report": (f"{_HERE}.report", "Make the report: pages with charts and replays."),
     "restore": (f"{_HERE}.rulings", "Take a ruling back."),
     "run": (f"{_HERE}.run", "Run a tournament, or go on with one."),
     "table": (f"{_HERE}.table", "Print the table."),
+    "verify": ("tournaments.cli.verify", "Judge all games again, and find what was changed."),
     "void": (f"{_HERE}.rulings", "Let a game count for nobody."),
     "withdraw": (f"{_HERE}.rulings", "Let a bot play no more."),
 }

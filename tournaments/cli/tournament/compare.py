@@ -9,7 +9,6 @@ from referee.games.spec import did_you_mean
 from tournaments.cli.main import Usage
 from tournaments.cli.tournament.results import open_results
 from tournaments.comparison import compare
-from tournaments.summary import CAVEAT
 from tournaments.tables import json_text
 
 
@@ -28,11 +27,18 @@ def command(directory: Path, one: str, other: str, as_json: bool) -> None:
         if one == other:
             raise Usage("two different bots are needed")
         with threadpool_limits(1):
-            found = compare(summary.bots, summary.games, one, other, summary.ghosts)
+            found = compare(
+                summary.bots,
+                summary.games,
+                one,
+                other,
+                summary.ghosts,
+                is_adaptive=summary.is_adaptive,
+                was_stopped=summary.was_stopped,
+            )
     if as_json:
-        caveat = CAVEAT if summary.is_adaptive else ""
-        click.echo(json_text({**found.to_json(), "ratings_caveat": caveat}))
+        click.echo(json_text({**found.to_json(), "ratings_caveat": summary.caveat}))
         return
     click.echo(found.to_text())
-    if summary.is_adaptive:
-        click.echo(f"  ({CAVEAT})")
+    if summary.caveat:
+        click.echo(f"  ({summary.caveat})")

@@ -1,4 +1,4 @@
-"""What `kalarena tournament run` says when it is over, or was stopped: the result, and what to do next."""
+"""Final output of `kalarena tournament run`, also when it was stopped: the result, and the next steps."""
 
 import shlex
 import shutil
@@ -17,27 +17,29 @@ from tournaments.summary import Summary
 
 PROGRAM = "kalarena"
 UNPLAYED_LINES = 20
-"""More games than this that could not be played are counted only: most have the same reason."""
+"""Most games that could not be played that are listed; further ones are counted, as most share a reason."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What there is to say when a run is over, or was stopped."""
+    """Final output of a run that is over, or was stopped."""
 
     summary: Summary
     report: RunReport
     directory: TournamentDirectory
 
     def result(self, *, quiet: bool) -> str:
-        """The table, where everything lies; and, unless ``quiet``, what to do next."""
+        """Return the table, the location of the files and, unless ``quiet``, the next commands."""
         table = self.summary.render("text", terminal_width())
         lines = [f"results  {self.directory.store_path}", f"report   {self.directory.report_path}"]
+        if (head := self.summary.head) is not None:
+            lines.insert(0, f"head     {head.digest} (entry {head.number})")
         if not quiet:
             lines += [f"next     {command}" for command in self.next_commands()]
         return "\n\n".join([table, "\n".join(lines)])
 
     def next_commands(self) -> Iterator[str]:
-        """Commands that a lecturer wants now, with a word on each."""
+        """Yield the commands that a lecturer needs now, each with a comment."""
         directory = str(self.directory.path)
         yield f"{shlex.join([program(), 'tournament', 'report', directory])}  # pages to hand out"
         faults = sum(game.fault is not None for game in self.summary.games)
@@ -46,7 +48,7 @@ class Ending:
             yield f"{shlex.join([program(), 'verify', directory])}  # judges all games again, {what} too"
 
     def unplayed(self) -> Iterator[str]:
-        """A line for each game that could not be played, if they are not too many."""
+        """Yield a line for each game that could not be played, if they are not too many."""
         games = list(self.report.unplayed.items())
         for key, why in games[:UNPLAYED_LINES]:
             yield f"game {key} could not be played, and counts for nobody: {why}"
@@ -54,18 +56,18 @@ class Ending:
             yield f"and {len(games) - UNPLAYED_LINES} more games could not be played"
 
     def stopped(self) -> str:
-        """What is left to do after an interruption."""
+        """Return what is left to do after an interruption."""
         missing, total = self.report.missing, self.report.total
         return f"stopped with {missing} of {total} games to play; the same command goes on:"
 
     def missing(self) -> str:
-        """What is left to do after games could not be played."""
+        """Return what is left to do after games could not be played."""
         missing, total = self.report.missing, self.report.total
         return f"{missing} of {total} games have no result; the same command tries them again"
 
 
 def program() -> str:
-    """How this program is called: by its name if the shell finds it, else where it was called."""
+    """Return the command for this program: its name if the shell finds it, else the path of the call."""
     called = Path(sys.argv[0])
     if called.name != PROGRAM:  # called as a module, or by another program
         return PROGRAM
@@ -76,8 +78,9 @@ def program() -> str:
 def same_command(
     context: click.Context, subcommand: Sequence[str] = ("tournament", "run"), **also: str
 ) -> str:
-    """The command that was given, with its arguments, for a shell; ``also`` are options, by the names of
-    their parameters, that it goes on with whether they were given or not.
+    """Return the command that was given, with its arguments, for a shell.
+
+    ``also`` are options, by the names of their parameters, that are added whether they were given or not.
     """
     options: list[str] = []
     arguments: list[str] = []

@@ -1,4 +1,4 @@
-"""Where a tournament's games are played: the options that say so, and the engine that follows from them."""
+"""Engine of a tournament: the options that select the machines for its games, and its start."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -25,21 +25,21 @@ if TYPE_CHECKING:  # it needs the extra
 LOCAL, DASK, SLURM = "local", "dask", "slurm"
 ENGINES = (LOCAL, DASK, SLURM)
 CLUSTER_FOLDER = "cluster"
-"""In the directory of the results: credentials, and what the scheduler had to complain about."""
+"""Folder in the directory of the results, for credentials and the scheduler's log."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 Tell = Callable[[str], None]
-"""Told a sentence for people."""
+"""Called with a sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What was asked for.  Raises Usage if that makes no sense, or needs what is not installed."""
+    """The options' values.  Raises Usage if they do not fit together, or need a package that is missing."""
 
     engine: str = LOCAL
     scheduler: str | None = None
-    """Address of a scheduler that runs already; None if there is to be one here."""
+    """Address of a scheduler that runs already; None: one is started here."""
     credentials: Path | None = None
-    """The directory of its credentials; None: in the directory of the results."""
+    """Directory of its credentials; None: in the directory of the results."""
 
     def __post_init__(self) -> None:
         if self.engine == LOCAL:
@@ -57,12 +57,12 @@ class EngineOptions:
             raise Usage(str(error)) from error
 
     def sandbox(self, here: Sandbox) -> Sandbox:
-        """How bots are confined where they play, by how that is done on this host."""
+        """Return the sandbox for the machines that play, given the one on this host."""
         return here if self.engine == LOCAL else sandbox_elsewhere(here)
 
 
 def engine_options(function: Function) -> Function:
-    """Add the options to a command, which is given ``engine``, ``scheduler`` and ``credentials``."""
+    """Add the options to a command, which receives ``engine``, ``scheduler`` and ``credentials``."""
     for option in (
         click.option(
             "--credentials",
@@ -96,10 +96,10 @@ async def open_engine(
     concurrency: int | None,
     tell: Tell,
 ) -> AsyncIterator[Engine]:
-    """The engine, once it can play.
+    """Open the engine, and yield it once it can play.
 
-    ``directory`` is that of the results, ``sandbox`` how bots are confined; ``tell`` is told what to do for
-    workers to come, how many have come, and which were turned away.  Raises ClusterError.
+    ``directory`` is that of the results, ``sandbox`` confines the bots.  ``tell`` is called with instructions
+    for starting workers, the number of workers, and the refused ones.  Raises ClusterError.
     """
     if asked.engine == LOCAL:
         async with open_local_engine(directory, concurrency, own_core=tournament.own_core) as local:
@@ -130,7 +130,7 @@ async def open_engine(
 async def _scheduler(
     asked: EngineOptions, settings: ClusterTable, folder: Path
 ) -> AsyncIterator[tuple[str, "Credentials"]]:
-    """The scheduler's address, and what it lets in."""
+    """Yield the scheduler's address and its credentials."""
     from tournaments import elsewhere
     from tournaments.cluster.credentials import Credentials
 
@@ -151,7 +151,7 @@ async def _workers(
     folder: Path,
     tell: Tell,
 ) -> AsyncIterator[None]:
-    """Meanwhile workers come: Slurm's, or those that people start as they are told."""
+    """Let workers join during the block: jobs of Slurm, or those that people start by the printed command."""
     from tournaments import elsewhere
 
     if asked.engine != SLURM:

@@ -3,23 +3,37 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
 import click
 
 from referee.games.spec import did_you_mean
+from referee.results import GameRecord
 from tournaments.cli.main import Fault, Usage
-from tournaments.cli.tournament.results import open_results
-from tournaments.exports import COLUMNS, WHAT, WRITERS, ExportError, protected, whole_file, why_not
+from tournaments.cli.tournament.results import open_results, show_progress
+from tournaments.exports import (
+    COLUMNS,
+    WHAT,
+    WRITERS,
+    ExportError,
+    pgn_games,
+    protected,
+    whole_file,
+    why_not,
+)
 from tournaments.gamefiles import public_view
+from tournaments.pgn import pgn_of
 from tournaments.sgf import GameText, write
 from tournaments.store import Store
 from tournaments.summary import Summary
 
-SGF, JSON = "sgf", "json"
-ONE_GAME = (SGF, JSON)
+SGF, JSON, PGN = "sgf", "json", "pgn"
+GAMES = "games"
+FORMATS = {GAMES: (*WRITERS, PGN), "moves": tuple(WRITERS)}
+"""Rows -> formats, the default first."""
+ONE_GAME = (SGF, JSON, PGN)
 """Formats of one game, the default first."""
 
 
@@ -30,37 +44,46 @@ ONE_GAME = (SGF, JSON)
 @click.option(
     "--format",
     "form",
-    type=click.Choice((*WRITERS, SGF)),
-    help=f"[default: csv; of one game, {SGF}]",
+    type=click.Choice((*WRITERS, SGF, PGN)),
+    help=f"{PGN}: the games that count, for programs that rate players.  [default: csv; of one game, {SGF}]",
 )
 @click.option(
     "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write into FILE instead."
 )
 def command(directory: Path, what: str | None, key: str | None, form: str | None, out: Path | None) -> None:
     """Print the games or the moves in DIR, or one game of them."""
+    if form == PGN and key is None:
+        what = what or GAMES
     if (what is None) == (key is None):
         raise Usage(f"say either --what {'|'.join(WHAT)} or --game KEY")
-    known = tuple(WRITERS) if key is None else ONE_GAME
+    known = ONE_GAME if what is None else FORMATS[what]
     form = form or known[0]
     if form not in known:
-        raise Usage(
-            f"{'--what' if key is None else '--game'} is exported as {' or '.join(known)}, not as {form}"
-        )
+        asked = "--game" if what is None else f"--what {what}"
+        raise Usage(f"{asked} is exported as {' or '.join(known)}, not as {form}")
     if out is not None and (why := protected(out, directory)):
         raise Usage(why)
     with open_results(directory) as (store, summary), _destination(out) as file:
         if key is not None:
             file.write(_one_game(store, summary, key, form))
         elif what is not None:
-            WRITERS[form](WHAT[what](summary.rulings, store.record), file, COLUMNS[what])
+            with _counted_reads(store, summary, form, hidden=file.isatty()) as record_of:
+                if form == PGN:
+                    file.writelines(pgn_games(summary.rulings, record_of, summary.name))
+                else:
+                    WRITERS[form](WHAT[what](summary.rulings, record_of), file, COLUMNS[what])
     if out is not None:
-        about = f"game {key}" if key is not None else f"{what}, of {len(summary.kept)} games played"
+        about = f"{what}, of {len(summary.kept)} games played"
+        if key is not None:
+            about = f"game {key}"
+        elif form == PGN:
+            about = f"games that count, {len(summary.games)} of {len(summary.kept)} played"
         click.echo(f"{out}: {about}")
 
 
 @contextlib.contextmanager
 def _destination(path: Path | None) -> Iterator[TextIO]:
-    """Standard output without a path.  Raises Fault."""
+    """Yield the file of a path, or standard output without one.  Raises Fault."""
     if path is None:
         yield sys.stdout
         return
@@ -71,13 +94,38 @@ def _destination(path: Path | None) -> Iterator[TextIO]:
         raise Fault(str(error)) from error
 
 
+@contextlib.contextmanager
+def _counted_reads(
+    store: Store, summary: Summary, form: str, *, hidden: bool
+) -> Iterator[Callable[[str], GameRecord]]:
+    """Yield a reader of records that shows the progress on a terminal, unless ``hidden``."""
+    total = len(summary.games if form == PGN else summary.kept)
+    done = 0
+
+    def record_of(key: str) -> GameRecord:
+        nonlocal done
+        record = store.record(key)
+        done += 1
+        if not hidden:
+            show_progress(done, total)
+        return record
+
+    try:
+        yield record_of
+    finally:
+        if not hidden:
+            show_progress(0, 0)
+
+
 def _one_game(store: Store, summary: Summary, key: str, form: str) -> str:
-    """Raises Usage, StoreError."""
+    """Return the text of one game.  Raises Usage, StoreError."""
     game = next((game for game in summary.kept if game.key == key), None)
     if game is None:
         hint = did_you_mean(key, [game.key for game in summary.kept])
         raise Usage(f"there is no game {key!r} here{hint or '; see the column key of --what games'}")
     record = store.record(key)
+    if form == PGN:
+        return pgn_of(record, summary.name, game.round)
     if form == JSON:
         return json.dumps(public_view(record), indent=1) + "\n"
     aside = "" if any(game.key == key for game in summary.games) else why_not(summary.rulings, key)

@@ -1,4 +1,4 @@
-"""What people see of a running tournament, on standard error: a screen, plain lines, or nothing.
+"""Progress of a running tournament on standard error: a screen, plain lines, or nothing.
 
 Standard output holds nothing but the result.
 """
@@ -15,22 +15,22 @@ import trio
 from rich.console import Console
 from rich.live import Live
 
+from referee.host_resources import usable_cores
 from tournaments.cli.tournament.progress import Progress, Snapshot, compute, fault_line, unplayed_line
 from tournaments.cli.tournament.screen import screen
-from tournaments.engines.local import usable_cores
 from tournaments.game_summary import GameSummary
 from tournaments.runner import Observer, Run
 from tournaments.schedule import Pairing
 from tournaments.summary import Summary
 
 REFRESH_S = 0.25
-"""Four pictures a second: as much as anybody reads."""
+"""Seconds between two pictures: four a second are as many as anybody reads."""
 RECOMPUTE_S = 2.0
-"""Ratings are computed again after so long at the soonest."""
+"""Least seconds between two computations of the ratings."""
 COMPUTING_SHARE = 20
-"""And after so many times what computing them took: it takes the runner a twentieth of its time at most."""
+"""Least time between them, in multiples of their duration: they take a twentieth of the time at most."""
 PLAIN_FAULTS = 20
-"""So many faults of each bot, and so many games that could not be played, are told as plain lines."""
+"""Most faults of each bot, and most games that could not be played, that are shown as plain lines."""
 
 Clock = Callable[[], float]
 
@@ -45,8 +45,9 @@ class View(Observer, Protocol):
 
 @contextlib.contextmanager
 def open_view(run: Run, *, shown: bool, kind: type[Summary] = Summary) -> Iterator[View]:
-    """A screen where standard error is a terminal that can take one, else plain lines; nothing unless
-    ``shown``.  ``kind`` sums the results up.
+    """Yield a screen if standard error is a terminal that can show one, else plain lines.
+
+    Nothing is shown unless ``shown``.  ``kind`` is the class that sums the results up.
     """
     console = Console(stderr=True)
     if not shown:
@@ -59,7 +60,7 @@ def open_view(run: Run, *, shown: bool, kind: type[Summary] = Summary) -> Iterat
 
 
 def summary_of(run: Run, kind: type[Summary] = Summary) -> Summary:
-    """The summary of the games that a run began with."""
+    """Return the summary of the games that a run began with."""
     return replace(kind.of(run.tournament), kept=run.rulings.games, journal=run.rulings.entries)
 
 
@@ -80,7 +81,7 @@ class Silence:
 
 
 class PlainLines(Silence):
-    """A line for every tenth of the games, and one for each fault, if a bot has not too many."""
+    """Prints a line for every tenth of the games, and one for each fault, if a bot has not too many."""
 
     def __init__(self, run: Run, say: Callable[[str], None] | None = None) -> None:
         self._run = run
@@ -120,12 +121,12 @@ class PlainLines(Silence):
         if self._heard:
             try:
                 self._out(f"{self._name}: {text}")
-            except OSError:  # whoever read that has gone; the tournament goes on
+            except OSError:  # the reader has gone; the tournament goes on
                 self._heard = False
 
 
 def _tenth(done: int, total: int) -> int:
-    """How many tenths of the games are done; the total is a forecast at times."""
+    """Return how many tenths of the games are done; the total is a forecast at times."""
     return done * 10 // max(total, done, 1)
 
 
@@ -134,8 +135,9 @@ def _to_standard_error(line: str) -> None:
 
 
 class LiveScreen:
-    """Draws the tournament again and again.  Computing and drawing are done in threads: neither makes a game
-    wait for its place or for the store.
+    """Draws the tournament again and again.
+
+    Computing and drawing are done in threads: neither makes a game wait for its slot or for the store.
     """
 
     def __init__(
@@ -152,7 +154,7 @@ class LiveScreen:
 
     @contextlib.contextmanager
     def on(self) -> Iterator["LiveScreen"]:
-        """While it has the terminal; leaves nothing behind."""
+        """Use the terminal during the block; nothing is left behind."""
         self._live.start()
         try:
             yield self
@@ -190,7 +192,7 @@ class LiveScreen:
             took = await self.recompute()
 
     async def recompute(self) -> float:
-        """Bring up to date what takes long; return how long it took, in seconds."""
+        """Compute again the values that take long; return how long it took, in seconds."""
         began = self._clock()
         summary = self._progress.summary()
         await trio.to_thread.run_sync(compute, summary, abandon_on_cancel=True)
@@ -198,7 +200,7 @@ class LiveScreen:
         return self._clock() - began
 
     async def redraw(self) -> None:
-        """Draw how things are now, if that is anything new.  Raises OSError if the terminal has gone."""
+        """Draw the present state, if it has changed.  Raises OSError if the terminal has gone."""
         await trio.to_thread.run_sync(self._draw, self._progress.snapshot(self._clock()))
 
     def _draw(self, view: Snapshot) -> None:

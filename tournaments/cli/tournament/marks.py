@@ -6,14 +6,14 @@ import click
 
 from referee.sentences import visible
 from tournaments.cli.main import Fault, Usage
-from tournaments.cli.tournament.results import open_results
-from tournaments.exports import ExportError, protected, whole_file
-from tournaments.mark_sheets import mark_sheet
+from tournaments.cli.tournament.results import check_workbook, open_results
+from tournaments.exports import ExportError, protected, write_whole
+from tournaments.mark_sheets import FORMATS, mark_sheet, sheet_file
 from tournaments.marks.earlier import EarlierError, EarlierSheet, earlier_sheet
 from tournaments.marks.file import MarkPlan, MarksError, load_marks, plan_marks, students_path
 from tournaments.marks.sheet import Sheet
 from tournaments.summary import Summary
-from tournaments.tables import json_text
+from tournaments.workbook import XLSX
 
 
 @click.command("marks")
@@ -28,7 +28,7 @@ from tournaments.tables import json_text
 @click.option(
     "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write into FILE instead."
 )
-@click.option("--format", "form", type=click.Choice(("csv", "json")), default="csv", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="csv", show_default=True)
 @click.option("--unfinished", is_flag=True, help="Even if games are still to be played.")
 @click.option(
     "--since",
@@ -40,6 +40,8 @@ def command(
     directory: Path, rules: Path, out: Path | None, form: str, unfinished: bool, since: Path | None
 ) -> None:
     """Print a mark sheet of the results in DIR."""
+    if form == XLSX:
+        check_workbook(out)
     with open_results(directory) as (_, summary):
         plan = _plan(summary, rules)
         students = students_path(rules, plan.file.students_file)
@@ -48,23 +50,25 @@ def command(
             raise Usage(why)
         _remark_progress(summary, unfinished=unfinished)
         earlier = None if since is None else _earlier(since, summary.name)
-        sheet = mark_sheet(summary, plan, _bytes(rules), None if students is None else _bytes(students))
+        try:
+            sheet = mark_sheet(summary, plan, _bytes(rules), None if students is None else _bytes(students))
+        except MarksError as error:
+            raise Usage(f"{rules}: {error}") from error
     if earlier is not None:
         sheet = _compared(sheet, earlier)
-    text = sheet.to_csv() if form == "csv" else json_text(sheet.to_json()) + "\n"
+    content = sheet_file(sheet, form)
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(content.decode(), nl=False)
         return
     try:
-        with whole_file(out) as file:
-            file.write(text)
+        write_whole(out, content)
         click.echo(f"{out}: the mark sheet")
     except ExportError as error:
         raise Fault(str(error)) from error
 
 
 def _plan(summary: Summary, rules: Path) -> MarkPlan:
-    """Raises Usage."""
+    """Return the plan for the marks, and print its remarks.  Raises Usage."""
     try:
         file, people = load_marks(rules)
     except MarksError as error:
@@ -79,8 +83,8 @@ def _plan(summary: Summary, rules: Path) -> MarkPlan:
 
 
 def _remark_progress(summary: Summary, *, unfinished: bool) -> None:
-    """Raises Usage if games are due and nobody said that this is meant."""
-    if not summary.schedule.due(summary.history):  # a format's total may be an estimate; what is due is not
+    """Print a remark if games are due.  Raises Usage unless ``unfinished``."""
+    if not summary.schedule.due(summary.history):  # exact, unlike a format's estimated total
         return
     so_far = f"{summary.done} of {summary.total} games have a result"
     if not unfinished:
@@ -89,7 +93,7 @@ def _remark_progress(summary: Summary, *, unfinished: bool) -> None:
 
 
 def _earlier(path: Path, tournament: str) -> EarlierSheet:
-    """Raises Usage."""
+    """Return the earlier sheet of a tournament.  Raises Usage."""
     try:
         return earlier_sheet(_bytes(path).decode("utf-8-sig"), tournament)
     except UnicodeDecodeError as error:
@@ -106,7 +110,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _compared(sheet: Sheet, earlier: EarlierSheet) -> Sheet:
-    """Only the rows that changed; rows that are no more cannot be shown, and are remarked."""
+    """Return the sheet with the changed rows only; print a remark on those that were removed."""
     changed = sheet.changed_since(earlier)
     click.echo(f"remark: {len(changed.rows)} of {len(sheet.rows)} rows changed", err=True)
     gone = sheet.gone_since(earlier)

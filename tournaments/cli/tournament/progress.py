@@ -1,4 +1,4 @@
-"""What is known of a tournament while it runs.  Time is an argument, in seconds of any clock."""
+"""State of a running tournament.  Time is an argument, in seconds of any clock."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -12,29 +12,29 @@ from tournaments.summary import Summary
 from tournaments.tables import Cells, people_columns
 
 WINDOW_S = 30.0
-"""The pace is that of the games of so many seconds: it follows a change and does not jump about."""
+"""Seconds over which the pace is measured: it follows a change and does not jump about."""
 WINDOW_GAMES = 8
-"""But of so many games at least: slow games end less often than that."""
+"""Least number of games over which it is measured: slow games end less often than that."""
 REMEMBERED_FAULTS = 10
-"""The latest faults that are kept, more than a screen shows beside a table."""
+"""Number of the latest faults that are kept, more than a screen shows beside a table."""
 
 
 class Pace:
-    """How fast games end."""
+    """Rate at which games end."""
 
     def __init__(self, began: float) -> None:
         self._mark = began
         self._ends: deque[float] = deque()
 
     def ended(self, now: float) -> None:
-        """A game has ended."""
+        """Record the end of a game."""
         self._ends.append(now)
 
     def per_second(self, now: float) -> float | None:
-        """Games per second of late; None before the first one.
+        """Return the recent games per second; None before the first one.
 
-        Counted from the end of the last game that is not counted any more, or from the start of the run, up
-        to now, so that a pause is seen at once.
+        The time is that from the end of the last game that is not counted any more, or from the start of the
+        run, up to now, so that a pause is seen at once.
         """
         while len(self._ends) > WINDOW_GAMES and self._ends[0] < now - WINDOW_S:
             self._mark = self._ends.popleft()
@@ -50,14 +50,14 @@ class Playing:
     first: str
     second: str
     for_s: int
-    """How long it has been played."""
+    """Seconds since it began."""
     host: str = ""
-    """Of a cluster's, which plays it; empty if this machine does."""
+    """Host of a cluster that plays it; empty if this machine does."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a screen shows; never changes."""
+    """All data that a screen shows; never changes."""
 
     name: str
     about: str
@@ -65,26 +65,26 @@ class Snapshot:
     done: int
     total: int
     round: int
-    """The last one of which a game was begun; 0 before the first game."""
+    """Last round of which a game was begun; 0 before the first game."""
     per_second: float | None
     elapsed_s: int
     left_s: int | None
-    """An estimate: the games that are left, at the pace of late."""
+    """Estimated seconds that are left: the remaining games at the recent pace."""
     table: Cells
     playing: Sequence[Playing]
-    """The longest one first."""
+    """Games under way, the longest one first."""
     places: int
-    """How many games were ever played at a time."""
+    """Most games that were ever played at a time."""
     faults: Sequence[str]
-    """The latest ones, the oldest first; with them, games that could not be played."""
+    """The latest faults, and games that could not be played, the oldest first."""
     conclusion: str
 
 
 class Progress:
-    """A tournament while it runs: told of each game, asked for snapshots.
+    """State of a running tournament: updated with each game, read as snapshots.
 
-    Counts are up to date with every game.  What takes long to compute (ratings, places, the conclusion) is
-    what ``take`` was given last.
+    Counts are up to date with every game.  Values that take long to compute (ratings, places, the conclusion)
+    are from the last call of ``take``.
     """
 
     def __init__(self, summary: Summary, report: RunReport, now: float) -> None:
@@ -103,14 +103,14 @@ class Progress:
     def started(
         self, key: str, round_number: int, first: str, second: str, now: float, host: str = ""
     ) -> None:
-        """A game is being played now, perhaps once more; ``host`` plays it, if not this one."""
+        """Record the start of a game, perhaps once more; ``host`` plays it, if not this one."""
         self._round = max(self._round, round_number)
         self._playing.pop(key, None)
         self._playing[key] = (Playing(key, first, second, 0, visible(host)), now)
         self._places = max(self._places, len(self._playing))
 
     def ended(self, game: GameSummary, now: float, host: str = "") -> None:
-        """A game has its result; ``host`` played it, if not this one."""
+        """Record the result of a game; ``host`` played it, if not this one."""
         self._playing.pop(game.key, None)
         self._pace.ended(now)
         self._tally.add(game)
@@ -119,13 +119,14 @@ class Progress:
             self._faults.append(fault_line(game, host))
 
     def unplayed(self, key: str, why: str) -> None:
-        """A game could not be played."""
+        """Record that a game could not be played."""
         self._playing.pop(key, None)
         self._faults.append(unplayed_line(key, why))
 
     def summary(self) -> Summary:
-        """The summary of all games until now: to be computed where that takes nobody's time, see ``compute``,
-        and given to ``take``.
+        """Return the summary of all games until now.
+
+        Its values are to be computed in another thread, see ``compute``; then it is given to ``take``.
         """
         return replace(self._before, kept=[*self._before.kept, *self._added])
 
@@ -134,7 +135,7 @@ class Progress:
         self._shown = summary
 
     def snapshot(self, now: float) -> Snapshot:
-        """What there is to show."""
+        """Return the data to show."""
         report, shown, pace = self._report, self._shown, self._pace.per_second(now)
         done = report.before + report.played
         return Snapshot(
@@ -156,15 +157,15 @@ class Progress:
 
 def compute(summary: Summary) -> None:
     """Compute all of a summary that a snapshot needs: up to 2 s for 100,000 games between 40 bots."""
-    _ = summary.estimates, summary.places, summary.byes, summary.conclusion
+    _ = summary.estimates, summary.places, summary.byes, summary.matches, summary.conclusion
 
 
 def fault_line(game: GameSummary, host: str = "") -> str:
-    """A fault in one line, with the host where it happened if that is not this one."""
+    """Return a fault in one line, with the host where it happened if that is not this one."""
     where = f" on {visible(host)}" if host else ""
     return f"{game.key}{where}: {visible(game.detail)}"
 
 
 def unplayed_line(key: str, why: str) -> str:
-    """A game that our side could not play, in one line."""
+    """Return a line on a game that our side could not play."""
     return f"{key} could not be played: {visible(why)}"

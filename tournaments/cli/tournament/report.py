@@ -10,7 +10,7 @@ import click
 from threadpoolctl import threadpool_limits
 
 from tournaments.cli.main import Fault, Usage
-from tournaments.cli.tournament.results import open_results
+from tournaments.cli.tournament.results import open_results, show_progress
 from tournaments.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
 from tournaments.report.game_pages import PlaceError, ReportError
 from tournaments.report.site import Built, build_site
@@ -20,8 +20,6 @@ REPORT = "report"
 ANONYMOUS_REPORT = "report-anonymous"
 """The folders in a tournament's directory."""
 MEGABYTE = 1_000_000
-TOLD_EVERY = 20
-"""Pages from one message of progress to the next."""
 TERMINATED = 143
 """Exit status after SIGTERM, as shells have it: 128 + 15."""
 
@@ -52,13 +50,13 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     with open_results(directory) as (store, summary), _ending_cleanly(), threadpool_limits(1):
         try:
             names = _pseudonyms(summary, key or directory / KEY_FILE, place) if anonymous else None
-            built = build_site(store.place, summary, place, names, _progress)
+            built = build_site(store.place, summary, place, names, show_progress)
         except (PlaceError, PseudonymError) as error:
             raise Usage(str(error)) from error
         except ReportError as error:
             raise Fault(str(error)) from error
         finally:
-            _progress(0, 0)
+            show_progress(0, 0)
     click.echo(_said(built))
 
 
@@ -74,16 +72,9 @@ def _said(built: Built) -> str:
     return f"{built.page}\n{built.files} files, {size:.1f} MB; the largest page has {largest:.2f} MB"
 
 
-def _progress(done: int, games: int) -> None:
-    """Say on a terminal how far it is; nothing with 0 of 0."""
-    if sys.stderr.isatty() and (done % TOLD_EVERY == 0 or done == games):
-        text = f"game {done} of {games}" if games else ""
-        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
-
-
 @contextmanager
 def _ending_cleanly() -> Iterator[None]:
-    """SIGTERM ends us like an error does, so that nothing is left behind."""
+    """End the block by SystemExit on SIGTERM, so that nothing is left behind."""
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         yield

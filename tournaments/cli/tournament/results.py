@@ -1,4 +1,4 @@
-"""What the subcommands that read a tournament's directory have in common."""
+"""Common parts of the subcommands that read a tournament's directory."""
 
 import gc
 import shutil
@@ -12,13 +12,17 @@ from tournaments.directory import STORE_FILE
 from tournaments.rulings import RulingError
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
+from tournaments.workbook import MISSING, XLSX, is_available
+
+SHOWN_EVERY = 20
+"""Games from one message of progress to the next."""
 
 
 @contextmanager
 def open_results(directory: Path) -> Iterator[tuple[Store, Summary]]:
-    """The store of a directory, for reading, and its summary.
+    """Open the store of a directory for reading; yield it and its summary.
 
-    Raises Usage if there is none to be read, Fault if it is damaged, be that found while it is in use.
+    Raises Usage if there is none to be read, Fault if it is damaged, also if that is found in the block.
     """
     path = directory / STORE_FILE
     if not path.is_file():
@@ -37,8 +41,9 @@ def open_results(directory: Path) -> Iterator[tuple[Store, Summary]]:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """For what reads, prints and ends: looking through 100,000 games for cycles, again and again, takes a
-    fifth of the time that their table takes.
+    """Switch garbage collection off in a command that reads, prints and ends.
+
+    Looking through 100,000 games for cycles, again and again, takes a fifth of the time of their table.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -49,6 +54,21 @@ def without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
+def check_workbook(out: Path | None) -> None:
+    """Raise Usage if no workbook can be written, or if it would be printed."""
+    if out is None:
+        raise Usage(f"{XLSX} is a file for spreadsheet programs: say where it goes, with --out FILE.xlsx")
+    if not is_available():
+        raise Usage(MISSING)
+
+
+def show_progress(done: int, games: int) -> None:
+    """Show how many games are done, if standard error is a terminal; remove the line with 0 of 0."""
+    if sys.stderr.isatty() and (done % SHOWN_EVERY == 0 or done == games):
+        text = f"game {done} of {games}" if games else ""
+        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 def terminal_width() -> int | None:
-    """The width of the terminal that is printed to; None if it is none."""
+    """Return the width of the terminal on standard output; None if it is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None

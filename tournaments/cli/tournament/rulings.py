@@ -1,4 +1,4 @@
-"""`kalarena tournament void`, `replay`, `withdraw`, `add` and `journal`: appeals and late submissions."""
+"""`kalarena tournament void`, `replay`, `withdraw`, `restore`, `pair`, `add` and `journal`: rulings."""
 
 import json
 import shlex
@@ -10,7 +10,15 @@ from pathlib import Path
 
 import click
 
-from tournaments.appeals import Ruling, entries_of, restoration, unexpected, withdrawal
+from tournaments.appeals import (
+    PairingRequest,
+    Ruling,
+    entries_of,
+    pairing_rulings,
+    restoration,
+    unexpected,
+    withdrawal,
+)
 from tournaments.bots import BotError
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.ending import program
@@ -22,6 +30,7 @@ from tournaments.late_bots import late_bot, note_of, unfit
 from tournaments.rulings import RulingError
 from tournaments.store import Store, StoreError
 from tournaments.summary import Summary
+from tournaments.tournament_file import MAX_ROUNDS
 
 _DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 _WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, which the report shows.")
@@ -32,12 +41,12 @@ _MAYBE_WHY = click.option(
     metavar="TEXT",
     help="The reason, which the report shows.",
 )
-"""Where a reason is wanted but not needed: only a void game is taken from its players for good."""
+"""For rulings with an optional reason: only a void game is taken from its players for good."""
 
 
 @contextmanager
 def _ruling(directory: Path) -> Iterator[tuple[Store, Summary]]:
-    """A tournament that nobody runs meanwhile.  Raises Usage."""
+    """Open a tournament, locked against a run in the meantime.  Raises Usage."""
     if not (directory / STORE_FILE).is_file():
         raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
     try:
@@ -66,7 +75,7 @@ def _rule(directory: Path, rulings: list[Ruling], why: str) -> None:
 
 
 def _say_what_follows(summary: Summary, entries: Sequence[Entry], directory: Path) -> None:
-    """What a lecturer might not expect, and what to do now."""
+    """Print what a lecturer might not expect, and the command for the games that are due."""
     for sentence in unexpected(summary, entries):
         click.echo(sentence)
     missing = len(summary.schedule.due(summary.history))
@@ -122,6 +131,52 @@ def restore_command(directory: Path, subject: str, why: str) -> None:
         except RulingError as error:
             raise Usage(str(error)) from error
     _rule(directory, [ruling], why)
+
+
+@click.command("pair")
+@_DIR
+@click.argument("bots", metavar="[BOT BOT]...", nargs=-1)
+@click.option(
+    "--round",
+    "round_number",
+    type=click.IntRange(1, MAX_ROUNDS),
+    metavar="N",
+    help="The round, which must not have begun.  [default: the next one]",
+)
+@click.option("--bye", "byes", multiple=True, metavar="BOT", help="BOT has a bye.")
+@click.option(
+    "--forbid",
+    "forbidden",
+    multiple=True,
+    nargs=2,
+    metavar="BOT BOT",
+    help="These two do not meet, in the round and after it.",
+)
+@click.option("--undo", is_flag=True, help="Take these rulings back.")
+@_WHY
+def pair_command(
+    directory: Path,
+    bots: tuple[str, ...],
+    round_number: int | None,
+    byes: tuple[str, ...],
+    forbidden: tuple[tuple[str, str], ...],
+    undo: bool,
+    why: str,
+) -> None:
+    """Fix pairings of a coming round of a Swiss: each two of the BOTs meet.
+
+    The other bots are paired as usual.
+    """
+    if len(bots) % 2:
+        raise Usage(f"BOTs are paired two by two, and {len(bots)} were named")
+    pairs = list(zip(bots[::2], bots[1::2], strict=True))
+    request = PairingRequest(pairs, byes, forbidden, round_number, undo)
+    with open_results(directory) as (_, summary):
+        try:
+            rulings = pairing_rulings(summary, request)
+        except RulingError as error:
+            raise Usage(str(error)) from error
+    _rule(directory, rulings, why)
 
 
 @click.command("add")

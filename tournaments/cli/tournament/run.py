@@ -2,8 +2,9 @@
 
 import contextlib
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,18 +12,23 @@ from pathlib import Path
 import click
 import trio
 
-from referee.probe import MODES, SandboxError, find_sandbox
+from referee.host_resources import core_count, host_memory_bytes
+from referee.limits import memory_shortage
+from referee.probe import MODES, REQUIRED, SandboxError, find_sandbox
+from referee.results import Player
 from referee.sandbox import Sandbox, Tier
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.tournament.ending import Ending, same_command
-from tournaments.cli.tournament.engine_options import EngineOptions, engine_options, open_engine
+from tournaments.cli.tournament.engine_options import LOCAL, EngineOptions, engine_options, open_engine
 from tournaments.cli.tournament.live import open_view
 from tournaments.cluster.errors import ClusterError, SchedulerLostError
 from tournaments.config import ConfigError, Tournament, load_tournament
 from tournaments.directory import DirectoryError, TournamentDirectory
+from tournaments.engines.base import Engine
 from tournaments.gamefiles import GameFilesError
 from tournaments.interpreter import many_games
 from tournaments.late_bots import with_late_bots
+from tournaments.rehearsal import RehearsalError, problem_table, rehearse, unrehearsed
 from tournaments.rulings import RulingError
 from tournaments.runner import Run, RunReport, play_all
 from tournaments.store import Store, StoreError
@@ -55,6 +61,11 @@ LOST_ADVICE = "start it again if it has ended; the same command goes on"
     type=click.Choice(MODES),
     help="How bots are confined.  [default: what FILE says]",
 )
+@click.option(
+    "--no-rehearsal",
+    is_flag=True,
+    help="Begin without a short game of each bot that must be confined.",
+)
 @engine_options
 @click.pass_context
 def command(
@@ -65,11 +76,14 @@ def command(
     as_json: bool,
     quiet: bool,
     sandbox_mode: str | None,
+    no_rehearsal: bool,
     engine: str,
     scheduler: str | None,
     credentials: Path | None,
 ) -> None:
     """Run the tournament of FILE, or go on with what is in DIR.
+
+    Bots that must be confined first play a short game each: if one cannot run confined, no game is played.
 
     It may be stopped, or killed, at any time: the same command goes on with the games that are missing.
     """
@@ -77,7 +91,8 @@ def command(
     asked = EngineOptions(engine, scheduler, credentials)
     try:
         tournament = load_tournament(file)
-        sandbox = find_sandbox(sandbox_mode or tournament.sandbox_mode)
+        mode = sandbox_mode or tournament.sandbox_mode
+        sandbox = find_sandbox(mode)
         if tournament.untrusted and not sandbox.tier.confines:
             raise SandboxError("the file says untrusted = true, which needs a sandbox: leave --sandbox out")
     except (ConfigError, SandboxError) as error:
@@ -90,6 +105,7 @@ def command(
         concurrency=concurrency,
         shown=shown,
         asked=asked,
+        rehearses=(tournament.untrusted or mode == REQUIRED) and not no_rehearsal,
     )
     summary = outcome.summary
     ending = Ending(summary, outcome.report, outcome.directory)
@@ -105,13 +121,13 @@ def command(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left."""
+    """Result of a run."""
 
     summary: Summary
     report: RunReport
     directory: TournamentDirectory
     interrupted: bool
-    """Whether a signal stopped it."""
+    """True if a signal stopped it."""
 
 
 def run_in(
@@ -124,37 +140,64 @@ def run_in(
     shown: bool = True,
     kind: type[Summary] = Summary,
     asked: EngineOptions | None = None,
+    rehearses: bool = False,
 ) -> Outcome:
-    """Run a tournament in a directory, or go on with it; people see it on standard error if ``shown``.
+    """Run a tournament in a directory, or go on with it; show progress on standard error if ``shown``.
 
-    Paths of bots that were added later are taken from ``base``.  ``kind`` is what sums the results up, on the
-    screen and in the end; ``asked`` is where games are played, by default here.  Raises Usage, Fault;
-    SystemExit if it is interrupted before the first game.
+    Paths of bots that were added later are relative to ``base``.  ``kind`` is the class that sums the results
+    up, on the screen and in the end; ``asked`` selects the machines for the games, by default this one.  With
+    ``rehearses`` each bot without a game plays a short one first, see tournaments/rehearsal.py.
+
+    Raises Usage, Fault; SystemExit if it is interrupted before the first game.
     """
     started = False
     try:
         directory = TournamentDirectory(path)
         with directory.locked(), Store(directory.store_path) as store:
+            there = store.identity()
+            tournament = tournament.with_memory_of(there)
+            tournament = tournament.with_ranking_of(None if there is None else store.config())
             store.check_identity(tournament.identity())
+            _check_memory(tournament, concurrency, asked, shown=shown, is_new=there is None)
             tournament = with_late_bots(tournament, store.journal(), base)
             run = Run(tournament, store)
             plan = kind.of(tournament)
-            store.claim(plan.name, plan.config(), tournament.identity())
-            started = True
+            bots = unrehearsed(run) if rehearses else []
+
+            def claim() -> None:
+                nonlocal started
+                store.claim(plan.name, plan.config(), tournament.identity())
+                started = True
+
+            if not bots:  # a tournament with a bot that cannot run is not stored: its bots may still change
+                claim()
             if sandbox.tier is Tier.WEAK and shown:
                 click.echo(
                     f"{tournament.name}: bots are not confined on this host, only limited; that is for bots "
                     "that are trusted (kalarena doctor says more)",
                     err=True,
                 )
+            repeats = there is None and tournament.rounds > 1 and not tournament.openings
+            if shown and repeats and sys.stderr.isatty():  # programs take the first line for progress
+                click.echo(
+                    f"{tournament.name}: there are no openings: bots that use no chance play the same games "
+                    f"in each of the {tournament.rounds} rounds, and ratings count near-copies once; "
+                    "openings = { random = { plies = 2, seed = 7 } } in the file gives them other games",
+                    err=True,
+                )
             if shown and run.report.before:
                 click.echo(_going_on(run, directory), err=True)
             with single_error(), many_games(), _stopped_once() as heard:
                 interrupted = trio.run(
-                    partial(_run, run, directory, sandbox, kind, heard, asked or EngineOptions()),
+                    partial(
+                        _run, run, directory, sandbox, kind, heard, asked or EngineOptions(), bots, claim
+                    ),
                     concurrency or tournament.concurrency,
                     shown,
                 )
+            if not started:
+                click.echo("stopped before the first game; nothing was kept", err=True)
+                raise SystemExit(INTERRUPTED)
             if interrupted:  # a second Ctrl-C must not cost the reports
                 for number in _stopping_signals():
                     signal.signal(number, signal.SIG_IGN)
@@ -162,6 +205,8 @@ def run_in(
             directory.write_reports(Summary.load(store))  # as `kalarena verify` and `table` will make them
     except (ConfigError, DirectoryError, RulingError, StoreError) as error:
         raise (Fault if started or getattr(error, "is_ours", False) else Usage)(str(error)) from error
+    except RehearsalError as error:
+        raise Usage(str(error)) from error
     except SchedulerLostError as error:
         raise Fault(f"{error}: {LOST_ADVICE}") from error
     except (ClusterError, GameFilesError) as error:
@@ -169,6 +214,33 @@ def run_in(
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     return Outcome(summary, run.report, directory, interrupted)
+
+
+def _check_memory(
+    tournament: Tournament,
+    concurrency: int | None,
+    asked: EngineOptions | None,
+    *,
+    shown: bool,
+    is_new: bool,
+) -> None:
+    """Print a warning if the bots may use more memory than this host has.
+
+    Raises Usage if not even one game of a new tournament fits, and its file sets the limit.
+    """
+    if asked is not None and asked.engine != LOCAL:
+        return
+    memory_mb, host = tournament.limits.memory_mb, host_memory_bytes()
+    alone = memory_shortage(memory_mb, host, 1)
+    if alone and is_new and not tournament.has_default_memory:
+        raise Usage(f"{alone}: choose a smaller memory_mb")
+    games = concurrency or tournament.concurrency or core_count()
+    if shown and (shortage := memory_shortage(memory_mb, host, games)):
+        click.echo(
+            f"{tournament.name}: {shortage}; if all of them do, games fail and are played again: choose "
+            "a smaller memory_mb, or fewer games at a time (--concurrency)",
+            err=True,
+        )
 
 
 def _going_on(run: Run, directory: TournamentDirectory) -> str:
@@ -180,29 +252,29 @@ def _going_on(run: Run, directory: TournamentDirectory) -> str:
 
 @contextlib.contextmanager
 def single_error() -> Iterator[None]:
-    """Take the first error of ours out of the groups that nurseries put errors into."""
+    """Raise the first error of ours by itself, without the exception groups of nurseries."""
     try:
         yield
     except BaseExceptionGroup as group:
         leaf: BaseException = group
         while isinstance(leaf, BaseExceptionGroup):
             leaf = leaf.exceptions[0]
-        if isinstance(leaf, StoreError | GameFilesError | DirectoryError | ClusterError):
+        if isinstance(leaf, StoreError | GameFilesError | DirectoryError | ClusterError | RehearsalError):
             raise leaf from group  # noqa: ASYNC123 - only its message is shown, and that is whole
         raise
 
 
 def _stopping_signals() -> list[signal.Signals]:
-    """The signals that stop a run: of a closed terminal, too, unless we are told to outlive it (nohup)."""
+    """Return the signals that stop a run: SIGHUP of a closed terminal, too, unless it is ignored (nohup)."""
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [signal.SIGINT, signal.SIGTERM] + ([] if ignored else [signal.SIGHUP])
 
 
 @contextlib.contextmanager
 def _stopped_once() -> Iterator[threading.Event]:
-    """Take no further signal to stop once the event is set: stopping is under way, and is not to be torn.
+    """Ignore further signals to stop once the event is set: stopping is under way, and must be completed.
 
-    A signal that comes before is a KeyboardInterrupt, as it is without us.
+    An earlier signal raises KeyboardInterrupt, as it does outside the block.
     """
     heard = threading.Event()
 
@@ -226,10 +298,15 @@ async def _run(
     kind: type[Summary],
     heard: threading.Event,
     asked: EngineOptions,
+    bots: Sequence[Player],
+    claim: Callable[[], None],
     concurrency: int | None,
     shown: bool,
 ) -> bool:
-    """Run it; whether a signal stopped it."""
+    """Run the tournament; return True if a signal stopped it.
+
+    ``bots`` are rehearsed first; then ``claim`` is called.  Raises RehearsalError.
+    """
     interrupted = False
     with trio.CancelScope() as scope:
 
@@ -252,6 +329,9 @@ async def _run(
             async with open_engine(
                 asked, run.tournament, directory.path, confined, concurrency, tell
             ) as engine:
+                if bots:
+                    await _rehearse(run, bots, engine, confined, shown=shown)
+                    claim()
                 with open_view(run, shown=shown, kind=kind) as view:
                     async with trio.open_nursery() as watched:
                         watched.start_soon(view.keep_up)
@@ -259,3 +339,23 @@ async def _run(
                         watched.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
     return interrupted
+
+
+async def _rehearse(
+    run: Run, bots: Sequence[Player], engine: Engine, sandbox: Sandbox, *, shown: bool
+) -> None:
+    """Rehearse bots, with one line of progress.  Raises RehearsalError."""
+    begin = f"{run.tournament.name}: rehearsal"
+    rewrites = shown and sys.stderr.isatty()
+
+    def progress(done: int) -> None:
+        if rewrites:
+            click.echo(f"\r{begin}: {done} of {len(bots)} bots", nl=False, err=True)
+
+    problems = await rehearse(bots, run.tournament, engine, sandbox, progress)
+    if shown:
+        runnable = len(bots) - len(problems)
+        line = f"{begin}: {runnable} of {len(bots)} bots can run confined"
+        click.echo(("\r" if rewrites else "") + line, err=True)
+    if problems:
+        raise RehearsalError(problem_table(problems, len(bots), sandbox))

@@ -1,4 +1,4 @@
-"""A running tournament on a terminal's screen: a snapshot, put into so many lines and columns.  Pure."""
+"""Terminal screen of a running tournament: a snapshot, laid out in given lines and columns.  Pure."""
 
 import textwrap
 from collections.abc import Sequence
@@ -17,32 +17,32 @@ from tournaments.tables import GAP, Cells, fitting
 TOP_LINES = 2
 """The title, and the bar with the numbers."""
 CONCLUSION_LINES = 2
-"""More of a conclusion is shown at the end only."""
+"""Most lines of a conclusion; all of it is shown at the end only."""
 FAULTS_BELOW = 3
-"""Faults that are shown below the table; beside it there is room for all that are remembered."""
+"""Most faults that are shown below the table; beside it there may be room for all that are kept."""
 PLAYING_SHARE = 8
-"""A table that would like all lines leaves one in so many to the games under way: 2 of 24, 4 of 40."""
+"""A table that could fill all lines leaves one in this many to the games under way: 2 of 24, 4 of 40."""
 LEAST_BOTS = 5
-"""Lines of the table, with its head, that go before everything below it."""
+"""Lines of the table, with its head, that have priority over everything below it."""
 SPACIOUS = 20
 """Lines of a screen from which on a line may be left empty between two parts."""
 SIDE_COLUMNS = 60
-"""What stands beside the table needs so many: a key, two names and a time; a fault's first words."""
+"""Columns needed beside the table: for a key, two names and a time, or for a fault's first words."""
 SIDE_GAP = 4
 """Columns between the table and what is beside it."""
 LONGEST_NAME = 3
-"""A bot's name may take a third of a screen's columns: it may be 60 characters long (manifest.py)."""
+"""Divisor of a screen's columns for a bot's name: a third, as it may be 60 characters long (manifest.py)."""
 BAR_COLUMNS = 8
-"""A shorter bar says nothing."""
+"""Least columns of the bar; a shorter one shows nothing."""
 BAR_STEP = 4
-"""Its length is a multiple of this, so that it does not change with every digit beside it."""
+"""The bar's length is a multiple of this, so that it does not change with every digit beside it."""
 
 
 def screen(view: Snapshot, width: int, height: int, most_playing: int) -> Group:
-    """At most ``height`` lines of at most ``width`` columns, with at most ``most_playing`` games under way.
+    """Return at most ``height`` lines of ``width`` columns, with at most ``most_playing`` games under way.
 
-    What has least to say goes first if there is too little room: the games under way, all but the best bots,
-    the columns that follow from others.
+    If there is too little room, the least informative parts are left out first: the games under way, all but
+    the best bots, the columns that follow from others.
     """
     bar = _bar(view, width)
     if height < TOP_LINES + LEAST_BOTS:
@@ -69,9 +69,7 @@ class _Shares:
 
 
 def _shares(view: Snapshot, room: int, most_playing: int, gap: int) -> _Shares:
-    """Who gets how many of the lines if all stand below each other; ``gap`` lines are between the table and
-    what is below.
-    """
+    """Return the lines of each part if all stand below each other, with ``gap`` lines below the table."""
     spare = room - LEAST_BOTS
     faults = max(0, min(len(view.faults), FAULTS_BELOW, spare))
     spare -= faults
@@ -105,7 +103,7 @@ def _side_by_side(view: Snapshot, cells: Cells, side: int, room: int, most_playi
 
 
 def _line(text: str, style: str = "") -> Text:
-    """A text that takes one line, cut if it must be."""
+    """Return a text that takes one line, cut if it must be."""
     return Text(text, style, no_wrap=True, overflow="ellipsis")
 
 
@@ -152,9 +150,9 @@ def _width(cells: Cells) -> int:
 
 
 def _table(cells: Cells, lines: int) -> list[Text]:
-    """The table in so many lines at most; if there are more bots, the best of them.
+    """Return the table in at most this many lines; if there are more bots, the best of them.
 
-    Lines of text and no table of rich's, which takes ten times as long to draw.
+    The result is lines of text, as a table of rich's takes ten times as long to draw.
     """
     head, rows = cells
     hidden = 0 if len(rows) < lines else len(rows) - (lines - 2)
@@ -176,7 +174,7 @@ def _faults(faults: Sequence[str], lines: int) -> list[Text]:
 
 
 def _playing(playing: Sequence[Playing], lines: int) -> list[Text]:
-    """So many lines, empty ones too: what is below must not jump whenever a game ends."""
+    """Return exactly this many lines, some of them empty: those below must not jump whenever a game ends."""
     shown = playing if len(playing) <= lines else playing[: lines - 1]
     texts = []
     for game in shown[:lines]:
@@ -195,14 +193,14 @@ def _conclusion(view: Snapshot, width: int) -> list[Text]:
 
 
 def time_text(seconds: int) -> str:
-    """A duration as people write it: 0:05, 12:34, 1:00:00."""
+    """Return a duration as people write it: 0:05, 12:34, 1:00:00."""
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
 def pace_text(per_second: float) -> str:
-    """Games per second, or per minute or hour where that would be less than one."""
+    """Return games per second, or per minute or hour where that would be less than one."""
     for factor, unit in ((1, "s"), (60, "min"), (3600, "h")):
         if per_second * factor >= 1 or unit == "h":
             break

@@ -1,4 +1,4 @@
-"""Alembic's entry point: runs the migrations on the connection that the course hands over."""
+"""Alembic's entry point, which runs the migrations on the connection of the course."""
 
 from alembic import context
 

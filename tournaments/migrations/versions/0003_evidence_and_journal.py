@@ -9,6 +9,8 @@ import msgpack
 import sqlalchemy as sa
 from alembic import op
 
+from tournaments.database.append_only import forbid_changes
+
 revision = "0003"
 down_revision = "0002"
 branch_labels = None
@@ -29,7 +31,7 @@ def upgrade() -> None:
         sa.Column("data", sa.Text, nullable=False, comment="what else belongs to it, as JSON"),
         sa.PrimaryKeyConstraint("number", name="pk_journal"),
     )
-    _guard_journal()
+    forbid_changes(op.get_bind(), "journal", "number", "the journal is only ever added to")
     op.add_column("game", sa.Column("pair", sa.Text, comment="what the two games of a pair have in common"))
     op.add_column("game", sa.Column("opening", sa.Text))
     op.add_column("game", sa.Column("fingerprint", sa.String(16), comment="equal for identical games"))
@@ -39,26 +41,6 @@ def upgrade() -> None:
         for name in ("pair", "opening"):
             game.alter_column(name, existing_type=sa.Text, nullable=False)
         game.alter_column("fingerprint", existing_type=sa.String(16), nullable=False)
-
-
-def _guard_journal() -> None:
-    """Let the database itself refuse to change what was ruled."""
-    words = "the journal is only ever added to"
-    if op.get_bind().dialect.name == "postgresql":
-        # A REPLACE, which SQLite needs a third trigger for, is an UPDATE here.
-        op.execute(
-            "CREATE FUNCTION journal_is_kept() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = '{words}'; END $$"
-        )
-        op.execute(
-            "CREATE TRIGGER journal_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON journal "
-            "FOR EACH STATEMENT EXECUTE FUNCTION journal_is_kept()"
-        )
-        return
-    replaces = "INSERT ON journal WHEN EXISTS (SELECT 1 FROM journal WHERE number = NEW.number)"
-    acts = {"update": "UPDATE ON journal", "delete": "DELETE ON journal", "replace": replaces}
-    for name, act in acts.items():
-        op.execute(f"CREATE TRIGGER journal_no_{name} BEFORE {act} BEGIN SELECT RAISE(ABORT, '{words}'); END")
 
 
 def _fill() -> None:

@@ -1,23 +1,42 @@
 """From shapes to answers, and from queries to values."""
 
-from pydantic import BaseModel
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tournaments.complaints import render
+from tournaments.web.api.views import LONGEST_TEXT, NO_NUL
 from tournaments.web.errors import BadInput
+
+Shape = TypeVar("Shape", bound=BaseModel)
 
 LARGEST_NUMBER = 2**31 - 1
 """In queries, as in addresses: what both databases take."""
-LONGEST_TEXT = 255
-"""Of a value in a query, in characters: the longest name of a file on Linux has as many bytes."""
 NUMBER = {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER}
-TEXT = {"type": "string", "maxLength": LONGEST_TEXT, "pattern": "^[^\\u0000]*$"}
+TEXT = {"type": "string", "maxLength": LONGEST_TEXT, "pattern": NO_NUL}
 """What ``number_in_query`` and ``text_in_query`` take, as JSON Schema."""
 
 
 def answer(shape: BaseModel, status: int = 200) -> Response:
     """A shape as JSON."""
     return Response(shape.model_dump_json(), status, media_type="application/json")
+
+
+async def body_of(request: Request, shape: type[Shape]) -> Shape:
+    """Return the JSON body of a request.
+
+    Raises:
+        BadInput: The body has another shape.
+
+    """
+    try:
+        return shape.model_validate_json(await request.body())
+    except ValidationError as error:
+        problems = (render(item, lambda _: list(shape.model_fields)) for item in error.errors())
+        found = "; ".join(problem.removeprefix(": ") for problem in problems)
+        raise BadInput(f"The body has another shape than /api/openapi.json says: {found}") from error
 
 
 def text_in_query(request: Request, name: str, default: str) -> str:

@@ -1,12 +1,17 @@
-"""Results by program: competitions, tables, games.  Names are those that the caller may see."""
+"""Results by program: competitions, tables, games; and pairings, for lecturers.
+
+Names are those that the caller may see.
+"""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tournaments.appeals import PairingRequest
 from tournaments.course.model import Competition
 from tournaments.game_summary import GameSummary
 from tournaments.gamefiles import public_view
-from tournaments.web.api.answers import TEXT, answer, number_in_query, text_in_query
+from tournaments.rulings import RulingError
+from tournaments.web.api.answers import TEXT, answer, body_of, number_in_query, text_in_query
 from tournaments.web.api.openapi import Operation, Parameter
 from tournaments.web.api.views import (
     CompetitionsAnswer,
@@ -14,10 +19,14 @@ from tournaments.web.api.views import (
     GameAnswer,
     GamesAnswer,
     GameView,
+    PairingsBody,
+    RulingsAnswer,
     TableAnswer,
 )
-from tournaments.web.errors import BadInput
+from tournaments.web.errors import BadInput, Conflict
 from tournaments.web.games import find
+from tournaments.web.lecturer.control import tournament_of
+from tournaments.web.lecturer.noting import note
 from tournaments.web.routing import Access, Route
 from tournaments.web.shown import competition_of, shown_to, titles_for
 from tournaments.web.shows import Shown
@@ -45,7 +54,13 @@ async def table(request: Request) -> Response:
 
 def _table(competition: Competition, shown: Shown) -> TableAnswer:
     title = shown.names.sentence(competition.title)
-    return TableAnswer(competition=_view(competition, title), table=shown.view.summary.to_json())
+    head = shown.view.summary.head
+    return TableAnswer(
+        competition=_view(competition, title),
+        table=shown.view.summary.to_json(),
+        head=None if head is None else head.digest,
+        head_number=None if head is None else head.number,
+    )
 
 
 async def games(request: Request) -> Response:
@@ -82,6 +97,19 @@ def _game(key: str, game: GameSummary) -> GameView:
         score=game.score,
         moves=game.moves,
     )
+
+
+async def pairings(request: Request) -> Response:
+    """Fix or forbid pairings of a coming round, or take such rulings back."""
+    body = await body_of(request, PairingsBody)
+    tournament = await tournament_of(request)
+    wanted = PairingRequest(body.pairs, body.byes, body.forbidden, body.round, body.undo)
+    try:
+        noted = await site_of(request).service.contests.pair(tournament.id, wanted, body.why)
+    except RulingError as error:
+        raise Conflict(str(error)) from error
+    await note(request, "tournament.pair", tournament.slug, **body.model_dump(mode="json"))
+    return answer(RulingsAnswer(noted=noted))
 
 
 async def game(request: Request) -> Response:
@@ -146,5 +174,30 @@ OPERATIONS = (
         {200: GameAnswer},
         {**REFUSED, 404: "There is no such competition, or no such game in it."},
         (SLUG, Parameter("key", "path", TEXT, "The game's key.")),
+    ),
+    Operation(
+        Route(
+            "POST",
+            "/api/v1/competitions/{slug}/pairings",
+            pairings,
+            Access.LECTURER,
+            "api_pairings",
+            api=True,
+        ),
+        "Fix or forbid pairings of a coming round of a Swiss",
+        {200: RulingsAnswer},
+        {
+            400: "The body has another shape; the sentence says where.",
+            401: "No valid token.",
+            403: "The token's account is no lecturer's.",
+            404: "There is no such tournament.",
+            408: "The body took too long to arrive.",
+            409: "These pairings are not possible; the sentence says why.",
+            413: "The body is too large.",
+            429: REFUSED[429],
+        },
+        (SLUG,),
+        "The pairings.",
+        PairingsBody,
     ),
 )

@@ -1,10 +1,9 @@
 """The API's own description, and all of its routes."""
 
-from importlib import metadata
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from referee.version import VERSION
 from tournaments.web.api import competitions, submissions
 from tournaments.web.api.openapi import document
 from tournaments.web.routing import Access, Route
@@ -15,7 +14,7 @@ OPERATIONS = (*submissions.OPERATIONS, *competitions.OPERATIONS)
 
 async def openapi(request: Request) -> Response:
     """The OpenAPI document."""
-    return JSONResponse(document(OPERATIONS, settings_of(request).title, metadata.version("kalarena")))
+    return JSONResponse(document(OPERATIONS, settings_of(request).title, VERSION))
 
 
 ROUTES = (

@@ -41,7 +41,9 @@ class Operation:
     """Status of a refusal -> when that happens; the shape is always ``ErrorAnswer``."""
     parameters: tuple[Parameter, ...] = ()
     body: str = ""
-    """What the body holds, if the request has one: bytes."""
+    """Description of the request's body, if it has one: bytes, or JSON."""
+    body_shape: type[BaseModel] | None = None
+    """The shape of a body that is JSON."""
 
     @property
     def path(self) -> str:
@@ -58,7 +60,14 @@ def document(operations: Sequence[Operation], title: str, version: str) -> dict[
     for operation in operations:
         models.update(operation.answers.values())
     ordered = sorted(models, key=lambda model: model.__name__)
-    _, schemas = models_json_schema([(model, "serialization") for model in ordered], ref_template=SCHEMAS)
+    bodies = [operation.body_shape for operation in operations if operation.body_shape is not None]
+    _, schemas = models_json_schema(
+        [
+            *((model, "serialization") for model in ordered),
+            *((model, "validation") for model in sorted(bodies, key=lambda model: model.__name__)),
+        ],
+        ref_template=SCHEMAS,
+    )
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.route.method.lower()] = _operation(operation)
@@ -103,13 +112,19 @@ def _operation(operation: Operation) -> dict[str, Any]:
         found["requestBody"] = {
             "required": True,
             "description": operation.body,
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": _body(operation.body_shape),
         }
     if route.access is Access.PUBLIC:
         found["security"] = [{"token": []}, {}]
     elif route.access is not Access.EVERYBODY:
         found["security"] = [{"token": []}]
     return found
+
+
+def _body(shape: type[BaseModel] | None) -> dict[str, Any]:
+    if shape is None:
+        return {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    return {"application/json": {"schema": {"$ref": SCHEMAS.format(model=shape.__name__)}}}
 
 
 def _answer(model: type[BaseModel], about: str) -> dict[str, Any]:

@@ -4,11 +4,17 @@ The same classes make the answers and the schemas of the OpenAPI document, so th
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tournaments.course.model import Account, CompetitionKind, CompetitionState, Role, Version, VersionState
+from tournaments.tournament_file import MAX_BOTS, MAX_ROUNDS
+
+LONGEST_TEXT = 255
+"""Characters of a name, or of a value in a query: the longest name of a file on Linux has as many bytes."""
+NO_NUL = r"^[^\u0000]*$"
+"""The pattern of a text without the character 0, which PostgreSQL does not keep."""
 
 
 class ApiView(BaseModel):
@@ -136,6 +142,8 @@ class TableAnswer(ApiView):
     table: dict[str, Any] = Field(
         description="As `kalarena tournament table --format json` prints it: standings, ratings, progress."
     )
+    head: str | None = Field(description="The head digest of the competition's records, for `verify --head`.")
+    head_number: int | None = Field(description="The number of its entry in the chain of records.")
 
 
 class GameView(ApiView):
@@ -164,3 +172,27 @@ class GameAnswer(ApiView):
     """One game, whole, without what is private to a bot."""
 
     game: dict[str, Any] = Field(description="The file `game.json` of docs/exports.md.")
+
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT, pattern=NO_NUL)]
+
+
+class PairingsBody(ApiView):
+    """Pairings of a coming round of a Swiss, to fix, to forbid or to take back."""
+
+    why: str = Field(
+        min_length=1, max_length=1000, pattern=NO_NUL, description="The reason, which reports show."
+    )
+    round: int | None = Field(None, ge=1, le=MAX_ROUNDS, description="The round; null is the next one.")
+    pairs: list[tuple[Text, Text]] = Field([], max_length=MAX_BOTS, description="Bots that meet.")
+    byes: list[Text] = Field([], max_length=MAX_BOTS, description="Bots that have a bye.")
+    forbidden: list[tuple[Text, Text]] = Field(
+        [], max_length=MAX_BOTS, description="Bots that do not meet, in the round and after it."
+    )
+    undo: bool = Field(False, description="Whether these rulings are taken back.")
+
+
+class RulingsAnswer(ApiView):
+    """Rulings that were noted in the journal of a tournament."""
+
+    noted: list[str] = Field(description="Sentences for people: each ruling, and what follows from it.")

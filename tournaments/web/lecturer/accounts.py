@@ -1,4 +1,4 @@
-"""Lecturers and admins, for admins."""
+"""Page for admins: the accounts of lecturers and admins."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ ROLES = tuple(role for role in Role if role.teaches)
 
 
 async def page(request: Request) -> Response:
-    """All who teach."""
+    """List all lecturers and admins."""
     return await _page(request)
 
 
@@ -42,7 +42,7 @@ async def _page(request: Request, status: int = 200, wrong: str = "", **values: 
 
 
 async def add(request: Request) -> Response:
-    """One more, with a link."""
+    """Add an account, and show its link."""
     site, form = site_of(request), await request.form()
     given = {name: text_of(form, name).strip() for name in ("login", "name", "role")}
     role = _role(given["role"])
@@ -60,7 +60,7 @@ async def add(request: Request) -> Response:
 
 
 async def link(request: Request) -> Response:
-    """A new link for choosing a password."""
+    """Make a new link for choosing a password."""
     account = await _asked_for(request)
     try:
         made = await make_link(request, account)
@@ -73,7 +73,7 @@ async def link(request: Request) -> Response:
 
 
 async def role(request: Request) -> Response:
-    """Let somebody do more or less."""
+    """Change the role of an account."""
     site, account, form = site_of(request), await _asked_for(request), await request.form()
     wanted = _role(text_of(form, "role"))
     await in_thread(_guarded, site, account, lambda: site.course.accounts.set_role(account.id, wanted))
@@ -82,7 +82,7 @@ async def role(request: Request) -> Response:
 
 
 async def disable(request: Request) -> Response:
-    """Let somebody in no more, or again."""
+    """Disable an account, or enable it again."""
     site, account = site_of(request), await _asked_for(request)
     disabled = text_of(await request.form(), "disabled") == "yes"
     if disabled and account.id == account_of(request).id:
@@ -108,10 +108,10 @@ async def _asked_for(request: Request) -> Account:
 
 
 def _guarded(site: Site, account: Account, change: Callable[[], object]) -> None:
-    """Change an account, unless the course would be without an admin then.
+    """Change an account, unless that leaves the course without an admin.
 
     Raises:
-        BadInput: It would.
+        BadInput: The account is the last admin that is enabled.
 
     """
     with site.course.transaction():

@@ -1,4 +1,4 @@
-"""A tournament's control page: start, pause, judge again, rule."""
+"""Control page of a tournament: start, pause, rejudge, rulings."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from tournaments.web.threads import in_thread
 LIST = "/teach/tournaments"
 HERE = f"{LIST}/{{slug}}"
 LONGEST_WHY = 1000
-"""Characters of a reason, which reports show."""
+"""Most characters of a reason, which reports show."""
 ANNULS = {"": None, "yes": True, "no": False}
-"""Whether the games of a bot that withdraws count for nobody; empty: as the format has it."""
+"""Form value -> True if the games of a withdrawn bot count for nobody; None: as the format defines."""
 
 
 @dataclass(frozen=True)
 class Ruled:
-    """What a ruling may be, for the form."""
+    """A ruling that the form offers."""
 
     action: Action
     words: str
@@ -47,10 +47,10 @@ OF_BOTS = (
 
 
 async def tournament_of(request: Request) -> Competition:
-    """The tournament in the address.
+    """Return the tournament in the address.
 
     Raises:
-        NotFound: There is none; the practice ladder is none.
+        NotFound: There is no such tournament; the practice ladder is not a tournament.
 
     """
     found = await competition_of(request)
@@ -60,7 +60,7 @@ async def tournament_of(request: Request) -> Competition:
 
 
 async def tournaments(request: Request) -> Response:
-    """All of them."""
+    """List all tournaments and practice ladders."""
     known = await in_thread(site_of(request).course.competitions.all)
     return render(
         request,
@@ -72,7 +72,7 @@ async def tournaments(request: Request) -> Response:
 
 
 async def page(request: Request) -> Response:
-    """One of them."""
+    """Show one tournament."""
     return await _page(request)
 
 
@@ -100,7 +100,7 @@ async def _page(request: Request, status: int = 200, wrong: str = "", **given: s
 
 
 def _may(tournament: Competition) -> Sequence[str]:
-    """Which buttons there are."""
+    """Return the actions for which the page has buttons."""
     match tournament.state:
         case CompetitionState.CREATED:
             return ("start",)
@@ -112,17 +112,17 @@ def _may(tournament: Competition) -> Sequence[str]:
 
 
 async def start(request: Request) -> Response:
-    """Begin."""
+    """Start the tournament."""
     return await _do(request, "start", site_of(request).service.contests.start, "is started")
 
 
 async def pause(request: Request) -> Response:
-    """Begin no more games."""
+    """Pause the tournament: begin no more games."""
     return await _do(request, "pause", site_of(request).service.contests.pause, "is paused")
 
 
 async def resume(request: Request) -> Response:
-    """Go on."""
+    """Resume the tournament."""
     return await _do(request, "resume", site_of(request).service.contests.resume, "goes on")
 
 
@@ -150,7 +150,7 @@ def _address(tournament: Competition) -> str:
 
 
 async def rule(request: Request) -> Response:
-    """A ruling on a game or a bot, with its reason."""
+    """Make a ruling on a game or a bot, with its reason."""
     site, tournament, form = site_of(request), await tournament_of(request), await request.form()
     given = {name: text_of(form, name).strip() for name in ("game", "bot", "action", "why", "annul")}
     subject = given["game"] or given["bot"]

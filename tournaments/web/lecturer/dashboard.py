@@ -1,4 +1,4 @@
-"""The lecturer's first page: what goes on, and what needs looking at."""
+"""The lecturer's first page: current activity, and problems that need attention."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,38 +17,38 @@ from tournaments.web.site import Site, settings_of, site_of
 from tournaments.web.threads import in_thread
 
 LATEST = 10
-"""Submissions, and entries of the journal."""
+"""Number of submissions, and of journal entries, on the page."""
 OPEN = (VersionState.FAILED, VersionState.STUCK)
 KINDS = {Kind.QUALIFICATION: "checks", Kind.TOURNAMENT: "tournaments", Kind.PRACTICE: "practice"}
 
 
 @dataclass(frozen=True)
 class FailedItem:
-    """Something that checks found, and in whose newest version."""
+    """A check item, and the newest versions that failed it."""
 
     title: str
     versions: Sequence[tuple[Version, str, str]]
-    """With the team's name and the sentence."""
+    """Versions, each with its team's name and the item's sentence."""
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What the course's database says."""
+    """Database records for the dashboard."""
 
     students: int
     invited: int
     teams: int
     without: Sequence[tuple[Team, Version | None]]
-    """Teams with members, but nothing to play with; and what they handed in last."""
+    """Teams with members but without a version that plays, each with its newest version."""
     failed: Sequence[FailedItem]
-    """By how many teams it stops, most first."""
+    """Failed items, ordered by the number of teams, descending."""
     latest: Sequence[tuple[Version, str]]
     tournaments: Sequence[Competition]
     events: Sequence[tuple[Event, str, str]]
 
 
 def overview(site: Site) -> Overview:
-    """Read it; blocks."""
+    """Read the records; blocks."""
     with site.course.reading():
         teams = {team.id: team for team in site.course.teams.all()}
         students = [one for one in site.course.accounts.all() if one.team_id is not None and not one.disabled]
@@ -85,7 +85,7 @@ def _without(
 
 
 def failed_items(site: Site, versions: Sequence[Version], teams: dict[int, Team]) -> list[FailedItem]:
-    """What stops the newest versions of teams, by kind of item."""
+    """Return the items that the newest versions of teams failed, each with these versions."""
     titles: dict[str, str] = {}
     found: defaultdict[str, list[tuple[Version, str, str]]] = defaultdict(list)
     for version in versions:
@@ -98,7 +98,7 @@ def failed_items(site: Site, versions: Sequence[Version], teams: dict[int, Team]
 
 
 def _failures(site: Site, version: Version) -> list[tuple[str, str, str]]:
-    """Of each item of a version's check that failed its id, title and sentence, each once."""
+    """Return id, title and sentence of each item that a version's check failed, without duplicates."""
     if version.state is VersionState.STUCK:
         return [("stuck", "could not be checked: our fault", "check it again once the cause is put right")]
     checked = site.course.versions.checked(version.id)
@@ -112,7 +112,7 @@ def _failures(site: Site, version: Version) -> list[tuple[str, str, str]]:
 
 
 async def page(request: Request) -> Response:
-    """The dashboard."""
+    """Show the dashboard."""
     site, settings = site_of(request), settings_of(request)
     status = site.service.status()
     return render(

@@ -1,4 +1,4 @@
-"""Downloads of a tournament: games, moves, the static report.  Made in a worker process, one at a time."""
+"""Downloads of a tournament: games, moves, the static report.  A worker process makes them one at a time."""
 
 import shutil
 import tempfile
@@ -21,7 +21,7 @@ from tournaments.report.game_pages import ReportError
 from tournaments.web.errors import Conflict, NotFound, Unavailable
 from tournaments.web.lecturer.control import HERE, tournament_of
 from tournaments.web.lecturer.noting import note
-from tournaments.web.lecturer.report_files import export_file, report_zip
+from tournaments.web.lecturer.report_files import PGN, export_file, report_zip
 from tournaments.web.names import to_be_drawn
 from tournaments.web.routing import Access, Route
 from tournaments.web.shows import entrants_of
@@ -29,16 +29,21 @@ from tournaments.web.site import Site, site_of
 from tournaments.web.threads import in_thread
 
 PATIENCE_S = 600.0
-"""A report of 10,000 games takes about a minute; what takes longer than this is given up."""
-FORMS = {"csv": "text/csv", "json": "application/json", "jsonl": "application/jsonl"}
+"""Seconds after which a download is given up; a report of 10,000 games takes about a minute."""
+FORMS = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    PGN: "application/x-chess-pgn",
+}
 
 
 async def export(request: Request) -> Response:
-    """All games or all moves, a row for each."""
+    """Send all games or all moves, a row for each; or the games as PGN."""
     tournament = await tournament_of(request)
     what, _, form = request.path_params["file"].partition(".")
-    if what not in WHAT or form not in FORMS:
-        raise NotFound("There are games and moves, as csv, json and jsonl.")
+    if what not in WHAT or form not in FORMS or (form == PGN and what != "games"):
+        raise NotFound("There are games and moves, as csv, json and jsonl, and games as pgn.")
     name = f"{tournament.slug}-{what}.{form}"
     return await _made(request, tournament, partial(_export, what, form, name), name, FORMS[form])
 
@@ -49,12 +54,12 @@ def _export(what: str, form: str, name: str, place: Place, folder: Path) -> Path
 
 
 async def report(request: Request) -> Response:
-    """The static report, packed."""
+    """Send the static report as a zip archive."""
     return await _report(request, anonymous=False)
 
 
 async def anonymous_report(request: Request) -> Response:
-    """The same with pseudonyms: those that the site uses, too."""
+    """Send the report with the pseudonyms that the site uses, too."""
     return await _report(request, anonymous=True)
 
 
@@ -72,7 +77,7 @@ async def _report(request: Request, *, anonymous: bool) -> Response:
 
 
 def _pseudonyms(site: Site, tournament: Competition, bots: list[str]) -> dict[str, str]:
-    """Those of the site's anonymous pages: of bots, and of teams, which sentences and titles may name."""
+    """Return the pseudonyms of the site: of bots, and of teams, which sentences and titles may name."""
     folder = site.data / "competitions" / tournament.slug
     folder.mkdir(parents=True, exist_ok=True)
     entrants = entrants_of(site.course, site.course.competitions.competitors(tournament.id))
@@ -91,10 +96,10 @@ async def _made(
     name: str,
     media_type: str,
 ) -> Response:
-    """Have a file made by a worker process, and send it; it is removed when it was sent.
+    """Make a file in a worker process and send it; it is removed afterwards.
 
     Raises:
-        Unavailable: It takes too long, or cannot be made.
+        Unavailable: The file takes too long, or cannot be made.
 
     """
     site = site_of(request)
@@ -138,7 +143,7 @@ _AT_A_TIME: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("d
 
 
 def _limiter() -> trio.CapacityLimiter:
-    """One is made at a time: the cores are there for games."""
+    """Return the limiter for one download at a time: the cores are there for games."""
     try:
         return _AT_A_TIME.get()
     except LookupError:

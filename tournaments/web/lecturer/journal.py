@@ -1,4 +1,4 @@
-"""The course's journal: who did what."""
+"""Page of the course's journal, which records all actions and their authors."""
 
 import json
 
@@ -14,13 +14,13 @@ from tournaments.web.threads import in_thread
 
 HERE = "/teach/journal"
 LONGEST_DETAIL = 300
-"""Characters that are shown at once; the rest opens."""
+"""Most characters of a detail that are shown without unfolding it."""
 SERVER = "the server"
-"""Who did what no account did."""
+"""Author of entries without an account."""
 
 
 def told(event: Event) -> str:
-    """What belongs to an entry, as a text."""
+    """Return the details of an entry as a text."""
     return "; ".join(f"{name}: {_value(value)}" for name, value in event.detail.items() if value != [])
 
 
@@ -31,7 +31,7 @@ def _value(value: object) -> str:
 
 
 async def page(request: Request) -> Response:
-    """The newest entries, or those before a number."""
+    """Show the newest entries, or those before a number."""
     found, logins = await in_thread(_entries, site_of(request), number_asked(request))
     return render(
         request,
@@ -49,7 +49,7 @@ def _entries(site: Site, before: int | None) -> tuple[Page[Event], dict[int, str
 
 
 def logins_of(site: Site) -> dict[int, str]:
-    """Id of an account -> its login."""
+    """Return the login of each account by its id."""
     return {account.id: account.login for account in site.course.accounts.all()}
 
 

@@ -7,11 +7,10 @@ from starlette.responses import Response
 
 from tournaments.course.marked import Marked, marked_people
 from tournaments.course.model import Competition
-from tournaments.mark_sheets import mark_sheet
+from tournaments.mark_sheets import mark_sheet, sheet_file
 from tournaments.marks.file import MarkPlan, MarksError, plan_marks, read_marks
 from tournaments.marks.sheet import Sheet
 from tournaments.summary import Summary
-from tournaments.tables import json_text
 from tournaments.web.forms import text_of
 from tournaments.web.lecturer.control import tournament_of
 from tournaments.web.lecturer.noting import note
@@ -20,8 +19,14 @@ from tournaments.web.rendering import render
 from tournaments.web.routing import Access, Route
 from tournaments.web.site import Site, site_of
 from tournaments.web.threads import in_thread
+from tournaments.workbook import XLSX, WorkbookError
 
 HERE = "/teach/tournaments/{slug}/marks"
+MEDIA_TYPES = {
+    "csv": "text/csv",
+    "json": "application/json",
+    XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
 EXAMPLE = """\
 # Every key is in docs/marks.md.  Students come from the roster.
 max = 20
@@ -41,7 +46,7 @@ bands = [
 
 
 async def page(request: Request) -> Response:
-    """Where the rules go."""
+    """Show the form for the rules."""
     return _page(request, await tournament_of(request), EXAMPLE)
 
 
@@ -70,7 +75,7 @@ def _page(
 
 
 async def make(request: Request) -> Response:
-    """The sheet as a page, or as a file (``do`` is ``csv`` or ``json``)."""
+    """Answer with the sheet as a page, or as a file if ``do`` is one of MEDIA_TYPES."""
     site, tournament, form = site_of(request), await tournament_of(request), await request.form()
     rules = await sent_text(form, "rules")
     unfinished = text_of(form, "unfinished") != ""
@@ -80,15 +85,17 @@ async def make(request: Request) -> Response:
     except MarksError as error:
         return _page(request, tournament, rules, str(error), unfinished)
     wanted = text_of(form, "do")
-    if wanted not in ("csv", "json"):
+    if wanted not in MEDIA_TYPES:
         return _page(request, tournament, rules, "", unfinished, sheet, remarks)
+    try:
+        content = await in_thread(sheet_file, sheet, wanted)
+    except WorkbookError as error:
+        return _page(request, tournament, rules, str(error), unfinished)
     await note(request, "marks.export", tournament.slug, form=wanted, **sheet.about)
-    text = sheet.to_csv() if wanted == "csv" else json_text(sheet.to_json()) + "\n"
-    media_type = "text/csv" if wanted == "csv" else "application/json"
     name = f"marks-{tournament.slug}.{wanted}"
     return Response(
-        text,
-        media_type=media_type,
+        content,
+        media_type=MEDIA_TYPES[wanted],
         headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
     )
 
@@ -96,7 +103,7 @@ async def make(request: Request) -> Response:
 def _sheet(
     site: Site, tournament: Competition, summary: Summary, rules: str, unfinished: bool
 ) -> tuple[Sheet, tuple[str, ...]]:
-    """The sheet and what there is to remark.  Raises MarksError with all that is wrong."""
+    """Return the sheet and its remarks.  Raises MarksError with all problems."""
     plan, remarks = marks_plan(rules, summary, _marked(site, tournament, summary))
     if summary.schedule.due(summary.history):
         so_far = f"{summary.done} of {summary.total} games have a result"
@@ -117,9 +124,9 @@ def _marked(site: Site, tournament: Competition, summary: Summary) -> Marked:
 
 
 def marks_plan(rules: str, summary: Summary, marked: Marked) -> tuple[MarkPlan, tuple[str, ...]]:
-    """How a tournament is marked.  Rules that name students are for these; else the roster is.
+    """Return the mark plan of a tournament, for the students in the rules, or else for those of the roster.
 
-    Reference players need not be named.  Raises MarksError.
+    Reference players need not be named in the rules.  Raises MarksError.
     """
     file, people = read_marks(rules)
     references = dict.fromkeys(

@@ -20,7 +20,7 @@ COLUMNS = ("login", "name", "team", "link")
 
 @dataclass(frozen=True)
 class NewLink:
-    """A link that was just made, for whom."""
+    """A link that was just made, with its account's login, name and team."""
 
     login: str
     name: str
@@ -29,7 +29,7 @@ class NewLink:
 
 
 async def make_link(request: Request, account: Account) -> NewLink:
-    """A link by which somebody chooses a password; an earlier one is void.  Raises CourseError."""
+    """Make a link for choosing a password, which voids an earlier one.  Raises CourseError."""
     site = site_of(request)
     purpose = LinkPurpose.RESET if account.has_password else LinkPurpose.INVITATION
     secret = await in_thread(site.course.links.make, account.id, purpose, site.now())
@@ -37,13 +37,13 @@ async def make_link(request: Request, account: Account) -> NewLink:
 
 
 def address(request: Request, secret: str) -> str:
-    """Where a link leads."""
+    """Return the address of a link."""
     site = site_of(request)
     return f"{site.public_url or str(request.base_url).rstrip('/')}/links/{secret}"
 
 
 def new_links(request: Request, site: Site, secrets: Mapping[str, str]) -> list[NewLink]:
-    """With names and teams, by login.  ``secrets``: login -> the link's secret."""
+    """Return links with names and teams, ordered by login; ``secrets`` maps logins to secrets of links."""
     teams = {team.id: team.name for team in site.course.teams.all()}
     accounts = {account.login: account for account in site.course.accounts.all()}
     return [
@@ -60,7 +60,7 @@ def new_links(request: Request, site: Site, secrets: Mapping[str, str]) -> list[
 def show_links(
     request: Request, links: Sequence[NewLink], title: str, done: str, back: tuple[str, str]
 ) -> Response:
-    """The page that shows them, this once.  ``back`` is where to go on: an address and its name."""
+    """Show the links, this once; ``back`` is the address and the name of the page to go on to."""
     response = render(
         request,
         "teach/links.html",
@@ -76,7 +76,7 @@ def show_links(
 
 
 def links_csv(links: Sequence[NewLink]) -> str:
-    """For a program that sends mail."""
+    """Return the links as CSV, for a program that sends mail."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)

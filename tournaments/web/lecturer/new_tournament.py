@@ -1,4 +1,4 @@
-"""A new tournament: a form for each format, what it would be, and making it."""
+"""Creation of a tournament: a form for each format, a preview, and the creation itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ from tournaments.web.threads import in_thread
 HERE = "/teach/tournaments/new"
 DEFAULT_FORMAT = "round-robin"
 MOST_VERSIONS = 2000
-"""That can be chosen from, the newest first: a course has some hundred."""
+"""Most versions that the form offers, the newest first: a course has some hundred."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A version that can be chosen."""
+    """A version that the form offers."""
 
     version: Version
     team: str
@@ -43,7 +43,7 @@ class Choice:
 
 
 async def page(request: Request) -> Response:
-    """The form of one format."""
+    """Show the form of one format."""
     kind = request.query_params.get("format", DEFAULT_FORMAT)
     if kind not in FORMATS_TOLD:
         kind = DEFAULT_FORMAT
@@ -79,7 +79,7 @@ async def _page(
 
 
 def _choices(site: Site) -> list[Choice]:
-    """All versions that can play, by team, the newest first."""
+    """Return all versions that can play, ordered by team, the newest first."""
     teams = {team.id: team.name for team in site.course.teams.all()}
     current = {version.id for version in site.course.versions.current().values()}
     found = [
@@ -91,7 +91,7 @@ def _choices(site: Site) -> list[Choice]:
 
 
 async def create(request: Request) -> Response:
-    """Show what it would be (``do`` is ``preview``), or make it."""
+    """Create the tournament if ``do`` is ``create``; else show its preview."""
     site, form = site_of(request), await request.form()
     values = {name: text_of(form, name) for name in form if name not in ("csrf", "version", "do")}
     if values.get("format") not in FORMATS_TOLD:
@@ -116,7 +116,7 @@ def _ticked(form: FormData) -> list[str]:
 
 
 async def _preview(request: Request, spec: TournamentSpec) -> Preview:
-    """Raises TournamentSpecError."""
+    """Return the preview of a tournament.  Raises TournamentSpecError."""
     site = site_of(request)
     now = site.now()
     chosen = await in_thread(
@@ -132,7 +132,7 @@ async def _preview(request: Request, spec: TournamentSpec) -> Preview:
 
 
 async def practice_games(site: Site) -> Sequence[GameSummary]:
-    """What is known of games here."""
+    """Return the games of the practice ladder, from which durations are estimated."""
     known = await in_thread(site.course.competitions.all)
     practice = next((one for one in known if one.kind is CompetitionKind.PRACTICE), None)
     return [] if practice is None else (await site.service.contests.summary(practice.id)).games

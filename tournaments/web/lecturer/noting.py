@@ -1,4 +1,4 @@
-"""Every change that a lecturer makes is noted in the course's journal, with who made it and what it was."""
+"""Journal entries for every change that a lecturer makes, with the account and the details."""
 
 from typing import Any
 
@@ -9,6 +9,6 @@ from tournaments.web.threads import in_thread
 
 
 async def note(request: Request, action: str, subject: str, **detail: Any) -> None:
-    """Add an entry.  ``detail`` is what JSON can hold, and no secret."""
+    """Add an entry to the journal; ``detail`` must be valid JSON and hold no secrets."""
     site = site_of(request)
     await in_thread(site.course.journal.note, site.now(), account_of(request).id, action, subject, detail)

@@ -1,4 +1,4 @@
-"""The roster: students, their teams, and what they need to come in."""
+"""Pages of the roster: students, their teams, and their links for choosing a password."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,6 @@ from tournaments.web.routing import Access, Route
 from tournaments.web.site import Site, site_of
 from tournaments.web.threads import in_thread
 
-NO_TEAM = ""
-"""In forms, in the place of a team's name."""
-
 
 @dataclass(frozen=True)
 class Person:
@@ -27,9 +24,9 @@ class Person:
     account: Account
     team: Team | None
     current: Version | None
-    """What the team plays with."""
+    """Version that the team plays with."""
     newest: Version | None
-    """What it handed in last."""
+    """Version that the team submitted last."""
 
     @property
     def state(self) -> str:
@@ -38,14 +35,14 @@ class Person:
 
 
 def state_of(account: Account) -> str:
-    """What of an account people want to know."""
+    """Return ``disabled``, ``active`` or, until a password is chosen, ``invited``."""
     if account.disabled:
         return "disabled"
     return "active" if account.has_password else "invited"
 
 
 def people_of(site: Site) -> list[Person]:
-    """All students, by team and login; those without a team last."""
+    """Return all students, ordered by team and login; those without a team last."""
     teams = {team.id: team for team in site.course.teams.all()}
     current = site.course.versions.current()
     newest = {team_id: next(iter(site.course.versions.of_team(team_id)), None) for team_id in teams}
@@ -66,7 +63,7 @@ def people_of(site: Site) -> list[Person]:
 
 
 async def page(request: Request) -> Response:
-    """Everybody."""
+    """List all students and teams."""
     return await _page(request)
 
 
@@ -90,7 +87,7 @@ async def _page(request: Request, status: int = 200, wrong: str = "", **values: 
 
 
 async def add(request: Request) -> Response:
-    """One more student, by a form; a team that is not there yet is made."""
+    """Add a student from the form; a missing team is made."""
     site, form = site_of(request), await request.form()
     given = {name: text_of(form, name).strip() for name in ("login", "name", "team")}
     try:
@@ -109,12 +106,12 @@ async def add(request: Request) -> Response:
 
 
 def _add(site: Site, login: str, name: str, team: str) -> Account:
-    with site.course.transaction():  # no team for nobody, if the login is taken
+    with site.course.transaction():  # makes no team if the login is taken
         return site.course.accounts.add(login, name or login, Role.STUDENT, team_id(site, team), site.now())
 
 
 def team_id(site: Site, name: str) -> int | None:
-    """The team of that name, made if there is none; None for no name.  Raises CourseError."""
+    """Return the id of the named team, which is made if missing; None for no name.  Raises CourseError."""
     if not name:
         return None
     found = site.course.teams.by_name(name)
@@ -122,7 +119,7 @@ def team_id(site: Site, name: str) -> int | None:
 
 
 async def student(request: Request) -> Response:
-    """One student, with all that can be changed."""
+    """Show one student, with all that can be changed."""
     return await _student(request)
 
 
@@ -147,7 +144,7 @@ async def _student(request: Request, status: int = 200, wrong: str = "") -> Resp
 
 
 async def _asked_for(request: Request) -> Account:
-    """The student in the address: lecturers' accounts are not for lecturers to change."""
+    """Return the student in the address; lecturers may not change other accounts."""
     site = site_of(request)
     account = await in_thread(site.course.accounts.get, request.path_params["account"])
     if account is None or account.role is not Role.STUDENT:
@@ -156,7 +153,7 @@ async def _asked_for(request: Request) -> Account:
 
 
 async def link(request: Request) -> Response:
-    """A new link for choosing a password, shown this once."""
+    """Make a new link for choosing a password, and show it this once."""
     account = await _asked_for(request)
     try:
         made = await make_link(request, account)
@@ -173,7 +170,7 @@ async def link(request: Request) -> Response:
 
 
 async def disable(request: Request) -> Response:
-    """Let a student in no more, or again."""
+    """Disable a student's account, or enable it again."""
     site, account = site_of(request), await _asked_for(request)
     disabled = text_of(await request.form(), "disabled") == "yes"
     await in_thread(site.course.accounts.set_disabled, account.id, disabled)
@@ -183,7 +180,7 @@ async def disable(request: Request) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Another name, or another team."""
+    """Change a student's name or team."""
     site, account, form = site_of(request), await _asked_for(request), await request.form()
     name, team = text_of(form, "name").strip(), text_of(form, "team").strip()
     try:
@@ -203,7 +200,7 @@ def _change(site: Site, account: Account, name: str, team: str) -> Account:
 
 
 async def rename_team(request: Request) -> Response:
-    """Another name for a team; games that were played keep the one that it had."""
+    """Rename a team; games that were played keep the old name."""
     site, form = site_of(request), await request.form()
     number = request.path_params["team"]
     team = await in_thread(site.course.teams.get, number)

@@ -1,4 +1,4 @@
-"""What a tournament would be, before it is made: who plays, how many games, and about how long.  Pure."""
+"""Preview of a tournament before it is made: entrants, number of games, estimated duration.  Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from tournaments.summary import Summary
 from tournaments.tournament_file import LimitsTable
 
 AROUND_A_GAME_S = 0.1
-"""Starting two confined bots and keeping the game, beside what the bots take."""
+"""Seconds for starting two confined bots and storing the game, in addition to the bots' own time."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """See above."""
+    """Entrants, number of games and estimated duration of a tournament."""
 
     names: Sequence[str]
     games: int
-    """As far as the format can foresee them."""
+    """Number of games, as far as the format can foresee it."""
     seconds: float | None
-    """About how long it takes; None if nothing is known of games here."""
+    """Estimated duration in seconds; None without practice games."""
     measured: int
-    """From how many practice games that is told."""
+    """Number of practice games from which the duration is estimated."""
     places: int
     """Games at a time."""
 
     @property
     def lasts(self) -> str:
-        """The time in words."""
+        """The estimated duration in words."""
         if self.seconds is None:
             return "unknown: no practice games were played yet"
         return in_words(self.seconds)
@@ -39,9 +39,9 @@ class Preview:
 def preview(
     spec: TournamentSpec, chosen: Sequence[Candidate], practice: Sequence[GameSummary], places: int
 ) -> Preview:
-    """The preview.  Raises TournamentSpecError with what is wrong, but for what only the bots can tell.
+    """Return the preview of a tournament; ``practice`` are games from which its duration is estimated.
 
-    ``practice`` are games of the same bots, from which the time is told.
+    Raises TournamentSpecError with all problems, except those that show only once the bots are built.
     """
     players = {one.name: _stand_in(one) for one in chosen}
     tournament = tournament_of(fix(spec, chosen, players, LimitsTable(), "required"), players)
@@ -53,20 +53,20 @@ def preview(
 
 
 def _stand_in(candidate: Candidate) -> Player:
-    """A bot that is not built yet: all that a schedule asks for is its name."""
+    """Return a placeholder for a bot that is not built yet; a schedule needs only its name."""
     digest = candidate.version.digest if candidate.version is not None else None
     return Player(candidate.name, ("/",), "/", digest or "", tuple(CAPABILITIES))
 
 
 def mean_game_s(games: Sequence[GameSummary]) -> float | None:
-    """How long a game takes; None without any."""
+    """Return the mean duration of a game in seconds; None without games."""
     if not games:
         return None
     return sum(sum(game.wall_us) for game in games) / len(games) / 1e6 + AROUND_A_GAME_S
 
 
 def in_words(seconds: float) -> str:
-    """A time for people: ``40 s``, ``3 min``, ``2 h 10 min``, ``3 days``."""
+    """Return a duration in words: ``40 s``, ``3 min``, ``2 h 10 min``, ``3 days``."""
     if seconds < 60:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

@@ -1,29 +1,33 @@
-"""A tournament's static report and its tables as files to download: made aside, in processes of their own."""
+"""Files to download: a tournament's static report and its tables, made in processes of their own."""
 
 import os
 import zipfile
 from pathlib import Path
 
 from tournaments.database.place import Place
-from tournaments.exports import COLUMNS, WHAT, WRITERS
+from tournaments.exports import COLUMNS, WHAT, WRITERS, pgn_games
 from tournaments.report.site import build_site
 from tournaments.store import Store
 from tournaments.summary import Summary
 
+PGN = "pgn"
 NICENESS = 10
-"""Of the worker process: games that are being played go first."""
+"""Nice value of the worker process: games that are being played have priority."""
 
 
 def export_file(place: Place, what: str, form: str, out: Path) -> None:
-    """Write all games or all moves of a store.  Raises StoreError, OSError."""
+    """Write all games or all moves of a store; as PGN, the games that count.  Raises StoreError, OSError."""
     _give_way()
     with Store(place, read_only=True) as store, out.open("w", encoding="utf-8", newline="") as file:
-        rows = WHAT[what](Summary.load(store).rulings, store.record)
-        WRITERS[form](rows, file, COLUMNS[what])
+        summary = Summary.load(store)
+        if form == PGN:
+            file.writelines(pgn_games(summary.rulings, store.record, summary.name))
+        else:
+            WRITERS[form](WHAT[what](summary.rulings, store.record), file, COLUMNS[what])
 
 
 def report_zip(place: Place, folder: Path, title: str, pseudonyms: dict[str, str] | None) -> Path:
-    """Make the report of a store, below a folder that is there for it, and pack it; the packed file.
+    """Make the report of a store in a folder, pack it, and return the path of the archive.
 
     Raises ReportError, StoreError, OSError.
     """
@@ -41,5 +45,5 @@ def report_zip(place: Place, folder: Path, title: str, pseudonyms: dict[str, str
 
 
 def _give_way() -> None:
-    """Once for each worker process, which may do this again and again."""
+    """Set the nice value of the worker process; repeated calls change nothing."""
     os.nice(max(0, NICENESS - os.nice(0)))

@@ -1,4 +1,4 @@
-"""Importing a roster: what it would change, and then changing it."""
+"""Import of a roster, with a preview of its changes."""
 
 from dataclasses import dataclass
 
@@ -21,31 +21,31 @@ HERE = "/teach/roster/import"
 
 
 class _UndoneError(Exception):
-    """Ends a transaction so that nothing of it is kept."""
+    """Rolls a transaction back."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What a roster would change."""
+    """Changes that importing a roster would make."""
 
     added: tuple[tuple[Account, str], ...]
-    """With the team's name."""
+    """New accounts, with their teams' names."""
     moved: tuple[tuple[Account, str, str], ...]
-    """With the old team's name and the new one's."""
+    """Accounts, with the names of their old and new teams."""
     renamed: tuple[tuple[Account, str], ...]
-    """With the old name."""
+    """Accounts, with their old names."""
     disabled: tuple[Account, ...]
     new_teams: tuple[str, ...]
     unchanged: int
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """True if the import would change anything."""
         return bool(self.added or self.moved or self.renamed or self.new_teams)
 
 
 def tried(course: Course, text: str, site: Site) -> Tried:
-    """Import a roster, see what changed, and undo it.  Raises RosterError."""
+    """Import a roster, roll it back, and return the changes.  Raises RosterError."""
     roster = parse_roster(text)
     found: list[Tried] = []
     try:
@@ -77,7 +77,7 @@ def _tried(
 
 
 async def page(request: Request) -> Response:
-    """Where the roster goes."""
+    """Show the form for a roster."""
     return _page(request)
 
 
@@ -94,7 +94,7 @@ def _page(request: Request, text: str = "", problems: str = "", seen: Tried | No
 
 
 async def send(request: Request) -> Response:
-    """Show what it would change; or change it (``do`` is ``import``), and show the new links this once."""
+    """Import the roster if ``do`` is ``import``, and show the new links this once; else show its changes."""
     site, form = site_of(request), await request.form()
     text = await sent_text(form, "roster")
     try:

@@ -10,7 +10,7 @@ BODY_LIMIT = 2 << 20
 
 
 async def sent_text(form: FormData, name: str) -> str:
-    """The file of the field ``NAME_file`` if one was chosen, else the text of ``NAME``.
+    """Return the file in the field ``NAME_file`` if one was chosen, else the text in ``NAME``.
 
     Raises:
         BadInput: The file is not UTF-8 text.

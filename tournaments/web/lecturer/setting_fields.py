@@ -12,7 +12,7 @@ from tournaments.course.settings import Settings
 
 @dataclass(frozen=True)
 class SettingField:
-    """How one setting is asked for."""
+    """Form input of one setting."""
 
     name: str
     label: str
@@ -20,13 +20,13 @@ class SettingField:
     kind: str = "text"
     """An input's type, or ``choice`` or ``words``."""
     choices: tuple[tuple[str, str], ...] = ()
-    """Value and its words."""
+    """Values with their labels."""
     step: str | None = None
-    """Of numbers."""
+    """Step of a number input."""
 
     @property
     def attributes(self) -> dict[str, str]:
-        """Of the input, beside name and type."""
+        """HTML attributes of the input, beside name and type."""
         return {} if self.step is None else {"step": self.step}
 
 
@@ -151,13 +151,13 @@ GROUPS = (
         ),
     ),
 )
-"""All of them; a test holds this against Settings."""
+"""All settings; a test compares them with Settings."""
 
 FIELDS = tuple(field for group in GROUPS for field in group.fields)
 
 
 def values_of(settings: Settings) -> dict[str, str]:
-    """What the form shows: the value of each input; a box that is ticked has ``true``."""
+    """Return the value of each input of the form; a ticked box has ``true``."""
     return {name: _shown(value, settings) for name, value in settings.model_dump().items()}
 
 
@@ -177,11 +177,11 @@ def _shown(value: Any, settings: Settings) -> str:
 
 
 def changes(before: Settings, after: Settings) -> dict[str, Any]:
-    """What is different: name -> [before, after], for the journal."""
+    """Return the changed settings for the journal: name -> [before, after]."""
     old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
     return {name: [old[name], new[name]] for name in new if old[name] != new[name]}
 
 
 def given_values(form: Mapping[str, str]) -> dict[str, str]:
-    """What a form sent, of all inputs that this one has."""
+    """Return the submitted values of this form's inputs."""
     return {field.name: form[field.name] for field in FIELDS if field.name in form}

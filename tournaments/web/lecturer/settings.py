@@ -1,4 +1,4 @@
-"""The course's settings."""
+"""Page of the course's settings."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ HERE = "/teach/settings"
 
 
 async def page(request: Request) -> Response:
-    """All settings as they are."""
+    """Show all settings."""
     settings = await in_thread(site_of(request).course.settings.load)
     return await _page(request, values_of(settings))
 
@@ -41,7 +41,7 @@ async def _page(
 
 
 async def save(request: Request) -> Response:
-    """Keep all settings, or none if anything is wrong with one."""
+    """Save all settings, or none if any of them is invalid."""
     site, form = site_of(request), await request.form()
     given = given_values({name: text_of(form, name) for name in form})
     try:

@@ -1,4 +1,4 @@
-"""All submissions.  What may be done with one is on its own page, and done by web/versions.py."""
+"""List of all submissions.  The actions on a submission are on its own page, in web/versions.py."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 
 @dataclass(frozen=True)
 class Line:
-    """A version with the names that belong to it."""
+    """A version with the names of its team and its submitter."""
 
     version: Version
     team: str
@@ -29,12 +29,12 @@ class Line:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it can be checked again."""
+        """True if the check has ended, so that it can be repeated."""
         return self.version.state not in UNDECIDED
 
 
 async def page(request: Request) -> Response:
-    """The newest, or those before a number; all, or those of one state."""
+    """Show the newest versions, or those before a number; all, or those of one state."""
     asked = request.query_params.get("state", "")
     state = next((state for state in VersionState if state.value == asked), None)
     found = await in_thread(_lines, site_of(request), state, number_asked(request))

@@ -1,4 +1,4 @@
-"""A new tournament as a form: what each format asks for, and from its fields to a specification.  Pure."""
+"""Form of a new tournament: the fields of each format, and their conversion to a specification.  Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from tournaments.tournament_file import WITHOUT_ROUNDS
 from tournaments.web.lecturer.setting_fields import SettingField
 
 CHOSEN = "chosen"
-"""In place of ``current`` and ``frozen``: the versions that are ticked."""
+"""Form value for the ticked versions, in place of ``current`` and ``frozen``."""
 
 FORMATS_TOLD: dict[str, str] = {
     "round-robin": "Everybody meets everybody. The fairest: n bots play n (n - 1) games a round.",
@@ -25,7 +25,7 @@ FORMATS_TOLD: dict[str, str] = {
     "sprt": "Two bots play until it is decided whether the first is stronger.",
     "placement": "One bot finds its place among the others, who are in order of strength, the weakest first.",
 }
-"""Every format in a sentence; a test holds this against the catalog."""
+"""Description of every format; a test compares them with the catalog."""
 
 _PAIRS = SettingField(
     "format.pairs", "Pairs of games in a match", "A pair: each moves first once.", "number", step="1"
@@ -48,7 +48,19 @@ FORMAT_FIELDS: dict[str, tuple[SettingField, ...]] = {
         SettingField("format.challengers", "Challenger", "The name of a team or a reference player."),
         _PAIRS,
     ),
-    "swiss": (_PAIRS,),
+    "swiss": (
+        _PAIRS,
+        SettingField(
+            "format.scoring",
+            "Points are given for",
+            "Who meets whom follows from these points.",
+            kind="choice",
+            choices=(
+                ("games", "games"),
+                ("match", "matches: 2 for one that is won, 1 for one that is drawn"),
+            ),
+        ),
+    ),
     "ladder": (_PAIRS,),
     "knockout": (
         _PAIRS,
@@ -83,7 +95,7 @@ FORMAT_FIELDS: dict[str, tuple[SettingField, ...]] = {
         SettingField("format.batch", "Games in a batch", kind="number", step="2"),
     ),
 }
-"""The parameters of each format; a test holds this against its table."""
+"""Parameters of each format; a test compares them with the format's table."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,7 @@ class Section:
 
 
 def sections(kind: str) -> tuple[Section, ...]:
-    """What is asked for a format, beside who plays."""
+    """Return the form's sections for a format, without the choice of entrants."""
     rounds = (
         SettingField("rounds", "Rounds", "Empty: as many as the format needs.", "number", step="1"),
     ) * (kind not in WITHOUT_ROUNDS)
@@ -165,7 +177,7 @@ def sections(kind: str) -> tuple[Section, ...]:
 
 
 def default_values(kind: str, settings: Settings) -> dict[str, str]:
-    """What the form shows at first."""
+    """Return the initial values of the form."""
     table = FORMAT_TABLES[kind]
     values = {
         f"format.{name}": _shown(field.default)
@@ -197,9 +209,9 @@ def _shown(value: Any) -> str:
 
 
 def spec_of_form(form: Mapping[str, str], versions: Sequence[str]) -> dict[str, Any]:
-    """What ``TournamentSpec.read`` is given; what is no number stays a text, which it then refuses.
+    """Return the input for ``TournamentSpec.read``; an invalid number stays a text, which is then refused.
 
-    ``versions`` are the ids of those that are ticked.
+    ``versions`` are the ids of the ticked versions.
     """
     kind = form.get("format", "")
     spec: dict[str, Any] = {"title": form.get("title", "").strip(), "format": {"kind": kind}}
@@ -226,7 +238,7 @@ def spec_of_form(form: Mapping[str, str], versions: Sequence[str]) -> dict[str, 
 
 
 def number_of(text: str) -> int | float | str:
-    """The number that a text is; the text itself if it is none."""
+    """Return the number in a text, or the text itself if it is not a number."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -236,6 +248,6 @@ def number_of(text: str) -> int | float | str:
 
 
 def by_field(problems: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """The problems that are of one field of the form, by its name."""
+    """Return the problems with single fields of the form, by field name."""
     told = {name: problem for problem in problems for name in names if problem.startswith(f"{name}: ")}
     return {name: problem.partition(": ")[2] for name, problem in told.items()}

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from tournaments.database.append_only import forbid_changes
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -179,27 +181,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["version_id"], ["version.id"], name="fk_competitor_version_id"),
         sa.PrimaryKeyConstraint("competition_id", "key", name="pk_competitor"),
     )
-    _guard_journal()
-
-
-def _guard_journal() -> None:
-    """Let the database itself refuse to change what was noted."""
-    words = "the journal is only ever added to"
-    if op.get_bind().dialect.name == "postgresql":
-        # A REPLACE, which SQLite needs a third trigger for, is an UPDATE here.
-        op.execute(
-            "CREATE FUNCTION journal_is_kept() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = '{words}'; END $$"
-        )
-        op.execute(
-            "CREATE TRIGGER journal_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON journal "
-            "FOR EACH STATEMENT EXECUTE FUNCTION journal_is_kept()"
-        )
-        return
-    replaces = "INSERT ON journal WHEN EXISTS (SELECT 1 FROM journal WHERE number = NEW.number)"
-    acts = {"update": "UPDATE ON journal", "delete": "DELETE ON journal", "replace": replaces}
-    for name, act in acts.items():
-        op.execute(f"CREATE TRIGGER journal_no_{name} BEFORE {act} BEGIN SELECT RAISE(ABORT, '{words}'); END")
+    forbid_changes(op.get_bind(), "journal", "number", "the journal is only ever added to")
 
 
 def downgrade() -> None:

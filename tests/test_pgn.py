@@ -1,0 +1,252 @@
+"""Games in PGN: read by another program's parser, and rated by arithmetic of their own."""
+
+import io
+import os
+import pty
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import chess.pgn
+import numpy as np
+import pytest
+
+from referee.clock import TimeControl
+from referee.results import GameRecord, MatchResult, MoveRecord, Reason
+from tests.builders import KALARENA, invoke, lost_by, make_record
+from tests.test_docs import TEXTS, blocks
+from tournaments.evidence import evidence_of
+from tournaments.journal import Action, Entry
+from tournaments.pgn import pgn_of, time_control
+from tournaments.ratings.bradley_terry import BradleyTerry
+from tournaments.ratings.ratings import results_of
+from tournaments.store import Store
+from tournaments.summary import Summary
+
+ELO = 400 / np.log(10)
+NAMES = ["ann", "bob", "cid", "dan"]
+ODD_NAMES = ['say "x"', "back\\slash", "[White]", "a\nb\t", "Größe 测试 🙂", "}", "%", ";", "-1"]
+
+
+TAG = r'\[[A-Z][A-Za-z0-9_]* "(?:[^"\\\n]|\\["\\])*"\]\n'
+ENTRY = rf"(?:(?:{TAG})+\n(?:\{{[^}}]*\}}\n)*(?:1-0|0-1|1/2-1/2)\n\n)"
+"""An entry by the standard's grammar, where all moves are in comments."""
+
+
+def games_of(text: str) -> Iterator[chess.pgn.Game]:
+    """Yield the games that python-chess reads; an error in one of them fails the test."""
+    assert re.fullmatch(f"{ENTRY}*", text)
+    file = io.StringIO(text)
+    while (game := chess.pgn.read_game(file)) is not None:
+        assert game.errors == []
+        yield game
+
+
+def headers_of(text: str) -> list[dict[str, str]]:
+    """Return the tags of each game, without the escapes that python-chess leaves in them."""
+    return [
+        {name: re.sub(r"\\(.)", r"\1", value) for name, value in game.headers.items()}
+        for game in games_of(text)
+    ]
+
+
+def test_the_tags_of_a_game_by_hand() -> None:
+    record = make_record(moves=[MoveRecord(0, "1", 1, 1), MoveRecord(1, "SWAP", 1, 1)], opening="1 2")
+    assert pgn_of(record, "Cup", 3).split("\n") == [
+        '[Event "Cup"]',
+        '[Site "?"]',
+        '[Date "2026.01.02"]',
+        '[Round "3"]',
+        '[White "one"]',
+        '[Black "two"]',
+        '[Result "1-0"]',
+        '[FinalScore "2-0"]',
+        '[GameId "r001-1v2"]',
+        '[GameVariant "kalah(1,1)"]',
+        '[Opening "1 2"]',
+        '[PlyCount "2"]',
+        '[Reason "score"]',
+        '[Termination "normal"]',
+        '[TimeControl "1/2"]',
+        '[TimeLimit "2 s per move (margin 0.05 s, start 30 s)"]',
+        '[UTCDate "2026.01.02"]',
+        '[UTCTime "03:04:05"]',
+        "",
+        "{1 SWAP}",
+        "{one (South) won: 2 to 0}",
+        "1-0",
+        "",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_names_are_read_back(name: str) -> None:
+    shown = name.replace("\n", "\\n").replace("\t", "\\t")
+    text = pgn_of(make_record(first=name, second="two"), name, 1)
+    (found,) = headers_of(text * 2)[1:]
+    assert (found["White"], found["Black"], found["Event"]) == (shown, "two", shown)
+    assert [line[0] for line in text.split("\n") if line[:1] in ("%", ";")] == []
+
+
+def test_a_verdict_cannot_pretend_to_be_a_tag() -> None:
+    words = "it sent " + 'x} [Result "0-1"]\n% [White "eve"] 0-1 ' * 20
+    record = make_record(result=lost_by(Reason.PROTOCOL, 1, words))
+    text = pgn_of(record, "Cup", 1)
+    assert len(re.findall(r"\[Result", text)) == len(re.findall(r"^\s*\[White ", text, re.MULTILINE)) == 1
+    assert max(map(len, text.partition("\n\n")[2].split("\n"))) < 80
+    (found,) = headers_of(text)
+    assert (found["White"], found["Result"], found["Termination"]) == ("one", "1-0", "rules infraction")
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_a_word_of_the_standard(reason: Reason) -> None:
+    (found,) = headers_of(pgn_of(make_record(result=lost_by(reason, 0)), "Cup", 1))
+    words = ("normal", "adjudication", "time forfeit", "abandoned", "rules infraction")
+    assert found["Termination"] in words
+    assert (found["Reason"], found["Result"]) == (reason.value, "0-1")
+
+
+@pytest.mark.parametrize(
+    ("control", "text"),
+    [
+        (TimeControl(move_s=0.5), "1/0.5"),
+        (TimeControl(game_s=300), "300"),
+        (TimeControl(game_s=60, increment_s=0.1), "60+0.1"),
+        (TimeControl(game_s=60, move_s=1), "?"),
+    ],
+)
+def test_time_controls(control: TimeControl, text: str) -> None:
+    assert time_control(control) == text
+
+
+def test_a_time_that_cannot_be_read_is_unknown() -> None:
+    (found,) = headers_of(pgn_of(make_record(started_at="yesterday"), "Cup", 1))
+    assert (found["Date"], "UTCDate" in found) == ("????.??.??", False)
+
+
+def test_the_example_of_the_docs() -> None:
+    (example,) = (block for block in blocks(TEXTS["exports.md"], "text") if "[Event" in block)
+    moves = [MoveRecord(number % 2, move, 1, 1) for number, move in enumerate("22111")]
+    record = make_record(
+        *("r001-2v1", "greedy", "first_legal"),
+        game="kalah(2,2)",
+        control=TimeControl(move_s=10.0),
+        moves=moves,
+        result=MatchResult(0, Reason.SCORE, "greedy (South) won: 5 to 3", (5, 3)),
+    )
+    assert example + "\n" == pgn_of(record, "Cup", 1)
+
+
+# A tournament
+
+
+def field() -> list[tuple[int, GameRecord]]:
+    """Return different games between four players from both sides, without draws."""
+    random = np.random.default_rng(5)
+    found = []
+    for number in range(160):
+        first, second = random.permutation(4)[:2]
+        winner = int(random.random() > 1 / (1 + np.exp(-(second - first) * 0.6 - 0.3)))
+        record = make_record(
+            *(f"r{number + 1:03}-{first + 1}v{second + 1}", NAMES[first], NAMES[second]),
+            result=MatchResult(winner, Reason.SCORE, "won", (2, 0)),
+            moves=[MoveRecord(0, str(number), 1, 1)],
+        )
+        found.append((number + 1, record))
+    return found
+
+
+def write_store(
+    folder: Path, records: list[tuple[int, GameRecord]], journal: list[Entry] | None = None
+) -> Path:
+    folder.mkdir()
+    summary = Summary("Cup", "kalah(1,1)", "2 s", NAMES, "points")
+    with Store(folder / "results.db") as store:
+        store.claim("Cup", summary.config(), {})
+        for number, record in records:
+            store.add(record, number)
+        for entry in journal or []:
+            store.note(entry)
+    return folder
+
+
+def strengths(games: list[dict[str, str]]) -> dict[str, float]:
+    """Plain Bradley and Terry with an advantage of White, by gradient steps, as Ordo -W has it; mean 0."""
+    white = np.array([NAMES.index(game["White"]) for game in games])
+    black = np.array([NAMES.index(game["Black"]) for game in games])
+    won = np.array([game["Result"] == "1-0" for game in games], dtype=float)
+    assert {game["Result"] for game in games} == {"1-0", "0-1"}
+    strength, advantage = np.zeros(len(NAMES)), 0.0
+    for _ in range(20_000):
+        surprise = won - 1 / (1 + np.exp(-(strength[white] - strength[black] + advantage)))
+        change = np.bincount(white, surprise, len(NAMES)) - np.bincount(black, surprise, len(NAMES))
+        strength, advantage = strength + 0.02 * change, advantage + 0.02 * surprise.sum()
+    return dict(zip(NAMES, ELO * (strength - strength.mean()), strict=True))
+
+
+def test_a_plain_fit_of_the_export_gives_our_strengths(tmp_path: Path) -> None:
+    """Compared are strengths before the scale of expected scores, which Ordo does not have."""
+    folder = write_store(tmp_path / "out", field())
+    exported = headers_of(invoke("tournament", "export", folder, "--format", "pgn").stdout)
+    assert len(exported) == 160
+    with Store(folder / "results.db", read_only=True) as store:
+        point = BradleyTerry(results_of(evidence_of(NAMES, store.games())), ghosts=0).peak()
+    ours = ELO * (point[: len(NAMES)] - point[: len(NAMES)].mean())
+    fitted = strengths(exported)
+    for name, strength in zip(NAMES, ours, strict=True):
+        assert fitted[name] == pytest.approx(strength, abs=0.1)
+
+
+@pytest.mark.parametrize("program", ["ordo", "bayeselo"])
+def test_the_real_programs_read_it(program: str, tmp_path: Path) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    folder = write_store(tmp_path / "out", field())
+    path = tmp_path / "cup.pgn"
+    assert invoke("tournament", "export", folder, "--format", "pgn", "--out", path).exit_code == 0
+    command = ["ordo", "-W", "-p", str(path)] if program == "ordo" else ["bayeselo"]
+    asked = f"readpgn {path}\nelo\nmm\nratings\nx\nx\n"
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=60, check=False)
+    assert all(name in done.stdout for name in NAMES), done.stdout + done.stderr
+
+
+def test_only_games_that_count_are_there(tmp_path: Path) -> None:
+    records = [
+        (1, make_record("r001-1v2", "ann", "bob")),
+        (1, make_record("r001-2v1", "bob", "ann", result=MatchResult(None, Reason.SCORE, "draw", (1, 1)))),
+    ]
+    void = Entry(Action.VOID, "r001-1v2", "power cut", 1, "2026-01-02T03:04:05+00:00")
+    folder = write_store(tmp_path / "out", records, [void])
+    (found,) = headers_of(invoke("tournament", "export", folder, "--format", "pgn").stdout)
+    assert (found["GameId"], found["Result"]) == ("r001-2v1", "1/2-1/2")
+    path = tmp_path / "cup.pgn"
+    done = invoke("tournament", "export", folder, "--what", "games", "--format", "pgn", "--out", path)
+    assert done.stdout == f"{path}: games that count, 1 of 2 played\n"
+    (one,) = headers_of(
+        invoke("tournament", "export", folder, "--game", "r001-1v2", "--format", "pgn").stdout
+    )
+    assert one["GameId"] == "r001-1v2"
+
+
+def test_progress_is_shown_on_a_terminal_alone(tmp_path: Path) -> None:
+    folder = write_store(tmp_path / "out", [(1, replace(record, key=f"r001-{n}v0")) for n, record in field()])
+    moves = tmp_path / "moves.csv"
+    command = [
+        str(one) for one in (KALARENA, "tournament", "export", folder, "--what", "moves", "--out", moves)
+    ]
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, timeout=60, check=True)
+        shown = os.read(ours, 100_000).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "game 20 of 160" in shown
+    assert shown.endswith("game 160 of 160\x1b[K\r\x1b[K")
+    assert done.stdout.decode() == f"{tmp_path / 'moves.csv'}: moves, of 160 games played\n"
+    quiet = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    assert quiet.stderr == b""
