@@ -18,14 +18,14 @@ from pathlib import Path
 
 import trio
 
-from referee.clock import TimeControl
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.play import Job, play_game
-from referee.results import GameRecord, MatchResult, Player, Reason
-from tournaments.bots import resolve_bot
-from tournaments.plan import Plan
-from tournaments.schedule import Entrant, History, Pairing
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.bots.resolve import resolve_bot
+from tournaments.reporting.summary import Summary
+from tournaments.results.store import Store
+from tournaments.schedule.pairing import Entrant, History, Pairing
+from tournaments.schedule.plan import Plan
 
 TARGET_S = 60.0
 """On two slow cores: a lecturer waits for it once after a tournament."""

@@ -25,18 +25,18 @@ from statistics import median
 
 import trio
 
-from referee.clock import TimeControl
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, Player
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player
-from tournaments.bots import resolve_bot
-from tournaments.game_summary import GameSummary
-from tournaments.packed_game import DEFLATE_LEVEL
-from tournaments.plan import Plan
-from tournaments.rulings import Rulings
-from tournaments.schedule import Pairing
-from tournaments.schema import game as game_table
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.bots.resolve import resolve_bot
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.packed_game import DEFLATE_LEVEL
+from tournaments.results.rulings import Rulings
+from tournaments.results.schema import game as game_table
+from tournaments.results.store import Store
+from tournaments.schedule.pairing import Pairing
+from tournaments.schedule.plan import Plan
 
 TARGET_S = 3.0
 """What a lecturer waits for without wondering; from pressing the key to the whole table."""

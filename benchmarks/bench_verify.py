@@ -19,12 +19,12 @@ from pathlib import Path
 import trio
 
 from benchmarks.bench_table import CONTROL, GAME, _cpu_of_children, summary_of
-from referee.host_resources import core_count
+from referee.judge.results import GameRecord, Player
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player
-from tournaments.bots import resolve_bot
-from tournaments.packed_game import PackedGame
-from tournaments.store import Store
+from referee.sandbox.host_resources import core_count
+from tournaments.bots.resolve import resolve_bot
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.store import Store
 
 GAMES = 4000
 TOGETHER = 500

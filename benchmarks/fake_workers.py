@@ -24,14 +24,14 @@ from distributed.comm import connect
 from distributed.versions import get_versions
 
 from benchmarks.instant import reply_to
+from referee.judge.results import GameRecord
 from referee.play import Job
-from referee.results import GameRecord
-from referee.sandbox import Tier
-from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.game_process import GAME
-from tournaments.cluster.host import HostFacts, Versions
-from tournaments.cluster.worker_play import QUICK_S, Assignment
-from tournaments.cluster.worker_plugin import NAME, is_game, resources
+from referee.sandbox.bubblewrap import Tier
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.host import HostFacts, Versions
+from tournaments.engines.remote.worker.game_process import GAME
+from tournaments.engines.remote.worker.worker_play import QUICK_S, Assignment
+from tournaments.engines.remote.worker.worker_plugin import NAME, is_game, resources
 
 JOINING_AT_ONCE = 20
 

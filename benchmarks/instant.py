@@ -8,12 +8,12 @@ from pathlib import Path
 
 import trio
 
-from referee.clock import TimeControl
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.play import Job
-from referee.results import GameRecord, MatchResult, Player, Reason
-from tournaments.config import Tournament
+from tournaments.config.load import Tournament
 from tournaments.engines.base import Begun, Follower
-from tournaments.packed_game import PackedGame
+from tournaments.results.packed_game import PackedGame
 
 DRAWS = 0.1
 CONTROL = TimeControl(move_s=10.0)

@@ -27,8 +27,8 @@ from sample_bots.conversation import Choose
 from sample_bots.ladder.levels import describe, ladder_player
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
 from sample_bots.strong import kernels
-from tournaments.ratings.normal import NORMAL_QUANTILE
-from tournaments.ratings.pentanomial import MatchScore, of_pairs
+from tournaments.analysis.ratings.normal import NORMAL_QUANTILE
+from tournaments.analysis.ratings.pentanomial import MatchScore, of_pairs
 
 README = Path(__file__).parent.parent / "sample_bots" / "README.md"
 GAMES = ("manchester", "kalamala")

@@ -27,13 +27,13 @@ from typing import Any, NamedTuple
 
 import trio
 
-from referee.bot import Bot
-from referee.clock import TimeControl
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player
 from referee.play import Job, play_game
-from referee.probe import probe
-from referee.results import GameRecord, Player
-from referee.sandbox import Sandbox
+from referee.process.bot import Bot
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.detection import probe
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine
 

@@ -30,17 +30,17 @@ from statistics import median
 
 import trio
 
-from referee.clock import TimeControl
+from referee.judge.clock import TimeControl
+from referee.judge.results import Player
 from referee.play import Job
-from referee.results import Player
-from tournaments.bots import resolve_bot
-from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.scheduler import open_scheduler
-from tournaments.cluster.waiting import wait_for_slots
+from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine
-from tournaments.engines.dask import open_dask_engine
 from tournaments.engines.local import open_local_engine
-from tournaments.interpreter import many_games
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.dask_engine import open_dask_engine
+from tournaments.engines.remote.scheduler import open_scheduler
+from tournaments.engines.remote.waiting import wait_for_slots
+from tournaments.processes.interpreter import many_games
 
 TARGET_MS = 5.0
 """A game of the course takes seconds."""

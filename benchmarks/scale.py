@@ -29,20 +29,20 @@ import trio
 
 from benchmarks.bench_report import a_record
 from benchmarks.instant import InstantEngine, tournament_of
+from referee.judge.results import GameRecord
 from referee.play import Job
-from referee.results import GameRecord
 from tournaments.database.place import Place
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.engines.base import Engine
-from tournaments.game_summary import GameSummary
-from tournaments.gamefiles import write_game_files
-from tournaments.interpreter import many_games
-from tournaments.packed_game import PackedGame
-from tournaments.runner import OPEN, Run, play_all
-from tournaments.schedule import Pairing
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.processes.interpreter import many_games
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_files import write_game_files
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.store import Store
+from tournaments.running.runner import OPEN, Run, play_all
+from tournaments.schedule.pairing import Pairing
 
 TARGET = 2000.0
 """Games a second: 320,000 games of a class of 400 in three minutes, were bots quick enough."""

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import trio
 
-from referee.results import GameRecord
-from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.scheduler import open_scheduler
-from tournaments.engines.dask import DaskEngine, open_dask_engine
+from referee.judge.results import GameRecord
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.dask_engine import DaskEngine, open_dask_engine
+from tournaments.engines.remote.scheduler import open_scheduler
 
-SCHEDULER = "tournaments.cluster.scheduler_process"
+SCHEDULER = "tournaments.engines.remote.scheduler_process"
 LINE_BYTES = 10_000
 
 

@@ -11,21 +11,21 @@ from functools import lru_cache, partial
 import trio
 
 from protocol.announced import TIME_VARIABLE
-from referee.bot import Bot, now
-from referee.clock import WALL, TimeControl, announced
-from referee.driver import AnyMatch, Driver, Observer
 from referee.errors import GameStoppedError, RefereeError
-from referee.events import NotStarted
-from referee.feed import Feed
 from referee.games.catalog import GAME_VARIABLE, OPENING_VARIABLE, AnyGame, parse_game
 from referee.games.opening import parse_opening
-from referee.host_resources import usable_cores
-from referee.launch import NotRunnableError
-from referee.limits import Limits
-from referee.match import Match, limits_of
-from referee.orphans import adopt_orphans, sweep_orphans
-from referee.results import NO_RESULT, GameRecord, Player
-from referee.sandbox import Sandbox
+from referee.judge.clock import WALL, TimeControl, announced
+from referee.judge.events import NotStarted
+from referee.judge.limits import Limits
+from referee.judge.match import Match, limits_of
+from referee.judge.results import NO_RESULT, GameRecord, Player
+from referee.live_feed import Feed
+from referee.process.bot import Bot, now
+from referee.process.launch import NotRunnableError
+from referee.process.subreaper import adopt_orphans, sweep_orphans
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.host_resources import usable_cores
+from referee.session import AnyMatch, Driver, Observer
 from referee.version import VERSION
 
 
@@ -64,7 +64,7 @@ async def play_game(
         job: The game.
         observe: Callback for each wire line as it happens.
         leash: Descriptor that becomes readable when the game is cancelled.
-        feed: Path of a socket for snapshots of the game, see referee/feed.py.
+        feed: Path of a socket for snapshots of the game, see referee/live_feed.py.
 
     Raises:
         RefereeError: The referee or its host failed; the game has no result.

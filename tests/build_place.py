@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from referee.sandbox import Sandbox
+from referee.sandbox.bubblewrap import Sandbox
 from tests.confinement import living_with
-from tournaments.building import BuildError, build
+from tournaments.bots.build import BuildError, build
 
 MAKES = "printf '#!/bin/sh\\nexit 0\\n' > engine && chmod +x engine\n"
 SECRET = "the-secret-of-another"

@@ -10,10 +10,10 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from referee.clock import TimeControl
-from referee.results import Fact, GameRecord, MatchResult, MoveRecord, Player, Reason, WireLine
+from referee.judge.clock import TimeControl
+from referee.judge.results import Fact, GameRecord, MatchResult, MoveRecord, Player, Reason, WireLine
 from tournaments.cli.main import main
-from tournaments.game_summary import GameSummary
+from tournaments.results.game_summary import GameSummary
 
 KALARENA = Path(sys.executable).with_name("kalarena")
 """The console command, beside the interpreter that runs the tests."""

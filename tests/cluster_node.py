@@ -12,12 +12,12 @@ import dask
 import uvloop
 from distributed import Nanny, Scheduler
 
-from referee.orphans import adopt_orphans
-from referee.probe import AUTO, find_sandbox
-from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.dask_settings import SETTINGS
-from tournaments.cluster.host import HostFacts, Versions
-from tournaments.cluster.worker_plugin import worker_options
+from referee.process.subreaper import adopt_orphans
+from referee.sandbox.detection import AUTO, find_sandbox
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.dask_settings import SETTINGS
+from tournaments.engines.remote.host import HostFacts, Versions
+from tournaments.engines.remote.worker.worker_plugin import worker_options
 
 SPEED = 1_234_567.0
 """Of host 0, and one more for each further one, by which they are told apart: nothing is measured here."""

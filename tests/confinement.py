@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from referee.probe import probe
-from referee.results import GameRecord, Player
-from referee.sandbox import Sandbox, Tier
+from referee.judge.results import GameRecord, Player
+from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.detection import probe
 
 TIERS = ("confined", "weak", "bare")
 

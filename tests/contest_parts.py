@@ -10,24 +10,24 @@ from typing import Any, cast
 import trio
 import trio.testing
 
-from referee.results import Player
-from referee.sandbox import Sandbox
+from referee.judge.results import Player
+from referee.sandbox.bubblewrap import Sandbox
 from tests.courses import CHEAP, NO_CHECK, NOW, a_student
 from tests.databases import database_of
-from tournaments.bots import BotError, resolve_bot
+from tournaments.bots.resolve import BotError, resolve_bot
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionState, Competitor, Version, VersionState
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
-from tournaments.service.config import ServiceConfig
-from tournaments.service.contests import Contests
-from tournaments.service.failures import Failures
-from tournaments.service.live import Hub
-from tournaments.service.parts import Parts
-from tournaments.service.places import Places
-from tournaments.service.players import Bots, CannotPlayError
-from tournaments.service.tournament_spec import TournamentSpec
-from tournaments.store import Store
+from tournaments.results.store import Store
+from tournaments.server.bot_provider import Bots, CannotPlayError
+from tournaments.server.competitions.tournament_manager import Contests
+from tournaments.server.competitions.tournament_spec import TournamentSpec
+from tournaments.server.config import ServiceConfig
+from tournaments.server.failures import Failures
+from tournaments.server.live.hub import Hub
+from tournaments.server.service_context import Parts
+from tournaments.server.slots import Places
 
 LIMIT_S = 60.0
 """Bound for what takes seconds."""

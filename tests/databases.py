@@ -19,7 +19,7 @@ from tests.courses import CHEAP
 from tests.postgresql import PostgreSQLServer, shared_server
 from tournaments.course.course import Course
 from tournaments.database.location import Database
-from tournaments.store import Store
+from tournaments.results.store import Store
 
 SWITCH = "KALARENA_TEST_DATABASE"
 OF_EACH_KIND = frozenset({"place", "database"})

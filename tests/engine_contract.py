@@ -12,14 +12,14 @@ from typing import Any, Protocol
 import pytest
 import trio
 
-from referee.clock import TimeControl
-from referee.feed import Snapshot
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, Player, Reason
+from referee.live_feed import Snapshot
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player, Reason
 from tests.confinement import kill_all_with, living_with
 from tests.test_engines import assassin, becomes, job, noted
 from tests.test_faults import honest, living_processes_with, scripted
-from tournaments.bots import resolve_bot
+from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine, EngineError
 
 LIMIT_S = 30

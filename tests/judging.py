@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from referee.clock import TimeControl
-from referee.events import Event, InputClosed, LineReceived, Send, Sent, Taken, TimePassed
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
-from referee.match import Match
-from referee.results import MatchResult
+from referee.judge.clock import TimeControl
+from referee.judge.events import Event, InputClosed, LineReceived, Send, Sent, Taken, TimePassed
+from referee.judge.match import Match
+from referee.judge.results import MatchResult
 
 CONTROL = TimeControl(move_s=1.0, margin_s=0.25, start_s=10.0, setup_s=0.5)
 """All binary fractions, so that deadlines come out exact."""

@@ -14,7 +14,7 @@ from distributed import Client, Security
 from tests.builders import KALARENA
 from tests.server_process import ORPHANED_WORKER
 
-SCHEDULER = (sys.executable, "-P", "-m", "tournaments.cluster.scheduler_process")
+SCHEDULER = (sys.executable, "-P", "-m", "tournaments.engines.remote.scheduler_process")
 """A program for ``machine``."""
 LIMIT_S = 180.0
 """Bound for what takes some seconds where cores are free."""

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from tournaments.database.connections import Connections
 from tournaments.database.location import Database
 from tournaments.database.place import Kind, Place
-from tournaments.store import MIGRATIONS
+from tournaments.results.store import MIGRATIONS
 
 
 def to_argument(place: Place | Database) -> str:

@@ -175,7 +175,7 @@ def running_server() -> Iterator[PostgreSQLServer]:
         stdout=subprocess.PIPE,
         text=True,
         # An interrupt is for the tests, which then end it.  In a session of its own it would be taken for
-        # what a bot has left behind, and swept (referee/orphans.py).
+        # what a bot has left behind, and swept (referee/process/subreaper.py).
         process_group=0,
     )
     assert watcher.stdout is not None

@@ -4,8 +4,8 @@ import random
 from functools import cache
 from typing import Any
 
-from referee.match import Match
-from referee.results import GameRecord
+from referee.judge.match import Match
+from referee.judge.results import GameRecord
 from tests.builders import make_player, make_record
 from tests.judging import Judged
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from referee.games.catalog import parse_game
-from referee.games.scenes import contents
-from referee.results import GameRecord
+from referee.judge.results import GameRecord
 from tests.test_replay_page import ASSETS
-from tournaments.report.replay import replay_data
-from tournaments.report.replay_page import standalone_page
+from tournaments.reporting.board.board_animation import contents
+from tournaments.reporting.site.replay import replay_data
+from tournaments.reporting.site.replay_page import standalone_page
 
 GAMES = ["manchester(3,3)", "kalamala+cap=40"]
 """One of which has a swap, and one has pieces."""

@@ -6,13 +6,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-from referee.results import GameRecord, MatchResult, Reason
+from referee.judge.results import GameRecord, MatchResult, Reason
 from tests.builders import make_player, make_record
-from tournaments.journal import Entry
-from tournaments.plan import Plan
-from tournaments.schedule import Entrant, History
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.reporting.summary import Summary
+from tournaments.results.journal import Entry
+from tournaments.results.store import Store
+from tournaments.schedule.pairing import Entrant, History
+from tournaments.schedule.plan import Plan
 
 Outcome = tuple[int | None, str | None]
 """Winner, and the fault if it was one."""

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from tests.builders import invoke, one_object
-from tournaments.store import Store
+from tournaments.results.store import Store
 
 
 def do(*arguments: str | Path, fails: bool = False) -> str:

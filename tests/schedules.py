@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from tournaments.schedule import Entrant, History, Pairing, Result, Schedule
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule
 
 FIRST, DRAW, SECOND = Result(0), Result(None), Result(1)
 VOID = Result(0, margin=40, counts=False)

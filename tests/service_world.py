@@ -12,12 +12,12 @@ from tests.courses import CHEAP, NOW, a_student
 from tests.databases import database_of
 from tests.test_service_bot_worker import LIMIT_S, until
 from tests.test_service_workshop import GAME, starter
+from tournaments.bots.upload.upload import SubmittedFile, Upload
 from tournaments.course.course import Course
 from tournaments.course.model import Version, VersionState
 from tournaments.database.location import Database
-from tournaments.service.config import ServiceConfig
-from tournaments.service.service import Service, open_service
-from tournaments.submissions.upload import SubmittedFile, Upload
+from tournaments.server.config import ServiceConfig
+from tournaments.server.service import Service, open_service
 
 QUICK = ServiceConfig(places=2, checks=1, retry_s=0.01, nice=1)
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)

@@ -112,7 +112,7 @@ def running_slurm() -> Iterator[Slurm]:
         stdout=subprocess.PIPE,
         text=True,
         # Not of the tests' own group: an interrupt is for them, and they end it.  Nor in a session of its
-        # own, which would be taken for what a bot has left behind, and swept (referee/orphans.py).
+        # own, which would be taken for what a bot has left behind, and swept (referee/process/subreaper.py).
         process_group=0,
     )
     assert watcher.stdout is not None

@@ -19,18 +19,18 @@ from pathlib import Path
 
 import trio
 
-from referee.clock import TimeControl
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player
 from referee.play import Job
-from referee.probe import probe
-from referee.results import GameRecord, Player
+from referee.sandbox.detection import probe
 from tests.attacks.probes import make_bot
 from tests.attacks.table import ATTACKS, Context
 from tests.confinement import reading_bot
 from tests.test_faults import ACCEPTED, FAULTS
 from tests.test_resume import descendants
 from tournaments.engines.local import open_local_engine
-from tournaments.store import Store
+from tournaments.results.store import Store
 
 CONTROL = TimeControl(move_s=0.6, margin_s=0.05, start_s=20, setup_s=0.05)
 LIMITS = Limits(memory_mb=128, end_grace_s=0.3)

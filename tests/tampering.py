@@ -6,12 +6,12 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from tournaments.chain import Item, Kind, extend, game_item, ruling_item, tournament_item
 from tournaments.database.append_only import allow_changes
 from tournaments.database.connections import Connections
 from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.schema import chain, game, journal, tournament
+from tournaments.results.chain import Item, Kind, extend, game_item, ruling_item, tournament_item
+from tournaments.results.schema import chain, game, journal, tournament
 
 GUARDED = ("game", "journal", "chain")
 RULING = [journal.c[name] for name in ("number", "at", "action", "subject", "why", "round", "data")]

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from referee.results import GameRecord, MatchResult, MoveRecord, Reason
+from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason
 from tests.builders import invoke, make_record
-from tournaments.config import load_tournament
-from tournaments.journal import Action, Entry
-from tournaments.plan import Plan
-from tournaments.schedule import key_of, pair_of_games
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.config.load import load_tournament
+from tournaments.reporting.summary import Summary
+from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
+from tournaments.schedule.pairing import key_of, pair_of_games
+from tournaments.schedule.plan import Plan
 
 NAMES = ["ann", "bob", "cid", "dan"]
 GAMES = [

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tournaments.backup.making import back_up
-from tournaments.backup.manifest import FORM, NAME, OLD_FORM, SHA256, BackupError, Manifest, check_path
-from tournaments.backup.reading import restore, verify
-from tournaments.submissions.content import ContentStore
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.bots.storage import ContentStore
+from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.course.backup.backup import back_up
+from tournaments.course.backup.manifest import FORM, NAME, OLD_FORM, SHA256, BackupError, Manifest, check_path
+from tournaments.course.backup.restore import restore, verify
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SLUGS = ("cup", "practice")

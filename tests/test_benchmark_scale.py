@@ -10,11 +10,11 @@ from benchmarks.instant import InstantEngine, made_up_result, tournament_of
 from benchmarks.scale import Cluster, measure_run
 from referee.play import Job
 from tests.builders import CONTROL, make_player, make_record
-from tournaments.gamefiles import GAMES
-from tournaments.keeper import MOST_AT_ONCE
-from tournaments.packed_game import PackedGame
-from tournaments.runner import Run, play_all
-from tournaments.store import Store
+from tournaments.results.game_files import GAMES
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.store import Store
+from tournaments.running.result_writer import MOST_AT_ONCE
+from tournaments.running.runner import Run, play_all
 
 BOTS = 26
 GAMES_OF_A_ROUND = BOTS * (BOTS - 1)

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from referee import confined_build
-from referee.bot import Bot
-from referee.sandbox import Sandbox
+from referee.process import confined_build
+from referee.process.bot import Bot
+from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tests.build_place import MAKES, SECRET, Place, refused
 from tests.confinement import kill_all_with, living_with, needs_sandbox
 from tests.ordinary_user import as_ordinary_user
-from tournaments import building
-from tournaments.bots import BotError, resolve_bot
-from tournaments.building import BuildError, build
+from tournaments.bots import build as build_module
+from tournaments.bots.build import BuildError, build
+from tournaments.bots.resolve import BotError, resolve_bot
 from tournaments.cli.main import main
-from tournaments.config import load_tournament
+from tournaments.config.load import load_tournament
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ while True:
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_what_never_ends(place: Place, sandbox: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "BUILD_LIMIT_S", 1.5)
+    monkeypatch.setattr(build_module, "BUILD_LIMIT_S", 1.5)
     file, script = ENDLESS[name]
     niceness: set[int] = set()
 

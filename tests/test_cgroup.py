@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from referee import cgroup
-from referee.cgroup import OWN_LEAF, BotGroup, CgroupError, delegated_group, group_name
-from referee.limits import Limits
+from referee.judge.limits import Limits
+from referee.sandbox import cgroup
+from referee.sandbox.cgroup import OWN_LEAF, BotGroup, CgroupError, delegated_group, group_name
 
 LIMITS = Limits(memory_mb=100, processes=10)
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.report.race_chart import LABEL_GAP, Race, race_chart, spread
-from tournaments.report.rating_chart import Rated, rating_chart
-from tournaments.report.svg import duration, log_scale_for, numeral, scale_for, short
-from tournaments.report.time_chart import Timed, bins, time_chart, time_histogram
-from tournaments.report.times import BotTimes, quantile
-from tournaments.standing import Estimate
+from tournaments.analysis.standing import Estimate
+from tournaments.reporting.site.race_chart import LABEL_GAP, Race, race_chart, spread
+from tournaments.reporting.site.rating_chart import Rated, rating_chart
+from tournaments.reporting.site.svg import duration, log_scale_for, numeral, scale_for, short
+from tournaments.reporting.site.time_chart import Timed, bins, time_chart, time_histogram
+from tournaments.reporting.site.times import BotTimes, quantile
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBERS = ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height")

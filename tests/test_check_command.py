@@ -19,7 +19,7 @@ from tournaments.checking import check as checking
 from tournaments.checking.playing import play_scenario
 from tournaments.checking.report import Report
 from tournaments.cli.check import command
-from tournaments.verification import Verification, read_record
+from tournaments.reporting.verification import Verification, read_record
 
 SMALL = ("--game", "kalah(3,2)", "--sandbox", "off")
 TALKATIVE = "import sys\nfor line in sys.stdin: print('hello', flush=True)\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.probe import AUTO, find_sandbox
+from referee.judge.clock import TimeControl
+from referee.sandbox.detection import AUTO, find_sandbox
 from tests import scripted_bot
 from tests.confinement import reading_bot
 from tournaments.checking.check import check_bot

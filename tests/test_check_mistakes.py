@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.probe import AUTO, find_sandbox
-from tournaments.bots import resolve_bot
+from referee.judge.clock import TimeControl
+from referee.sandbox.detection import AUTO, find_sandbox
+from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Report, Status
 from tournaments.checking.settings import Settings

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.probe import AUTO, find_sandbox
-from referee.rejudge import rejudge
+from referee.judge.clock import TimeControl
+from referee.judge.replay_check import rejudge
+from referee.sandbox.detection import AUTO, find_sandbox
 from tests.confinement import reading_bot
-from tournaments.bots import resolve_bot
+from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Item, Report, Status
 from tournaments.checking.scenarios import Scenario, scenarios

@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from referee.clock import TimeControl
+from referee.conformance.script import Examiner, Seen
 from referee.games.catalog import parse_game
-from referee.interview_script import Examiner, Seen
-from referee.results import MoveRecord, Reason
+from referee.judge.clock import TimeControl
+from referee.judge.results import MoveRecord, Reason
 from tests.builders import lost_by, make_record
-from tournaments.checking import costs, ending, judging, manners
-from tournaments.checking.examiners import (
+from tournaments.checking import ending, judging, output_rules, resource_usage
+from tournaments.checking.played import Played
+from tournaments.checking.report import Status
+from tournaments.checking.scenarios import Scenario
+from tournaments.checking.test_opponents import (
     chaining,
     gives_extra_turn,
     has_extra_turns,
@@ -19,9 +22,6 @@ from tournaments.checking.examiners import (
     swapping,
     varied,
 )
-from tournaments.checking.played import Played
-from tournaments.checking.report import Status
-from tournaments.checking.scenarios import Scenario
 from tournaments.checking.verdict import OUT_OF_TIME, Evidence
 
 GAME = Scenario(
@@ -50,27 +50,30 @@ def game(*charged_ms: float, cpu_ms: float | None = None, control: TimeControl |
     [([5], 0.5, 5), ([1, 2, 3, 4], 0.5, 2), ([1, 2, 3, 4], 0.95, 4), (list(range(1, 101)), 0.95, 95)],
 )
 def test_percentiles_by_nearest_rank(values: list[float], share: float, value: float) -> None:
-    assert costs.percentile(values, share) == value
+    assert resource_usage.percentile(values, share) == value
 
 
 def test_a_worst_move_near_the_limit_is_a_warning() -> None:
-    assert costs.times(evidence(game(10, 700))).status is Status.PASSED
-    verdict = costs.times(evidence(game(10, 960)))
+    assert resource_usage.times(evidence(game(10, 700))).status is Status.PASSED
+    verdict = resource_usage.times(evidence(game(10, 960)))
     assert verdict.status is Status.WARNING
     assert "96.0% of the limit of 1 s a move" in verdict.sentence
     whole = TimeControl(game_s=1.0)
-    assert costs.times(evidence(game(300, 300, control=whole))).status is Status.PASSED
-    assert "96.0% of the limit of 1 s a game" in costs.times(evidence(game(480, 480, control=whole))).sentence
+    assert resource_usage.times(evidence(game(300, 300, control=whole))).status is Status.PASSED
+    assert (
+        "96.0% of the limit of 1 s a game"
+        in resource_usage.times(evidence(game(480, 480, control=whole))).sentence
+    )
 
 
 def test_idle_moves_are_those_that_neither_compute_nor_wait_for_a_cpu() -> None:
-    assert costs.idle(evidence(game(5, 100, 100, 100, cpu_ms=1))).status is Status.FAILED
-    assert costs.idle(evidence(game(5, 100, 100, 100, cpu_ms=99))).status is Status.PASSED
-    assert costs.idle(evidence(game(100, 1, 1, 1, cpu_ms=0))).status is Status.PASSED  # setting up
+    assert resource_usage.idle(evidence(game(5, 100, 100, 100, cpu_ms=1))).status is Status.FAILED
+    assert resource_usage.idle(evidence(game(5, 100, 100, 100, cpu_ms=99))).status is Status.PASSED
+    assert resource_usage.idle(evidence(game(100, 1, 1, 1, cpu_ms=0))).status is Status.PASSED  # setting up
     hiccups = [100, *[1] * 40, 100, 100, 100]
-    assert costs.idle(evidence(game(*hiccups, cpu_ms=0))).status is Status.PASSED
+    assert resource_usage.idle(evidence(game(*hiccups, cpu_ms=0))).status is Status.PASSED
     waited = [replace_wait(move, 95_000) for move in moves(100, 100, 100, 100, cpu_ms=5)]
-    assert costs.idle(evidence(Played(GAME, make_record(moves=waited)))).status is Status.PASSED
+    assert resource_usage.idle(evidence(Played(GAME, make_record(moves=waited)))).status is Status.PASSED
 
 
 def talk_of(ms: float, cpu_ms: int, number: int = 5) -> Played:
@@ -81,9 +84,9 @@ def talk_of(ms: float, cpu_ms: int, number: int = 5) -> Played:
 
 def test_a_bot_that_sleeps_does_so_in_every_interview() -> None:
     asleep, awake, too_short = talk_of(100, 3), talk_of(1, 3), talk_of(1, 0, number=3)
-    assert costs.idle(evidence(asleep, asleep, too_short)).status is Status.FAILED
+    assert resource_usage.idle(evidence(asleep, asleep, too_short)).status is Status.FAILED
     # A busy host is slow in one and not in another, whatever the bot does.
-    assert costs.idle(evidence(asleep, awake)).status is Status.PASSED
+    assert resource_usage.idle(evidence(asleep, awake)).status is Status.PASSED
 
 
 def replace_wait(move: MoveRecord, wait_us: int) -> MoveRecord:
@@ -93,12 +96,12 @@ def replace_wait(move: MoveRecord, wait_us: int) -> MoveRecord:
 @pytest.mark.parametrize(("held_mb", "status"), [(0, "skipped"), (100, "passed"), (450, "warning")])
 def test_memory(held_mb: int, status: str) -> None:
     talk = Played(TALK, make_record(), Seen(memory_bytes=held_mb << 20))
-    assert costs.memory(evidence(talk)).status == status
+    assert resource_usage.memory(evidence(talk)).status == status
 
 
 def test_memory_over_the_limit_fails() -> None:
     over = make_record(result=lost_by(Reason.EXIT, 0, "one (South) lost: it was killed", "memory-limit"))
-    assert costs.memory(evidence(Played(GAME, over))).status is Status.FAILED
+    assert resource_usage.memory(evidence(Played(GAME, over))).status is Status.FAILED
 
 
 @pytest.mark.parametrize(
@@ -106,9 +109,9 @@ def test_memory_over_the_limit_fails() -> None:
 )
 def test_repeats_is_told_and_never_failed(replies: tuple[str, str], words: str) -> None:
     games = [Played(GAME, make_record(moves=[MoveRecord(0, move, 1, 1)])) for move in replies]
-    verdict = costs.repeats(evidence(*games))
+    verdict = resource_usage.repeats(evidence(*games))
     assert (verdict.status, words in verdict.sentence) == (Status.PASSED, True)
-    assert costs.repeats(evidence(games[0])).status is Status.SKIPPED
+    assert resource_usage.repeats(evidence(games[0])).status is Status.SKIPPED
 
 
 def test_what_was_left_out_is_a_skip_a_warning_or_for_lack_of_time_a_failure() -> None:
@@ -124,7 +127,7 @@ def test_what_was_left_out_is_a_skip_a_warning_or_for_lack_of_time_a_failure() -
 
 
 def test_what_it_left_behind() -> None:
-    verdict = manners.processes(evidence(Played(TALK, make_record(), Seen(left=["sleep"]))))
+    verdict = output_rules.processes(evidence(Played(TALK, make_record(), Seen(left=["sleep"]))))
     assert verdict.status is Status.FAILED
     assert "left processes behind: sleep" in verdict.sentence
 
@@ -132,7 +135,7 @@ def test_what_it_left_behind() -> None:
 def test_a_file_that_may_not_be_written_is_a_warning() -> None:
     words = "OSError: [Errno 30] Read-only file system: 'log.txt'\n"
     talk = Played(TALK, make_record(stderr=(words, "")), Seen(stderr_bytes=len(words)))
-    verdict = manners.stderr(evidence(talk))
+    verdict = output_rules.stderr(evidence(talk))
     assert verdict.status is Status.WARNING
     assert "TMPDIR" in verdict.advice
 

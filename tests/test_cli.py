@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
-from referee.host_resources import default_memory_here
-from referee.limits import Limits
-from referee.results import GameRecord
-from referee.sandbox import Tier
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord
+from referee.sandbox.bubblewrap import Tier
+from referee.sandbox.host_resources import default_memory_here
 from sample_bots.catalog import SAMPLE_BOTS
 from tests.builders import invoke, kalarena, one_object, quick_sample_bot, run_command
 from tournaments.cli.main import COMMANDS, main

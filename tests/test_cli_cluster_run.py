@@ -14,8 +14,8 @@ import pytest
 import trio
 from distributed import Security
 
-from referee.results import GameRecord
-from referee.sandbox import Sandbox, Tier
+from referee.judge.results import GameRecord
+from referee.sandbox.bubblewrap import Sandbox, Tier
 from tests.builders import invoke, kalarena, make_record, write_tournament
 from tests.lab_machines import (
     GONE_WITHIN_S,
@@ -31,15 +31,15 @@ from tests.test_resume import all_end, descendants, open_pidfds
 from tournaments.cli.main import INTERRUPTED, Usage
 from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, EngineOptions
 from tournaments.cli.tournament.run import LOST_ADVICE
-from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.extra import MODULES
-from tournaments.cluster.head import GONE
-from tournaments.config import load_tournament
-from tournaments.directory import TournamentDirectory
-from tournaments.elsewhere import unique_name
-from tournaments.store import Store
-from tournaments.summary import Summary
-from tournaments.verification import Meant
+from tournaments.config.load import load_tournament
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.extra import MODULES
+from tournaments.engines.remote.head import GONE
+from tournaments.engines.remote.remote_engine import unique_name
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.verification import Meant
+from tournaments.results.store import Store
 
 CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nrounds = {rounds}\nbots = ["first_legal", "greedy", "random:3"]\n'
 ROUNDS = 6

@@ -10,10 +10,10 @@ import pytest
 
 from sample_bots.options import PURE_VARIABLE
 from tests.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object
+from tournaments.analysis.ladder_position import LevelResult
+from tournaments.analysis.standing import Estimate
 from tournaments.cli.gauntlet import BAR, GauntletSummary, table
-from tournaments.ladder_place import LevelResult
-from tournaments.standing import Estimate
-from tournaments.store import Store
+from tournaments.results.store import Store
 
 QUICK = ("--game", "kalah(4,3)", "--sandbox", "off")
 """The lower levels play this in a few hundredths of a second."""

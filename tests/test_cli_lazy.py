@@ -60,7 +60,7 @@ def test_lists_load_nothing_heavy() -> None:
 def test_who_looks_at_results_loads_nothing_that_plays_or_reads_tournament_files() -> None:
     code = (
         "import sys; import tournaments.cli.tournament.table; "
-        "others = {'alembic', 'jinja2', 'networkx', 'tournaments.bots', 'tournaments.config', "
+        "others = {'alembic', 'jinja2', 'networkx', 'tournaments.bots.resolve', 'tournaments.config.load', "
         "'trio'}; sys.exit(' '.join(others & set(sys.modules)) or 0)"
     )
     done = run_command([sys.executable, "-c", code], KALARENA.parent)
@@ -79,8 +79,8 @@ NOT_FOR_ONE_GAME = (
     "scipy",
     "sqlalchemy",
     "starlette",
-    "tournaments.building",
-    "tournaments.tables",
+    "tournaments.bots.build",
+    "tournaments.reporting.tables",
 )
 """None of these is needed for one game between bots that are built; each takes milliseconds."""
 

@@ -10,7 +10,7 @@ from tests.builders import invoke, kalarena, write_tournament
 from tests.ruling import do, is_clean, kept, line_of, run
 from tests.test_resume import GONE_WITHIN_S, all_end, descendants, open_pidfds, start_and_wait_for_games
 from tests.test_resume import run_to_the_end as run_on
-from tournaments.directory import TournamentDirectory
+from tournaments.reporting.tournament_directory import TournamentDirectory
 
 BOTS = ["first_legal", "greedy", "random:1", "random:2", "minimax:1"]
 NUMBERS = {name: number for number, name in enumerate(BOTS, 1)}

@@ -10,9 +10,9 @@ import pytest
 
 from tests.builders import invoke, kalarena, write_tournament
 from tests.ruling import do, is_clean, kept, keys_of, line_of, results, run
-from tournaments.directory import TournamentDirectory
-from tournaments.journal import Action, Entry
-from tournaments.store import Store
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
 
 AT = "2026-01-02T03:04:05+00:00"
 CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nbots = ["first_legal", "greedy", "random:1"]\n'

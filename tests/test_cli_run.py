@@ -18,10 +18,10 @@ from tests.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, 
 from tournaments.cli.tournament.ending import UNPLAYED_LINES, Ending, program, same_command
 from tournaments.cli.tournament.live import PLAIN_FAULTS
 from tournaments.cli.tournament.run import command
-from tournaments.directory import TournamentDirectory
-from tournaments.runner import RunReport
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.results.store import Store
+from tournaments.running.runner import RunReport
 
 OPEN = '[sandbox]\nmode = "off"\n'
 """What is told is the same, and games are shorter by a third."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
-from tournaments import tables
-from tournaments.store import Store
+from tournaments.reporting import tables
+from tournaments.results.store import Store
 
 THREE = """
 name = "Cup"

@@ -12,8 +12,8 @@ import pytest
 import trio
 from distributed import Client
 
-from referee.probe import Probe, probe
-from referee.sandbox import Sandbox, Tier
+from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.detection import Probe, probe
 from tests.builders import invoke
 from tests.lab_machines import LIMIT_S, machine
 from tests.test_engines import becomes
@@ -21,13 +21,13 @@ from tests.test_resume import descendants
 from tournaments.cli import worker
 from tournaments.cli.doctor import Health, examine
 from tournaments.cli.worker import let_go, weakness
-from tournaments.cluster import demanded
-from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.demanded import tell_demands
-from tournaments.cluster.extra import MODULES
-from tournaments.cluster.host import Versions
-from tournaments.cluster.scheduler import open_scheduler
-from tournaments.cluster.waiting import Demands
+from tournaments.engines.remote import requirements
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.extra import MODULES
+from tournaments.engines.remote.host import Versions
+from tournaments.engines.remote.requirements import tell_demands
+from tournaments.engines.remote.scheduler import open_scheduler
+from tournaments.engines.remote.waiting import Demands
 
 WEAK = Probe(Sandbox(Tier.WEAK), "bubblewrap (bwrap) is not installed", "apt-get install -y bubblewrap")
 CONFINED = Probe(Sandbox(Tier.BUBBLEWRAP), "no control group was delegated to us")
@@ -100,7 +100,7 @@ def test_a_host_joins_if_it_confines_bots_well_enough(
 async def test_a_host_with_other_credentials_does_not_join(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demanded, "CONNECT_LIMIT_S", 1.0)
+    monkeypatch.setattr(requirements, "CONNECT_LIMIT_S", 1.0)
     mine, others = (Credentials.made(tmp_path / name) for name in ("mine", "others"))
     async with open_scheduler(mine, tmp_path / "log", "127.0.0.1") as address:
         asked = ("worker", "--scheduler", address, "--credentials", str(others.directory))
@@ -229,7 +229,7 @@ async def test_it_ends_with_the_scheduler(tmp_path: Path) -> None:
 
 
 def test_nobody_is_at_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demanded, "CONNECT_LIMIT_S", 0.5)
+    monkeypatch.setattr(requirements, "CONNECT_LIMIT_S", 0.5)
     credentials = str(Credentials.made(tmp_path / "credentials").directory)
     result = invoke("worker", "--scheduler", "tls://127.0.0.1:1", "--credentials", credentials)
     assert (result.exit_code, result.stdout) == (1, "")

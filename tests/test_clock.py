@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.clock import Clock, TimeControl
+from referee.judge.clock import Clock, TimeControl
 
 LIMITS = st.floats(0.001, 1e6)
 EXTRAS = st.floats(0.0, 100.0)

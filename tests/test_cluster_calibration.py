@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.clock import TimeControl
 from referee.games.catalog import parse_game
 from referee.games.perft import perft
-from tournaments.cluster.calibration import DEPTH, GAME, POSITIONS, REPETITIONS, measure
-from tournaments.cluster.fairness import scaled
+from referee.judge.clock import TimeControl
+from tournaments.config.calibration import DEPTH, GAME, POSITIONS, REPETITIONS, measure
+from tournaments.config.scaled_time import scaled
 
 
 def test_the_positions_are_those_of_the_job() -> None:

@@ -11,14 +11,22 @@ from typing import Any
 
 import pytest
 
-from referee.results import Player
-from referee.sandbox import Sandbox
-from tournaments.bots import resolve_bot
-from tournaments.cluster import bot_shelf
-from tournaments.cluster.bot_shelf import KEPT_S, BotShelf
-from tournaments.cluster.contents import KERNELS, PACKAGES, Need, arrived, needed_programs, pack, unpack
-from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.host import program_here
+from referee.judge.results import Player
+from referee.sandbox.bubblewrap import Sandbox
+from tournaments.bots.resolve import resolve_bot
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.host import program_here
+from tournaments.engines.remote.packed_bot import (
+    KERNELS,
+    PACKAGES,
+    Need,
+    arrived,
+    needed_programs,
+    pack,
+    unpack,
+)
+from tournaments.engines.remote.worker import bot_cache
+from tournaments.engines.remote.worker.bot_cache import KEPT_S, BotShelf
 
 
 def no_kernels() -> Path:
@@ -171,7 +179,7 @@ def test_what_a_build_made_stays_and_is_made_again_once(tmp_path: Path) -> None:
 def test_what_a_killed_worker_left_half_made_is_made_again(tmp_path: Path) -> None:
     folder = write_bot(tmp_path / "bot", bot_dot_py="print()")
     traveller, archive = pack(resolve_bot(str(folder), tmp_path))
-    half = tmp_path / "shelf" / traveller.digest / bot_shelf.FILES
+    half = tmp_path / "shelf" / traveller.digest / bot_cache.FILES
     half.mkdir(parents=True)
     (half / "stray").write_text("")
     shelf(tmp_path / "shelf").ready(traveller, Sandbox(), lambda _: archive)
@@ -186,17 +194,17 @@ def test_what_no_game_needed_for_a_week_is_removed(tmp_path: Path) -> None:
         place = tmp_path / "shelf" / traveller.digest
         shelf(tmp_path / "shelf").ready(traveller, Sandbox(), never)
         if age_s is None:
-            (place / bot_shelf.READY).unlink()
+            (place / bot_cache.READY).unlink()
         else:
             moment = time.time() - age_s
-            os.utime(place / bot_shelf.READY, (moment, moment))
+            os.utime(place / bot_cache.READY, (moment, moment))
         places[name] = (place, traveller)
     shelf(tmp_path / "shelf").ready(places["again"][1], Sandbox(), never)
     shelf(tmp_path / "shelf").remove_old()
     assert {name for name, (place, _) in places.items() if place.exists()} == {"used", "again"}
-    assert (places["used"][0] / bot_shelf.FILES).is_dir()
+    assert (places["used"][0] / bot_cache.FILES).is_dir()
     shelf(tmp_path / "shelf").ready(places["old"][1], Sandbox(), never)  # it is made again
-    assert (places["old"][0] / bot_shelf.READY).exists()
+    assert (places["old"][0] / bot_cache.READY).exists()
 
 
 def test_who_starts_does_not_wait_for_who_makes_a_bot(tmp_path: Path) -> None:
@@ -228,7 +236,7 @@ def test_a_build_that_fails_here_is_this_hosts_fault(tmp_path: Path) -> None:
 
 
 def test_a_bot_that_is_too_large_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tournaments.cluster.contents.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("tournaments.engines.remote.packed_bot.MOST_BYTES", 1 << 20)
     folder = write_bot(tmp_path / "bot", bot_dot_py="print()", table="0" * (1 << 20))
     with pytest.raises(ClusterError, match="more than 10000 files or 1 MB"):
         pack(resolve_bot(str(folder), tmp_path))

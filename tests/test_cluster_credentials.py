@@ -11,8 +11,8 @@ import pytest
 from distributed import Scheduler, Security
 
 from tests.lab_machines import LIMIT_S, why_refused
-from tournaments.cluster.credentials import FILES, KEY, Credentials
-from tournaments.cluster.errors import ClusterError
+from tournaments.engines.remote.credentials import FILES, KEY, Credentials
+from tournaments.engines.remote.errors import ClusterError
 
 
 def mode(path: Path) -> int:

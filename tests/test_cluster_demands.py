@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from referee.results import Player
-from referee.sandbox import Sandbox, Tier
-from tournaments.bots import resolve_bot
-from tournaments.cluster.contents import needed_programs
-from tournaments.cluster.host import HostFacts, Versions, facts_of_this_host, program_here
-from tournaments.cluster.waiting import Demands
+from referee.judge.results import Player
+from referee.sandbox.bubblewrap import Sandbox, Tier
+from tournaments.bots.resolve import resolve_bot
+from tournaments.engines.remote.host import HostFacts, Versions, facts_of_this_host, program_here
+from tournaments.engines.remote.packed_bot import needed_programs
+from tournaments.engines.remote.waiting import Demands
 
 OURS = Versions()
 HOST = HostFacts("lab-1", 2, "bubblewrap", 1_000_000.0, OURS.kalarena, f"{OURS.python}.2")

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from referee.results import MatchResult, Reason
+from referee.judge.results import MatchResult, Reason
 from tests.builders import make_record
 from tests.test_engines import job
 from tests.test_faults import honest
-from tournaments.cluster import game_process
-from tournaments.cluster.game_process import ENDED, GAME, GIVE_UP, Order, ended_before_its_time
+from tournaments.engines.remote.worker import game_process
+from tournaments.engines.remote.worker.game_process import ENDED, GAME, GIVE_UP, Order, ended_before_its_time
 
 
 def lost(reason: Reason, status: int | None, winner: int | None = 1) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from typing import Any, cast
 import pytest
 from distributed import KilledWorker
 
-from referee.sandbox import Tier
-from tournaments.cluster.game_process import FAILURE
-from tournaments.cluster.head import AskedGame, Head
-from tournaments.cluster.host import HostFacts, Versions
-from tournaments.cluster.scheduler_plugin import LOST
-from tournaments.cluster.submissions import TOGETHER
-from tournaments.cluster.waiting import Demands
+from referee.sandbox.bubblewrap import Tier
 from tournaments.engines.base import EngineError, WorkerLostError
+from tournaments.engines.remote.head import AskedGame, Head
+from tournaments.engines.remote.host import HostFacts, Versions
+from tournaments.engines.remote.scheduler_plugin import LOST
+from tournaments.engines.remote.task_batches import TOGETHER
+from tournaments.engines.remote.waiting import Demands
+from tournaments.engines.remote.worker.game_process import FAILURE
 
 FIRST, OTHER = "tls://10.0.0.1:1", "tls://10.0.0.2:1"
 

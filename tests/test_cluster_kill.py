@@ -23,10 +23,10 @@ from tests.cluster_places import WHO
 from tests.lab_machines import GONE_WITHIN_S, SCHEDULER, Machine, machine
 from tests.test_engines import becomes, command_line
 from tests.test_resume import all_end, descendants, open_pidfds
-from tournaments.cluster.credentials import Credentials
-from tournaments.directory import TournamentDirectory
-from tournaments.gamefiles import GAMES as GAMES_FOLDER
-from tournaments.store import Store
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.results.game_files import GAMES as GAMES_FOLDER
+from tournaments.results.store import Store
 
 KILLS = int(os.environ.get("KALARENA_CLUSTER_KILLS", "30"))
 KINDS = [*12 * ["game"], *9 * ["worker"], *4 * ["nanny"], *2 * ["scheduler"], *3 * ["head"]]

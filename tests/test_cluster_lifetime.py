@@ -9,9 +9,9 @@ from typing import cast
 import pytest
 from distributed import Status, Worker
 
-from tournaments.cluster import lifetime
-from tournaments.cluster.lifetime import LONGER, SPARE_S, Lifetime, is_too_late
-from tournaments.cluster.worker_plugin import NAME
+from tournaments.engines.remote.worker import lifetime
+from tournaments.engines.remote.worker.lifetime import LONGER, SPARE_S, Lifetime, is_too_late
+from tournaments.engines.remote.worker.worker_plugin import NAME
 
 LIMIT_S = 10.0
 GAME = (f"{NAME}-cup", "r001-1v2", "1")

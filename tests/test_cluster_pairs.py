@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tournaments.cluster.host_workers import HostWorkers
-from tournaments.cluster.pair_hosts import PairHosts
+from tournaments.engines.remote.host_workers import HostWorkers
+from tournaments.engines.remote.pair_hosts import PairHosts
 
 
 class Games:

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from tournaments.cluster.scheduler_process import ClientGone
+from tournaments.engines.remote.scheduler_process import ClientGone
 
 
 @pytest.mark.parametrize(

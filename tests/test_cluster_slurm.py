@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tournaments.cluster.slurm_queue import NOTHING, complaint, last_words
-from tournaments.engines.slurm import _AsManyAsGames
+from tournaments.engines.remote.slurm.slurm_queue import NOTHING, complaint, last_words
+from tournaments.engines.remote.slurm.slurm_workers import _AsManyAsGames
 
 Games = Mapping[str, Sequence[str]]
 """Name of a worker -> games that it plays, or that wait there."""
@@ -33,7 +33,7 @@ class FakeCluster:
 IMPORT = """
 import signal
 before = signal.getsignal(signal.SIGINT)
-import tournaments.engines.slurm
+import tournaments.engines.remote.slurm.slurm_workers
 assert signal.getsignal(signal.SIGINT) is before
 """
 

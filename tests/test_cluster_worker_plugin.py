@@ -13,20 +13,20 @@ from typing import Any, NoReturn, cast
 import pytest
 import uvloop
 
-from referee.sandbox import Tier
+from referee.sandbox.bubblewrap import Tier
 from tests.engine_contract import unhurried
 from tests.test_engines import job
 from tests.test_faults import honest
-from tournaments.cluster import worker_play
-from tournaments.cluster.bot_shelf import BotShelf
-from tournaments.cluster.contents import pack
-from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.game_process import ENDED, FAILURE, Order
-from tournaments.cluster.host import HostFacts
-from tournaments.cluster.worker_play import Assignment
-from tournaments.cluster.worker_plugin import NAME, GamePlugin
 from tournaments.engines.base import EngineError, WorkerLostError
-from tournaments.engines.dask import read_reply
+from tournaments.engines.remote.dask_engine import read_reply
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.host import HostFacts
+from tournaments.engines.remote.packed_bot import pack
+from tournaments.engines.remote.worker import worker_play
+from tournaments.engines.remote.worker.bot_cache import BotShelf
+from tournaments.engines.remote.worker.game_process import ENDED, FAILURE, Order
+from tournaments.engines.remote.worker.worker_play import Assignment
+from tournaments.engines.remote.worker.worker_plugin import NAME, GamePlugin
 
 KEY = (f"{NAME}-cup", "g1", "1")
 ADDRESS, HOST, SLOTS = "tls://10.0.0.1:1", "node17", 2

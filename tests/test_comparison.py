@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.builders import invoke, make_summary, one_object
 from tests.test_agreement import GAMES, NAMES, fill
-from tournaments.comparison import compare
-from tournaments.evidence import evidence_of
-from tournaments.game_summary import GameSummary
-from tournaments.ratings.pentanomial import of_pairs
-from tournaments.ratings.ratings import rate
+from tournaments.analysis.comparison import compare
+from tournaments.analysis.evidence import evidence_of
+from tournaments.analysis.ratings.pentanomial import of_pairs
+from tournaments.analysis.ratings.ratings import rate
+from tournaments.results.game_summary import GameSummary
 
 PAIRS = st.lists(st.tuples(st.sampled_from([0, 1, None]), st.sampled_from([0, 1, None])), max_size=30)
 

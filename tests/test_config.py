@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 import tournaments
-from referee.clock import TimeControl
-from referee.host_resources import default_memory_here
-from referee.limits import LEAST, Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import LEAST, Limits
+from referee.sandbox.host_resources import default_memory_here
 from tests.builders import write_tournament
-from tournaments.config import ConfigError, Tournament, load_tournament
-from tournaments.tournament_file import MAX_BOTS
+from tournaments.config.load import ConfigError, Tournament, load_tournament
+from tournaments.config.tournament_file import MAX_BOTS
 
 MARKS = "marks.toml"
 """Of the examples, the one that is no tournament."""

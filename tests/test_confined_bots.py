@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
 from referee.errors import RefereeError
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player, Reason
-from referee.runtime_settings import runtime_settings
-from referee.working_directory import MAX_COPIED_FILES
+from referee.sandbox.runtime_settings import runtime_settings
+from referee.sandbox.working_directory import MAX_COPIED_FILES
 from sample_bots.catalog import SAMPLE_BOTS
 from sample_bots.strong import kernels
 from tests.builders import quick_sample_bot
 from tests.confinement import needs_sandbox, outcome, reading_bot, sandbox_of
 from tests.ordinary_user import as_ordinary_user
 from tests.test_faults import CONTROL, FAULTS
-from tournaments.bots import resolve_bot
+from tournaments.bots.resolve import resolve_bot
 
 GAMES = ("kalah(3,2)", "kalamala")
 SMALL = GAMES[0]

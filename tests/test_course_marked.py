@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from tournaments.course.marked import marked_people
 from tournaments.course.model import Account, Competitor, Role
-from tournaments.marks.people import Student
+from tournaments.reporting.marks.people import Student
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 TEAMS = {11: 1, 12: 1, 21: 2}

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.courses import CHEAP, NOW
+from tournaments.bots.manifest import NAME
 from tournaments.course.course import Course
 from tournaments.course.errors import CourseError
 from tournaments.course.texts import (
@@ -20,7 +21,6 @@ from tournaments.course.texts import (
     team_name,
 )
 from tournaments.database.place import Place
-from tournaments.manifest import NAME
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.clock import TimeControl
+from referee.judge.clock import TimeControl
 from tests.courses import CHEAP, NOW, after
 from tournaments.course.course import Course
 from tournaments.course.deadlines import day_of, frozen_moment, is_quiet, may_upload, told

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.cpu_accounting import Contention, Reading, Spent, ThreadTimes, TurnAccount, between
+from referee.process.cpu_accounting import Contention, Reading, Spent, ThreadTimes, TurnAccount, between
 
 MS = 1_000_000
 READ_EVERY_MS = 10

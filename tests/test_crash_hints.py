@@ -2,11 +2,11 @@
 
 import pytest
 
-from referee.crash_hints import HINTS, begins_complaint, classify_exit
-from referee.events import BotExited, LimitPassed, LineTooLong, OutputClosed
-from referee.limits import DEFAULT_WIRE_BYTES, Limits
-from referee.match import COMPLAINT_LINES, COMPLAINT_US, MAX_QUEUED_LINES, Match
-from referee.results import Reason
+from referee.judge.events import BotExited, LimitPassed, LineTooLong, OutputClosed
+from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
+from referee.judge.match import COMPLAINT_LINES, COMPLAINT_US, MAX_QUEUED_LINES, Match
+from referee.judge.results import Reason
+from referee.judge.runtime_messages import HINTS, begins_complaint, classify_exit
 from tests.judging import Judged
 
 COMPLAINTS = {

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.replay_check import rejudge
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.rejudge import rejudge
-from referee.results import GameRecord, Player, Reason
 from tests.confinement import reading_bot, sandbox_of
 
 CONTROL = TimeControl(move_s=60, start_s=60)

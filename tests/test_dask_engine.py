@@ -14,7 +14,7 @@ import pytest
 import trio
 import trio.testing
 
-from referee.results import GameRecord, Reason
+from referee.judge.results import GameRecord, Reason
 from tests.cluster_node import SPEED
 from tests.cluster_places import Cluster, open_cluster
 from tests.confinement import living_with
@@ -22,14 +22,14 @@ from tests.engine_contract import GONE_WITHIN_S, LIMIT_S, Sleeper, most_at_a_tim
 from tests.test_engines import becomes, job, noted
 from tests.test_faults import honest
 from tests.test_resume import descendants
-from tournaments.bots import resolve_bot
-from tournaments.cluster.credentials import Credentials
-from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.game_process import FAILURE, GAME
-from tournaments.cluster.waiting import Demands
-from tournaments.engines import dask
+from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import EngineError, WorkerLostError
-from tournaments.engines.dask import DaskEngine
+from tournaments.engines.remote import dask_engine
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.dask_engine import DaskEngine
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.waiting import Demands
+from tournaments.engines.remote.worker.game_process import FAILURE, GAME
 
 __all__ = ["sleeper"]
 
@@ -207,7 +207,7 @@ async def test_who_shares_a_scheduler_passes_over_hosts_that_others_play_on(
     with trio.fail_after(LIMIT_S):
         async with (
             cluster.engine("any") as others,
-            dask.open_dask_engine(
+            dask_engine.open_dask_engine(
                 *(cluster.address, "some"),
                 security=Credentials(cluster.folder / "credentials").security(),
                 demands=demands,
@@ -279,13 +279,13 @@ async def test_a_bot_travels_and_is_built_once_on_each_host(cluster: Cluster, tm
 )
 def test_a_reply_that_is_no_game_is_an_error_of_ours(reply: bytes, why: str) -> None:
     with pytest.raises(EngineError, match=re.escape(why)):
-        dask.read_reply("g1", reply)
+        dask_engine.read_reply("g1", reply)
 
 
 async def test_what_others_listen_for_needs_their_credentials(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask, "CONNECT_LIMIT_S", 1)
+    monkeypatch.setattr(dask_engine, "CONNECT_LIMIT_S", 1)
     with trio.fail_after(LIMIT_S), pytest.raises(ClusterError, match="cannot be reached"):
-        async with dask.open_dask_engine(cluster.address.replace("tls://", "tcp://"), "plain"):
+        async with dask_engine.open_dask_engine(cluster.address.replace("tls://", "tcp://"), "plain"):
             pass

@@ -14,7 +14,7 @@ from tournaments.database.append_only import allow_changes
 from tournaments.database.connections import Connections
 from tournaments.database.errors import StoreError
 from tournaments.database.postgresql import PostgreSQLSchema
-from tournaments.store import Store
+from tournaments.results.store import Store
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from referee.orphans import adopt_orphans, sweep_orphans
+from referee.process.subreaper import adopt_orphans, sweep_orphans
 from tests import postgresql as module
 from tests.builders import RUN_LIMIT_S
 from tests.confinement import living_with

@@ -17,7 +17,7 @@ from tests.databases import (
 from tests.postgresql import PostgreSQLServer
 from tournaments.course.course import Course
 from tournaments.database.location import Database
-from tournaments.store import Store
+from tournaments.results.store import Store
 from tournaments.web.server_file import load_server_file
 
 

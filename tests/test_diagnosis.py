@@ -5,10 +5,17 @@ import signal
 
 import pytest
 
-from referee.diagnosis import EXPLANATIONS, SIGNALS, explain, explain_line, explain_status, signal_name
-from referee.events import BotExited
-from referee.results import Reason
-from referee.stderr import StderrKeeper, last_words
+from referee.judge.crash_hints import (
+    EXPLANATIONS,
+    SIGNALS,
+    explain,
+    explain_line,
+    explain_status,
+    signal_name,
+)
+from referee.judge.events import BotExited
+from referee.judge.results import Reason
+from referee.judge.stderr import StderrKeeper, last_words
 from tests.judging import Judged
 
 NOT_STARTED = """

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.probe import probe
-from referee.results import GameRecord, Player, Reason
-from referee.sandbox import Sandbox
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.detection import probe
 
 FIRST_LEGAL = Path(__file__).parent.parent / "sample_bots" / "first_legal.py"
 CONTROL = TimeControl(move_s=1.0, margin_s=0.05, start_s=20, setup_s=0.05)

@@ -11,19 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from referee.crash_hints import FILE_FAULTS, MEMORY
 from referee.games.catalog import GAMES, parse_game
-from referee.results import CAPABILITIES
+from referee.judge.results import CAPABILITIES
+from referee.judge.runtime_messages import FILE_FAULTS, MEMORY
+from tournaments.analysis.rankings import CRITERIA, PRESETS
+from tournaments.bots.manifest import Manifest, load_manifest
 from tournaments.cli.main import COMMANDS
 from tournaments.cli.tournament import TOURNAMENT_COMMANDS
-from tournaments.cluster.settings import ClusterTable
-from tournaments.config import load_tournament
-from tournaments.format_tables import FORMAT_TABLES
-from tournaments.formats.catalog import FORMATS
-from tournaments.journal import Action
-from tournaments.manifest import Manifest, load_manifest
-from tournaments.rankings import CRITERIA, PRESETS
-from tournaments.tournament_file import (
+from tournaments.config.cluster_table import ClusterTable
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.load import load_tournament
+from tournaments.config.tournament_file import (
     BotEntry,
     LimitsTable,
     RatingTable,
@@ -31,6 +29,8 @@ from tournaments.tournament_file import (
     TimeTable,
     TournamentFile,
 )
+from tournaments.results.journal import Action
+from tournaments.schedule.formats.catalog import FORMATS
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -149,8 +149,8 @@ def fault_words() -> set[str]:
         "protocol/session.py",
         "referee/games/kalah.py",
         "referee/games/kalamala.py",
-        "referee/match.py",
-        "referee/bot.py",
+        "referee/judge/match.py",
+        "referee/process/bot.py",
     ):
         text = (ROOT / name).read_text()
         found |= set(re.findall(r'(?:ProtocolError|MoveError)\(\s*"([a-z-]+)"', text))

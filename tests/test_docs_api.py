@@ -14,7 +14,7 @@ from tournaments.cli import submit
 from tournaments.course.model import VersionState
 from tournaments.course.tokens import MOST
 from tournaments.web.api.documentation import OPERATIONS
-from tournaments.web.rate_limits import Limits, Rate
+from tournaments.web.http.rate_limits import Limits, Rate
 
 TEXT = TEXTS["api.md"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import write_tournament
 from tests.lab_machines import machine, printed_command
-from tournaments.cluster.settings import ClusterTable, ServerClusterTable
+from tournaments.config.cluster_table import ClusterTable, ServerClusterTable
 
 TEXT = (Path(__file__).parent.parent / "docs" / "cluster.md").read_text(encoding="utf-8")
 CUP = 'name = "Cup"\ngame = "kalah(1,1)"\nbots = ["first_legal", "greedy"]\n[cluster]\nhost = "127.0.0.1"\n'

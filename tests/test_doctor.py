@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from referee import probe as probing
-from referee.cgroup import CgroupError
-from referee.probe import Probe, Run, SandboxError, find_sandbox, probe
-from referee.sandbox import Sandbox, Tier, Tools
+from referee.sandbox import detection
+from referee.sandbox.bubblewrap import Sandbox, Tier, Tools
+from referee.sandbox.cgroup import CgroupError
+from referee.sandbox.detection import Probe, Run, SandboxError, find_sandbox, probe
 from tests.builders import kalarena, one_object
 from tournaments.cli import doctor
 from tournaments.cli.doctor import Health, examine, report
@@ -56,11 +56,11 @@ class Host:
         self._patch = monkeypatch
         monkeypatch.setattr(shutil, "which", self._which)
         monkeypatch.setattr(os, "geteuid", lambda: self.user)
-        monkeypatch.setattr(probing, "_version", lambda _program: self.version)
-        monkeypatch.setattr(probing, "run_as_bot", self._run)
-        monkeypatch.setattr(probing, "delegated_group", self._group)
-        monkeypatch.setattr(probing, "_weak", lambda tools: Sandbox(Tier.WEAK, tools))
-        monkeypatch.setattr(probing, "Path", lambda *parts: _FakePath(self.files, Path(*parts)))
+        monkeypatch.setattr(detection, "_version", lambda _program: self.version)
+        monkeypatch.setattr(detection, "run_as_bot", self._run)
+        monkeypatch.setattr(detection, "delegated_group", self._group)
+        monkeypatch.setattr(detection, "_weak", lambda tools: Sandbox(Tier.WEAK, tools))
+        monkeypatch.setattr(detection, "Path", lambda *parts: _FakePath(self.files, Path(*parts)))
 
     def _which(self, name: str) -> str | None:
         return f"/usr/bin/{name}" if name in self.programs else None
@@ -331,8 +331,8 @@ def test_a_real_run_in_json(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Tools(bwrap=shutil.which("bwrap") or "").bwrap, reason="needs bubblewrap")
 def test_a_program_of_a_bot_tells_what_it_did() -> None:
     sandbox = probe().sandbox
-    done = probing.run_as_bot(sandbox, ("/bin/sh", "-c", "echo here; echo there >&2; exit 3"))
+    done = detection.run_as_bot(sandbox, ("/bin/sh", "-c", "echo here; echo there >&2; exit 3"))
     assert (done.status, done.output, done.errors) == (3, "here\n", "there\n")
-    missing = probing.run_as_bot(Sandbox(), ("/nowhere/program",))
+    missing = detection.run_as_bot(Sandbox(), ("/nowhere/program",))
     assert missing.status == -1
     assert "No such file" in missing.errors

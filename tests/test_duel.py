@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import make_summary
-from tournaments.duel import Duel, duel_of
-from tournaments.formats.sprt import Sprt
-from tournaments.schedule import Entrant, History, Result
+from tournaments.analysis.duel import Duel, duel_of
+from tournaments.schedule.formats.sprt import Sprt
+from tournaments.schedule.pairing import Entrant, History, Result
 
 TWO = (Entrant(), Entrant())
 NAMES = ("new", "old")

@@ -12,23 +12,23 @@ import pytest
 import trio
 import trio.testing
 
-from referee.clock import TimeControl
 from referee.errors import RefereeError
-from referee.host_resources import usable_cores
+from referee.judge.clock import TimeControl
+from referee.judge.results import Player, Reason
 from referee.play import Job, play_leashed
-from referee.results import Player, Reason
+from referee.sandbox.host_resources import usable_cores
 from tests.builders import write_tournament
 from tests.confinement import sandbox_of
 from tests.test_faults import honest, living_processes_with
 from tests.test_resume import descendants
-from tournaments.config import load_tournament
+from tournaments.config.load import load_tournament
 from tournaments.engines.base import Begun, Engine, EngineError, Follower
 from tournaments.engines.local import open_local_engine
-from tournaments.game_summary import GameSummary
-from tournaments.packed_game import PackedGame
-from tournaments.runner import MAX_ATTEMPTS, Run, play_all
-from tournaments.schedule import Pairing
-from tournaments.store import Store
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.store import Store
+from tournaments.running.runner import MAX_ATTEMPTS, Run, play_all
+from tournaments.schedule.pairing import Pairing
 
 LIMIT_S = 60
 """Bound for what takes a second or two."""

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import make_summary
-from tournaments.evidence import evidence_of, unique_games
-from tournaments.game_summary import GameSummary
-from tournaments.ratings.ratings import Ratings, rate
+from tournaments.analysis.evidence import evidence_of, unique_games
+from tournaments.analysis.ratings.ratings import Ratings, rate
+from tournaments.results.game_summary import GameSummary
 
 NAMES = ("one", "two", "three")
 

@@ -17,13 +17,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from referee.games.catalog import parse_game
-from referee.results import GameRecord, MatchResult, MoveRecord, Reason, WireLine
+from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason, WireLine
 from tests.builders import kalarena, lost_by, make_record, write_tournament
 from tests.tampering import tampering
-from tournaments import tables
 from tournaments.cli.tournament.export import command
 from tournaments.cli.tournament.marks import command as marks_command
-from tournaments.exports import (
+from tournaments.reporting import tables
+from tournaments.reporting.exports import (
     COLUMNS,
     OWN_FILES,
     OWN_FOLDERS,
@@ -40,13 +40,13 @@ from tournaments.exports import (
     write_json,
     write_json_lines,
 )
-from tournaments.game_summary import GameSummary
-from tournaments.gamefiles import public_view
-from tournaments.journal import Action, Entry
-from tournaments.rulings import Rulings
-from tournaments.sgf import GameText, parse
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.reporting.sgf import GameText, parse
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_files import public_view
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.journal import Action, Entry
+from tournaments.results.rulings import Rulings
+from tournaments.results.store import Store
 
 ROOT = Path(__file__).parent.parent
 AT = "2026-01-02T03:04:05+00:00"

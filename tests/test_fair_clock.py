@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.clock import QUEUED_EXTENSION_US, TimeControl, charged_us, host_fault_us
 from referee.errors import RefereeError
-from referee.events import LineReceived, TimePassed, Usage
-from referee.results import Reason
+from referee.judge.clock import QUEUED_EXTENSION_US, TimeControl, charged_us, host_fault_us
+from referee.judge.events import LineReceived, TimePassed, Usage
+from referee.judge.results import Reason
 from tests.judging import Judged
 
 TIMES = st.integers(0, 10**9)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fair_clock.busy import KINDS
-from referee.processes import has_counters
+from referee.process.process_tree import has_counters
 
 pytestmark = [
     pytest.mark.slow,

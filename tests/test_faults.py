@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from referee.bot import Bot
-from referee.clock import TimeControl
-from referee.events import InputClosed, OutputBlocked, Sent
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.events import InputClosed, OutputBlocked, Sent
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player, Reason
+from referee.process.bot import Bot
 
 HERE = Path(__file__).parent
 CONTROL = TimeControl(move_s=0.6, margin_s=0.05, start_s=10, setup_s=0.05)

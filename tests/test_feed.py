@@ -11,13 +11,13 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.clock import TimeControl
-from referee.feed import INTERVAL_S, MOST_MOVES, MOST_WORDS, Feed, Move, Snapshot
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, MoveRecord, Reason
+from referee.live_feed import INTERVAL_S, MOST_MOVES, MOST_WORDS, Feed, Move, Snapshot
 from referee.play import Job, play_game
-from referee.results import GameRecord, MoveRecord, Reason
 from tests.judging import Judged
 from tests.test_faults import honest, scripted
-from tournaments.engines.following import followed
+from tournaments.engines.live_feed import followed
 from tournaments.engines.local import open_local_engine
 
 LIMIT_S = 60

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.builders import write_tournament
-from tournaments.config import MAX_RANDOM_OPENINGS, ConfigError, Tournament, load_tournament
-from tournaments.format_tables import FORMAT_TABLES
-from tournaments.formats.catalog import FORMATS
-from tournaments.rankings import CRITERIA, PRESETS
-from tournaments.store import Store, StoreError
-from tournaments.summary import Summary
+from tournaments.analysis.rankings import CRITERIA, PRESETS
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.load import MAX_RANDOM_OPENINGS, ConfigError, Tournament, load_tournament
+from tournaments.reporting.summary import Summary
+from tournaments.results.store import Store, StoreError
+from tournaments.schedule.formats.catalog import FORMATS
 
 TWO = 'bots = ["first_legal", "greedy"]\n'
 THREE = 'bots = ["first_legal", "greedy", "random"]\n'

@@ -1,4 +1,4 @@
-"""What every tournament format promises, see ``tournaments.schedule.Schedule``."""
+"""What every tournament format promises, see ``tournaments.schedule.pairing.Schedule``."""
 
 import random
 import re
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tournaments.formats.catalog import FORMATS, schedule_of
-from tournaments.schedule import Entrant, History, Pairing, Result, Schedule, round_under_way
+from tournaments.schedule.formats.catalog import FORMATS, schedule_of
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, round_under_way
 
 MOST_BOTS = 41
 """A course's; odd, as its even neighbour is 40."""

@@ -19,13 +19,13 @@ MODULES = sorted(
 ABOUT_ONE_GAME = {
     "tournaments/cli/solve.py": "solves one game alone",
     "tournaments/cli/main.py": "has the line that says so",
-    "tournaments/cluster/calibration.py": "times a walk through one game's positions, whatever is played",
+    "tournaments/config/calibration.py": "times a walk through one game's positions, whatever is played",
     "tournaments/checking/advice.py": "says what to do about each fault, in the words of the game",
     "tournaments/checking/hints.py": "says so where the seats were exchanged",
     "tournaments/checking/scenarios.py": "makes positions with long chains of extra turns",
-    "tournaments/pgn.py": "writes the tags White and Black of Portable Game Notation",
-    "tournaments/web/faults.py": "says what each fault means, in the words of the game",
-    "tournaments/checking/manners.py": "knows the first move that gives no extra turn",
+    "tournaments/reporting/pgn.py": "writes the tags White and Black of Portable Game Notation",
+    "tournaments/web/pages/faults.py": "says what each fault means, in the words of the game",
+    "tournaments/checking/output_rules.py": "knows the first move that gives no extra turn",
 }
 """Modules that may name games, and why.  A new game can be checked without any of it, only less well."""
 # Names of games, of their seats, and of what only one of them has.

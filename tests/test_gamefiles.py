@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import trio
 
-from referee import sentences
+from referee.judge import verdict_text
+from referee.judge.results import GameRecord, MatchResult, Player, Reason, WireLine
 from referee.play import Job, play_game
-from referee.results import GameRecord, MatchResult, Player, Reason, WireLine
 from tests.builders import CONTROL, make_player, make_record
-from tournaments.gamefiles import GAMES, GameFilesError, public_view, wire_text, write_game_files
+from tournaments.results.game_files import GAMES, GameFilesError, public_view, wire_text, write_game_files
 
 
 def written(directory: Path, record: GameRecord) -> dict[str, str]:
@@ -49,7 +49,7 @@ def test_nothing_private_is_in_the_public_files(tmp_path: Path) -> None:
 
 def test_last_words_are_not_told_to_the_opponent(tmp_path: Path) -> None:
     """The last words on standard error are for the one who wrote them."""
-    note = sentences.last_words("KeyError: 'private words of one'")
+    note = verdict_text.last_words("KeyError: 'private words of one'")
     result = MatchResult(1, Reason.EXIT, "one (South) lost: its process ended", None, "exited", note)
     record = make_record(result=result)
     assert "private words of one" in json.dumps(record.to_json())

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tournaments.formats.gauntlet import Gauntlet
-from tournaments.schedule import Entrant, History, Result
+from tournaments.schedule.formats.gauntlet import Gauntlet
+from tournaments.schedule.pairing import Entrant, History, Result
 
 FIELD = [Entrant()] * 7
 

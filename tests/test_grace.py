@@ -6,23 +6,23 @@ from typing import cast
 import pytest
 
 from benchmarks.fair_clock.busy import Busy
-from referee import timing
-from referee.clock import FAIR, WALL, TimeControl, extension_us, host_fault_us
-from referee.cpu_accounting import Reading, ThreadTimes
-from referee.events import Usage
-from referee.interview import interview
-from referee.interview_script import Examiner
-from referee.limits import Limits
+from referee.conformance.game import interview
+from referee.conformance.script import Examiner
+from referee.judge.clock import FAIR, WALL, TimeControl, extension_us, host_fault_us
+from referee.judge.events import Usage
+from referee.judge.limits import Limits
+from referee.judge.replay_check import rejudge
+from referee.judge.results import GameRecord, Player
 from referee.play import Job
-from referee.processes import ProcessTree, has_counters
-from referee.rejudge import rejudge
-from referee.results import GameRecord, Player
-from referee.timing import Grace, Timekeeper
+from referee.process import turn_timer
+from referee.process.cpu_accounting import Reading, ThreadTimes
+from referee.process.process_tree import ProcessTree, has_counters
+from referee.process.turn_timer import Grace, Timekeeper
 from tests.confinement import sandbox_of
 from tournaments.checking.ending import ending_fault
-from tournaments.checking.examiners import varied
 from tournaments.checking.played import Played
 from tournaments.checking.scenarios import Scenario
+from tournaments.checking.test_opponents import varied
 
 CONTROL = TimeControl(move_s=1.0)
 GRACE_S = 0.5
@@ -83,9 +83,9 @@ class NoWait:
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Host:
     host = Host()
-    monkeypatch.setattr(timing, "_has_counters", lambda: True)
-    monkeypatch.setattr(timing, "OwnWait", NoWait)
-    monkeypatch.setattr("referee.timing.time.monotonic", host.monotonic)
+    monkeypatch.setattr(turn_timer, "_has_counters", lambda: True)
+    monkeypatch.setattr(turn_timer, "OwnWait", NoWait)
+    monkeypatch.setattr("referee.process.turn_timer.time.monotonic", host.monotonic)
     return host
 
 
@@ -121,7 +121,7 @@ def test_the_wall_clock_charges_all_time(host: Host) -> None:
 
 
 def test_without_counters_all_time_is_charged(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "_has_counters", lambda: False)
+    monkeypatch.setattr(turn_timer, "_has_counters", lambda: False)
     grace = grace_of(host)
     host.wait(0.51)
     assert grace.is_over()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from referee import guard
-from referee.orphans import sweep_orphans
+from referee.process.subreaper import sweep_orphans
+from referee.sandbox import reaper
 from tests.confinement import living_with, needs_sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
@@ -26,7 +26,7 @@ LATEST_S = 0.008
 GONE_WITHIN_S = 10.0
 STARTS_A_SANDBOX = """
 import subprocess, sys, time
-from referee.guard import mark
+from referee.sandbox.reaper import mark
 bwrap, said = sys.argv[1:]
 words = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--die-with-parent", "--ro-bind", "/", "/"]
 subprocess.Popen(
@@ -96,36 +96,36 @@ def bearing(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_only_what_bears_the_mark_is_ended() -> None:
     with bearing("a-mark") as one, bearing("a-mark-2") as other, bearing("python", "-Xa-mark") as third:
-        guard.end_all("a-mark")
+        reaper.end_all("a-mark")
         assert one.wait(GONE_WITHIN_S) == -signal.SIGKILL
         assert other.poll() is None
         assert third.poll() is None
 
 
 def test_one_guard_for_a_process_and_another_when_it_is_lost() -> None:
-    first = guard.mark()
-    pid = guard.guard_pid()
+    first = reaper.mark()
+    pid = reaper.guard_pid()
     assert pid is not None
-    assert (guard.mark(), guard.guard_pid()) == (first, pid)
+    assert (reaper.mark(), reaper.guard_pid()) == (first, pid)
     os.kill(pid, signal.SIGKILL)
     assert wait_for_end(pid)
-    assert guard.mark() != first
-    assert guard.guard_pid() not in (None, pid)
+    assert reaper.mark() != first
+    assert reaper.guard_pid() not in (None, pid)
 
 
 def test_a_sweep_spares_it() -> None:
-    guard.mark()
-    pid = guard.guard_pid()
+    reaper.mark()
+    pid = reaper.guard_pid()
     assert pid is not None
     assert os.getsid(pid) != os.getsid(0)
     sweep_orphans()
-    assert guard.guard_pid() == pid
+    assert reaper.guard_pid() == pid
     os.kill(pid, 0)
 
 
 def test_it_ends_with_its_process_and_not_before() -> None:
     """What ends a process and all that it started, politely, does not end the one that looks after them."""
-    program = "from referee import guard; guard.mark(); print(guard.guard_pid(), flush=True); input()"
+    program = "from referee import guard; reaper.mark(); print(reaper.guard_pid(), flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", program],
         cwd=REPOSITORY,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from referee import host_memory
-from referee.bot import Bot
 from referee.errors import RefereeError
-from referee.events import BotExited
-from referee.host_memory import killed_for_memory
-from referee.results import Player
-from referee.sandbox import Sandbox, Tier
+from referee.judge.events import BotExited
+from referee.judge.results import Player
+from referee.process import host_memory
+from referee.process.bot import Bot
+from referee.process.host_memory import killed_for_memory
+from referee.sandbox.bubblewrap import Sandbox, Tier
 from tests.builders import KALARENA
 from tests.confinement import needs_sandbox
 from tests.test_processes import until

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from referee import host_resources as module
-from referee.limits import default_memory_mb, memory_shortage
+from referee.judge.limits import default_memory_mb, memory_shortage
+from referee.sandbox import host_resources
 
 GIB = 1 << 30
 
@@ -17,7 +17,7 @@ class Host:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         for name in ("GROUPS", "MEMORY_INFO", "MOUNT"):
-            monkeypatch.setattr(module, name, folder / name.lower())
+            monkeypatch.setattr(host_resources, name, folder / name.lower())
         monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(8), raising=False)
         self.write("memory_info", f"MemFree: 1 kB\nMemTotal: {64 * GIB // 1024} kB\n")
 
@@ -33,11 +33,11 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
 
 
 def test_a_host_without_containers(host: Host) -> None:
-    assert (module.host_memory_bytes(), module.core_count()) == (64 * GIB, 8)
+    assert (host_resources.host_memory_bytes(), host_resources.core_count()) == (64 * GIB, 8)
     host.write("groups", "0::/user.slice/x\n")
     host.write("mount/user.slice/x/memory.max", "max\n")
     host.write("mount/user.slice/x/cpu.max", "max 100000\n")
-    assert (module.host_memory_bytes(), module.core_count()) == (64 * GIB, 8)
+    assert (host_resources.host_memory_bytes(), host_resources.core_count()) == (64 * GIB, 8)
 
 
 def test_a_container_of_version_2(host: Host) -> None:
@@ -45,10 +45,10 @@ def test_a_container_of_version_2(host: Host) -> None:
     host.write("mount/job/memory.max", str(6 * GIB))
     host.write("mount/job/step/memory.max", "max")
     host.write("mount/job/step/cpu.max", "150000 100000\n")
-    assert (module.host_memory_bytes(), module.core_count()) == (6 * GIB, 2)
+    assert (host_resources.host_memory_bytes(), host_resources.core_count()) == (6 * GIB, 2)
     host.write("groups", "0::/\n")  # with a namespace of its own, which shows its own group as the root
     host.write("mount/memory.max", str(3 * GIB))
-    assert module.host_memory_bytes() == 3 * GIB
+    assert host_resources.host_memory_bytes() == 3 * GIB
 
 
 def test_a_container_of_version_1(host: Host) -> None:
@@ -56,10 +56,10 @@ def test_a_container_of_version_1(host: Host) -> None:
     host.write("mount/memory/memory.limit_in_bytes", str(4 * GIB))  # as the container mounts its own group
     host.write("mount/cpu/cpu.cfs_quota_us", "300000")
     host.write("mount/cpu/cpu.cfs_period_us", "100000")
-    assert (module.host_memory_bytes(), module.core_count()) == (4 * GIB, 3)
+    assert (host_resources.host_memory_bytes(), host_resources.core_count()) == (4 * GIB, 3)
     host.write("mount/memory/memory.limit_in_bytes", "9223372036854771712")
     host.write("mount/cpu/cpu.cfs_quota_us", "-1")
-    assert (module.host_memory_bytes(), module.core_count()) == (64 * GIB, 8)
+    assert (host_resources.host_memory_bytes(), host_resources.core_count()) == (64 * GIB, 8)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,12 @@ def test_the_default_follows_the_host(host_gib: int, games: int, limit: int) -> 
 
 
 def test_the_default_here(host: Host) -> None:
-    assert [module.default_memory_here(games) for games in (None, 1, 10, 1000)] == [2048, 2048, 1600, 512]
+    assert [host_resources.default_memory_here(games) for games in (None, 1, 10, 1000)] == [
+        2048,
+        2048,
+        1600,
+        512,
+    ]
 
 
 def test_a_shortage_is_named() -> None:

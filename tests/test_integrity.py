@@ -19,22 +19,22 @@ import pytest
 from sqlalchemy import Connection, Executable, select, text
 
 from benchmarks.bench_verify import make_store
-from referee.results import GameRecord
+from referee.judge.results import GameRecord
 from tests.builders import RUN_LIMIT_S, invoke, make_record, one_object, write_tournament
 from tests.places import store_of_revision
 from tests.tampering import rechain, tampering
 from tests.test_cli_run import on_terminal
-from tournaments.chain import Head, digest_of
-from tournaments.chain_check import ChainCheck
 from tournaments.database.connections import Connections
 from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.game_summary import GameSummary
-from tournaments.journal import Action, Entry
-from tournaments.packed_game import PackedGame
-from tournaments.schema import chain, game
-from tournaments.store import Store, StoreError, _row
-from tournaments.verification import Verification
+from tournaments.reporting.verification import Verification
+from tournaments.results.chain import Head, digest_of
+from tournaments.results.chain_check import ChainCheck
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.journal import Action, Entry
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.schema import chain, game
+from tournaments.results.store import Store, StoreError, _row
 
 CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nbots = ["first_legal", "greedy", "random:1"]\n'
 GAMES = 6

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from referee.clock import TimeControl
+from referee.conformance.game import PARTING, interview
+from referee.conformance.script import Examiner, Interview
 from referee.errors import RefereeError
 from referee.games.catalog import AnyGame
-from referee.interview import PARTING, interview
-from referee.interview_script import Examiner, Interview
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.replay_check import rejudge
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, environment_of
-from referee.rejudge import rejudge
-from referee.results import GameRecord, Player, Reason
-from referee.sandbox import Sandbox
+from referee.sandbox.bubblewrap import Sandbox
 from tests.confinement import TIERS, reading_bot, sandbox_of
 
 CONTROL = TimeControl(move_s=1.0, start_s=5)

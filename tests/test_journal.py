@@ -10,9 +10,9 @@ from sqlalchemy import insert
 from tests.builders import make_record
 from tournaments.database.connections import Connections
 from tournaments.database.place import Place
-from tournaments.journal import Action, Entry
-from tournaments.schema import journal
-from tournaments.store import Store, StoreError
+from tournaments.results.journal import Action, Entry
+from tournaments.results.schema import journal
+from tournaments.results.store import Store, StoreError
 
 AT = "2026-01-02T03:04:05+00:00"
 ENTRIES = [

@@ -3,7 +3,7 @@
 import random
 
 from referee.games.kalamala import KalamalaState
-from referee.results import Reason
+from referee.judge.results import Reason
 from tests.judging import Judged
 
 

@@ -14,12 +14,12 @@ import trio_parallel
 
 from tests.builders import make_record
 from tests.test_engines import becomes
-from tournaments import keeper
-from tournaments.gamefiles import GAMES
-from tournaments.keeper import Keeper
-from tournaments.packed_game import PackedGame
-from tournaments.schedule import Pairing
-from tournaments.store import Store, StoreError
+from tournaments.results.game_files import GAMES
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.store import Store, StoreError
+from tournaments.running import result_writer
+from tournaments.running.result_writer import Keeper
+from tournaments.schedule.pairing import Pairing
 
 LIMIT_S = 20
 """Bound for what takes milliseconds."""
@@ -188,8 +188,8 @@ class SlowFiles:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.let_go = threading.Event()
-        self._write = keeper.write_files_of
-        monkeypatch.setattr(keeper, "write_files_of", self)
+        self._write = result_writer.write_files_of
+        monkeypatch.setattr(result_writer, "write_files_of", self)
 
     def __call__(self, directory: Path, packed: Sequence[bytes]) -> None:
         assert self.let_go.wait(LIMIT_S)
@@ -215,8 +215,8 @@ async def test_files_that_are_too_far_behind_hold_up_the_store(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     files = SlowFiles(monkeypatch)
-    monkeypatch.setattr(keeper, "BATCHES_BEHIND", 2)
-    monkeypatch.setattr(keeper, "APART_S", 0.0)
+    monkeypatch.setattr(result_writer, "BATCHES_BEHIND", 2)
+    monkeypatch.setattr(result_writer, "APART_S", 0.0)
     kept.keeper = Keeper(kept.store, tmp_path, kept.told_of, kept.processes)
     kept.store.let_go.set()
     with trio.fail_after(LIMIT_S):
@@ -235,7 +235,7 @@ async def test_a_run_that_is_stopped_leaves_files_that_are_far_behind_to_the_nex
     kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = SlowFiles(monkeypatch)
-    monkeypatch.setattr(keeper, "STILL_WRITTEN", 2)
+    monkeypatch.setattr(result_writer, "STILL_WRITTEN", 2)
     kept.store.let_go.set()
     with trio.fail_after(LIMIT_S):
         async with trio.open_nursery() as nursery:

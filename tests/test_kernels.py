@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord
 from referee.play import Job, play_alone
-from referee.results import GameRecord
-from referee.sandbox import Sandbox
+from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.catalog import needs_kernels, sample_bot_command
 from sample_bots.options import PURE_VARIABLE
 from sample_bots.strong import kernels
 from tests.confinement import needs_sandbox
-from tournaments.bots import resolve_bot
+from tournaments.bots.resolve import resolve_bot
 
 SMALL = "kalah(3,3)"
 """Solved in no time."""

@@ -17,7 +17,7 @@ import pytest
 
 from tests.server_process import slowness
 from tests.test_resume import KALARENA, all_end, descendants, open_pidfds, run_to_the_end, table
-from tournaments.store import Store
+from tournaments.results.store import Store
 
 KILLS = 20
 ROUNDS = 18

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from tests.schedules import DRAW, FIRST, SECOND, VOID, bots, first_wins, met, play
-from tournaments.formats.bracket import Bracket, matches_of, standard_order
-from tournaments.formats.knockout import Knockout
-from tournaments.formats.match import Match, MatchRules, Outcome, Sight
-from tournaments.schedule import Entrant, History, Pairing, Result, round_under_way
+from tournaments.schedule.formats.bracket import Bracket, matches_of, standard_order
+from tournaments.schedule.formats.knockout import Knockout
+from tournaments.schedule.formats.match import Match, MatchRules, Outcome, Sight
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, round_under_way
 
 # Seeding.
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.schedules import DRAW, FIRST, SECOND, VOID, bots, history_of, met, play
-from tournaments.formats.knockout import Knockout
-from tournaments.schedule import Entrant, History, Pairing, Result, round_under_way
+from tournaments.schedule.formats.knockout import Knockout
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, round_under_way
 
 # Withdrawals.
 

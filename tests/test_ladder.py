@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from tournaments.formats.ladder import Ladder, neighbours
-from tournaments.schedule import Entrant, History, Pairing, Result, pair_of_games, round_under_way
+from tournaments.schedule.formats.ladder import Ladder, neighbours
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, pair_of_games, round_under_way
 
 Judge = Callable[[Pairing], Result]
 

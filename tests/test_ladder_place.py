@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from tests.builders import make_summary
-from tournaments.game_summary import GameSummary
-from tournaments.ladder_place import crossing, falling, place_on
+from tournaments.analysis.ladder_position import crossing, falling, place_on
+from tournaments.results.game_summary import GameSummary
 
 ALL = range(1, 11)
 

@@ -15,15 +15,16 @@ from pathlib import Path
 import pytest
 import trio
 
-from referee import guard, launch
-from referee.bot import Bot
-from referee.clock import TimeControl
 from referee.errors import RefereeError
-from referee.launch import NotRunnableError
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player
-from referee.sandbox import Sandbox
+from referee.process import launch
+from referee.process.bot import Bot
+from referee.process.launch import NotRunnableError
+from referee.sandbox import reaper
+from referee.sandbox.bubblewrap import Sandbox
 from tests.builders import KALARENA
 from tests.confinement import (
     TIERS,
@@ -190,7 +191,7 @@ async def test_a_sandbox_that_tells_nonsense_is_no_loss(tmp_path: Path) -> None:
 async def test_a_guard_that_cannot_be_started_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the error's number is one that a bot's command is blamed for."""
     game = job(reading_bot(), reading_bot(), sandbox_of("confined"))
-    monkeypatch.setattr(guard, "_guard", None)
+    monkeypatch.setattr(reaper, "_guard", None)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(RefereeError, match=r"could not start a guard for sandboxes: .*No such file"):
         await play_game(game)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from referee.bot import Bot, now
-from referee.clock import TimeControl
-from referee.limits import LEAST, Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import LEAST, Limits
+from referee.judge.replay_check import rejudge
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.rejudge import rejudge
-from referee.results import GameRecord, Player, Reason
+from referee.process.bot import Bot, now
 from tests.confinement import outcome, reading_bot, sandbox_of
-from tournaments.bots import resolve_bot
+from tournaments.bots.resolve import resolve_bot
 
 CONTROL = TimeControl(move_s=15, start_s=15)
 HELD = "\nimport signal\nsignal.pause()\n"

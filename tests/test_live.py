@@ -8,7 +8,7 @@ import pytest
 import trio
 from rich.console import Console, ConsoleDimensions
 
-from referee.results import Reason
+from referee.judge.results import Reason
 from tests.builders import lost_by, make_record, write_tournament
 from tournaments.cli.tournament.live import (
     PLAIN_FAULTS,
@@ -18,13 +18,13 @@ from tournaments.cli.tournament.live import (
     open_view,
     summary_of,
 )
-from tournaments.config import load_tournament
-from tournaments.game_summary import GameSummary
-from tournaments.packed_game import PackedGame
-from tournaments.runner import Run
-from tournaments.schedule import Pairing
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.config.load import load_tournament
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.store import Store
+from tournaments.running.runner import Run
+from tournaments.schedule.pairing import Pairing
 
 
 @pytest.fixture

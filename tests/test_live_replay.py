@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.results import GameRecord
+from referee.judge.results import GameRecord
 from tests.random_games import random_game
-from tournaments.report.live_replay import LiveReplay
-from tournaments.report.replay import replay_data
-from tournaments.report.replay_page import live_html
+from tournaments.reporting.site.live_replay import LiveReplay
+from tournaments.reporting.site.replay import replay_data
+from tournaments.reporting.site.replay_page import live_html
 
 UNKNOWN = {"wire": 0, "wall_us": None, "cpu_us": None}
 """What is not told of a move while the game goes on."""

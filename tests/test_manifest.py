@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.test_faults import living_processes_with
-from tournaments.bots import BotError, resolve_bot
-from tournaments.manifest import MANIFEST_FILE, ManifestError, load_manifest
+from tournaments.bots.manifest import MANIFEST_FILE, ManifestError, load_manifest
+from tournaments.bots.resolve import BotError, resolve_bot
 
 
 def directory(folder: Path, manifest: str, **files: str) -> Path:
@@ -160,7 +160,7 @@ def test_what_a_build_makes(tmp_path: Path) -> None:
 
 
 def test_what_a_build_starts_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tournaments.building.BUILD_LIMIT_S", 0.2)
+    monkeypatch.setattr("tournaments.bots.build.BUILD_LIMIT_S", 0.2)
     mark = f"{600 + os.getpid() / 1e7:.7f}"
     directory(tmp_path / "bot", f'command = "./x"\nbuild = ["sh", "-c", "sleep {mark}; true"]')
     with pytest.raises(BotError, match=r"took over 0\.2 s"):

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.builders import make_summary
 from tests.schedules import better_wins, bots, play
 from tests.test_swiss import opponents, perfect_matchings, price
-from tournaments.formats.swiss import Swiss
-from tournaments.formats.swiss_pairing import Table, can_avoid, pair_round
-from tournaments.game_summary import GameSummary
-from tournaments.journal import Action, Entry
-from tournaments.rulings import RulingError, Rulings
-from tournaments.schedule import (
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.journal import Action, Entry
+from tournaments.results.rulings import RulingError, Rulings
+from tournaments.schedule.formats.swiss import Swiss
+from tournaments.schedule.formats.swiss_pairing import Table, can_avoid, pair_round
+from tournaments.schedule.pairing import (
     NOBODY,
     Entrant,
     ForbiddenPairing,

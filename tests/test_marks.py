@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from referee.results import Reason
+from referee.judge.results import Reason
 from tests.builders import make_summary
-from tournaments.game_summary import GameSummary
-from tournaments.marks.bands import RankBand
-from tournaments.marks.marking import ROUNDINGS, BotMark, Scheme, final_mark, marks_of, rounded
-from tournaments.marks.numbers import decimal, shown_rating, to_step
-from tournaments.marks.people import People, Student
-from tournaments.marks.rules import RULE_KINDS, AnyRule, Given, MarkRule
-from tournaments.marks.sheet import ADJUSTMENT, FIXED_COLUMNS, Sheet, sheet_of
-from tournaments.standing import Estimate, Standing
-from tournaments.standings import Tally
+from tournaments.analysis.standing import Estimate, Standing
+from tournaments.analysis.standings import Tally
+from tournaments.reporting.marks.bands import RankBand
+from tournaments.reporting.marks.marking import ROUNDINGS, BotMark, Scheme, final_mark, marks_of, rounded
+from tournaments.reporting.marks.numbers import decimal, shown_rating, to_step
+from tournaments.reporting.marks.people import People, Student
+from tournaments.reporting.marks.rules import RULE_KINDS, AnyRule, Given, MarkRule
+from tournaments.reporting.marks.sheet import ADJUSTMENT, FIXED_COLUMNS, Sheet, sheet_of
+from tournaments.results.game_summary import GameSummary
 
 NAMES = ["ann", "bob", "cid", "ref"]
 STUDENTS = ["ann", "bob", "cid"]

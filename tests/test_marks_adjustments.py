@@ -10,7 +10,7 @@ import pytest
 
 from tests.test_marks_command import make_results, marks, sheet
 from tests.test_marks_file import BOTS, PEOPLE, RULE, complaints, load, unfit
-from tournaments.marks.adjustments import Penalty
+from tournaments.reporting.marks.adjustments import Penalty
 
 OVERRIDE = '[[override]]\nstudent = "Cid"\nmark = 7.5\nreason = "appeal upheld"\n'
 

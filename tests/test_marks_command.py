@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from referee.results import MatchResult, Reason
+from referee.judge.results import MatchResult, Reason
 from tests.builders import make_record
 from tests.test_docs import blocks
 from tests.test_marks_file import BOTS, PEOPLE, ROOT, RULE, plan
 from tournaments.cli.tournament.marks import command
-from tournaments.journal import Action, Entry
-from tournaments.marks.adjustments import Late, Override, Penalty
-from tournaments.marks.bands import LevelBand, MarksModel, RankBand
-from tournaments.marks.checks import Check
-from tournaments.marks.file import MarksFile, load_marks, plan_marks
-from tournaments.marks.rules import RULE_KINDS
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.reporting.marks.adjustments import Late, Override, Penalty
+from tournaments.reporting.marks.bands import LevelBand, MarksModel, RankBand
+from tournaments.reporting.marks.checks import Check
+from tournaments.reporting.marks.file import MarksFile, load_marks, plan_marks
+from tournaments.reporting.marks.rules import RULE_KINDS
+from tournaments.reporting.summary import Summary
+from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
 
 AT = "2026-01-02T03:04:05+00:00"
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.clock import TimeControl
-from referee.events import BotExited, InputClosed, LineReceived, NotStarted, OutputClosed, Taken
-from referee.match import MAX_QUEUED_LINES
-from referee.results import Reason
+from referee.judge.clock import TimeControl
+from referee.judge.events import BotExited, InputClosed, LineReceived, NotStarted, OutputClosed, Taken
+from referee.judge.match import MAX_QUEUED_LINES
+from referee.judge.results import Reason
 from tests.judging import Judged
 
 START_BOARD = "7,7,7,7,7,7,7,0,7,7,7,7,7,7,7,0"

@@ -16,12 +16,12 @@ from tests.builders import invoke, make_summary, write_tournament
 from tests.ruling import do, is_clean, line_of, run
 from tests.schedules import VOID, bots
 from tests.test_swiss import perfect_matchings, price
-from tournaments.config import ConfigError, load_tournament
-from tournaments.formats.swiss import Swiss
-from tournaments.formats.swiss_pairing import Table
-from tournaments.schedule import NOBODY, Entrant, History, MatchScore, Pairing, Result
-from tournaments.standing import Standing
-from tournaments.standings import NamedMatch, Tally
+from tournaments.analysis.standing import Standing
+from tournaments.analysis.standings import NamedMatch, Tally
+from tournaments.config.load import ConfigError, load_tournament
+from tournaments.schedule.formats.swiss import Swiss
+from tournaments.schedule.formats.swiss_pairing import Table
+from tournaments.schedule.pairing import NOBODY, Entrant, History, MatchScore, Pairing, Result
 
 CUP = (
     'name = "Cup"\ngame = "kalah(3,2)"\nrounds = 3\nbots = ["first_legal", "greedy", "random:1"]\n'

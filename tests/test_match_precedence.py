@@ -2,7 +2,7 @@
 
 import pytest
 
-from referee.events import (
+from referee.judge.events import (
     BotExited,
     Event,
     InputClosed,
@@ -12,8 +12,8 @@ from referee.events import (
     OutputBlocked,
     OutputClosed,
 )
-from referee.match import PRECEDENCE
-from referee.results import Reason
+from referee.judge.match import PRECEDENCE
+from referee.judge.results import Reason
 from tests.judging import Judged
 
 DEADLINE = 0.5 + 1.0 + 0.25  # of the first turn, see tests/judging.py

@@ -10,13 +10,13 @@ from tests.builders import make_record
 from tests.courses import CHEAP as PASSWORDS
 from tests.courses import NOW, a_person, a_student, a_version, decided
 from tests.postgresql import PostgreSQLServer
+from tournaments.course.backup.database_migration import Moved, MoveError, contents, move
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, LinkPurpose, Role, VersionState
 from tournaments.course.schema import metadata
 from tournaments.database.connections import Connections
 from tournaments.database.location import Database
-from tournaments.moving import Moved, MoveError, contents, move
-from tournaments.store import Store
+from tournaments.results.store import Store
 
 SLUG = "cup"
 

@@ -11,11 +11,11 @@ from referee.games.catalog import parse_game
 from referee.games.kalah import KalahState
 from tests.builders import make_summary
 from tests.test_games_contract import VARIANTS
-from tournaments.evidence import evidence_of
-from tournaments.formats.pair_evidence import Hypotheses, PairEvidence
-from tournaments.game_summary import GameSummary, line_of
-from tournaments.ratings.ratings import rate
-from tournaments.rulings import result_of
+from tournaments.analysis.evidence import evidence_of
+from tournaments.analysis.ratings.ratings import rate
+from tournaments.results.game_summary import GameSummary, line_of
+from tournaments.results.rulings import result_of
+from tournaments.schedule.formats.pair_evidence import Hypotheses, PairEvidence
 
 GAME = "manchester(7,7)"
 RULES: Any = parse_game(GAME)

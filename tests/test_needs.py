@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from referee import needs
-from referee.needs import first_line, interpreter_of, is_installed, needed_paths, program_directories
+from referee.sandbox import runtime_paths
+from referee.sandbox.runtime_paths import (
+    first_line,
+    interpreter_of,
+    is_installed,
+    needed_paths,
+    program_directories,
+)
 
 
 def make_program(path: Path, text: str = "") -> Path:
@@ -228,8 +234,8 @@ def test_a_home_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_neither_is_the_root_nor_all_homes() -> None:
-    assert needs._installation(Path("/home/bin/tool")) is None
-    assert needs._installation(Path("/bin/tool")) is None
+    assert runtime_paths._installation(Path("/home/bin/tool")) is None
+    assert runtime_paths._installation(Path("/bin/tool")) is None
 
 
 def test_a_home_that_is_reached_by_a_link_is_not_shown(
@@ -247,7 +253,7 @@ def test_a_home_that_is_reached_by_a_link_is_not_shown(
 
 def test_what_is_in_a_store_needs_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "store"
-    monkeypatch.setattr(needs, "STORES", (store,))
+    monkeypatch.setattr(runtime_paths, "STORES", (store,))
     real = make_program(store / "abc-python" / "bin" / "python3")
     (tmp_path / "profile" / "bin").mkdir(parents=True)
     (tmp_path / "profile" / "bin" / "python3").symlink_to(real)
@@ -320,4 +326,4 @@ def test_first_line(tmp_path: Path) -> None:
     assert first_line(tmp_path / "gone") == b""
     assert first_line(tmp_path) == b""
     (tmp_path / "long").write_bytes(b"#!" + b"x" * 10_000)
-    assert len(first_line(tmp_path / "long")) == needs.FIRST_LINE_BYTES
+    assert len(first_line(tmp_path / "long")) == runtime_paths.FIRST_LINE_BYTES

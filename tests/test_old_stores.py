@@ -10,13 +10,13 @@ import msgpack
 import pytest
 from sqlalchemy import text
 
-from referee.results import GameRecord, MoveRecord, Reason
+from referee.judge.results import GameRecord, MoveRecord, Reason
 from tests.builders import invoke, lost_by, make_record, one_object, write_tournament
 from tests.places import store_of_revision
 from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.game_summary import GameSummary
-from tournaments.store import Store, StoreError
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.store import Store, StoreError
 
 
 def as_schema_1(record: GameRecord) -> bytes:

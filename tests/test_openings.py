@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
 from referee.games.catalog import parse_game
 from referee.games.opening import OpeningError, parse_opening
+from referee.judge.clock import TimeControl
+from referee.judge.results import Reason
 from referee.play import Job, play_game
-from referee.results import Reason
 from tests.builders import kalarena, write_tournament
 from tests.judging import CONTROL, Judged
-from tournaments.bots import resolve_bot
-from tournaments.config import ConfigError, load_tournament
-from tournaments.openings import random_openings, read_openings
-from tournaments.store import Store
+from tournaments.bots.resolve import resolve_bot
+from tournaments.config.load import ConfigError, load_tournament
+from tournaments.config.openings import random_openings, read_openings
+from tournaments.results.store import Store
 
 SPECS = ["manchester", "bga(6,4)+pie", "kalah(3,2)", "kalamala", "kalamala+ko=none"]
 

@@ -16,15 +16,15 @@ from typing import Any, cast
 import pytest
 import trio
 
-from referee.clock import Clock, TimeControl, charged_us
 from referee.errors import RefereeError
-from referee.events import Usage
-from referee.host_resources import usable_cores
-from referee.limits import Limits
+from referee.judge.clock import Clock, TimeControl, charged_us
+from referee.judge.events import Usage
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job
-from referee.results import GameRecord, Player, Reason
+from referee.sandbox.host_resources import usable_cores
 from tournaments.engines.local import open_local_engine
-from tournaments.runner import MAX_ATTEMPTS
+from tournaments.running.runner import MAX_ATTEMPTS
 
 pytestmark = [
     pytest.mark.slow,

@@ -14,17 +14,17 @@ import chess.pgn
 import numpy as np
 import pytest
 
-from referee.clock import TimeControl
-from referee.results import GameRecord, MatchResult, MoveRecord, Reason
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason
 from tests.builders import KALARENA, invoke, lost_by, make_record
 from tests.test_docs import TEXTS, blocks
-from tournaments.evidence import evidence_of
-from tournaments.journal import Action, Entry
-from tournaments.pgn import pgn_of, time_control
-from tournaments.ratings.bradley_terry import BradleyTerry
-from tournaments.ratings.ratings import results_of
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.analysis.evidence import evidence_of
+from tournaments.analysis.ratings.bradley_terry import BradleyTerry
+from tournaments.analysis.ratings.ratings import results_of
+from tournaments.reporting.pgn import pgn_of, time_control
+from tournaments.reporting.summary import Summary
+from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
 
 ELO = 400 / np.log(10)
 NAMES = ["ann", "bob", "cid", "dan"]

@@ -12,9 +12,9 @@ from referee.games.base import Side
 from referee.games.catalog import GAMES, AnyGame, parse_game
 from referee.games.kalah import Kalah
 from referee.games.kalamala import Kalamala
-from referee.games.pictures import PICTURES, svg_picture, text_picture
 from referee.games.spec import SpecError
 from tests.test_games_contract import VARIANTS
+from tournaments.reporting.board.pictures import PICTURES, svg_picture, text_picture
 
 SPECS = [
     *(spec for specs in VARIANTS.values() for spec in specs),
@@ -60,7 +60,9 @@ def test_every_game_has_pictures() -> None:
             game = parse_game(name)
         except SpecError:  # needs a board
             game = parse_game(f"{name}(4,3)")
-        assert type(game) in PICTURES, f"draw {name}: a line in PICTURES of referee/games/pictures.py"
+        assert type(game) in PICTURES, (
+            f"draw {name}: a line in PICTURES of tournaments/reporting/board/pictures.py"
+        )
 
 
 @pytest.mark.parametrize("spec", SPECS)

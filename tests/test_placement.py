@@ -2,8 +2,8 @@
 
 import pytest
 
-from tournaments.formats.placement import Placement
-from tournaments.schedule import Entrant, History, Pairing, Result
+from tournaments.schedule.formats.placement import Placement
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result
 
 TEN = [Entrant()] * 11
 """A challenger, number 0, and ten players."""

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from tournaments.formats.gauntlet import Gauntlet
-from tournaments.formats.round_robin import RoundRobin
-from tournaments.formats.sprt import Sprt
-from tournaments.plan import Plan
-from tournaments.schedule import Entrant, History
+from tournaments.schedule.formats.gauntlet import Gauntlet
+from tournaments.schedule.formats.round_robin import RoundRobin
+from tournaments.schedule.formats.sprt import Sprt
+from tournaments.schedule.pairing import Entrant, History
+from tournaments.schedule.plan import Plan
 
 NAMES = ["ann", "bob", "cid"]
 PLANS = [

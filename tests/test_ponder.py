@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.probe import probe
-from referee.results import GameRecord, Player, Reason
-from referee.sandbox import Sandbox
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.detection import probe
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from referee import processes, procfs
-from referee.cpu_accounting import Reading, between
-from referee.processes import OwnWait, ProcessTree, has_counters
+from referee.process import process_tree, procfs
+from referee.process.cpu_accounting import Reading, between
+from referee.process.process_tree import OwnWait, ProcessTree, has_counters
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 
@@ -610,7 +610,7 @@ def test_descriptors_are_bounded_and_given_back(start: Start) -> None:
     tree = ProcessTree(bot.pid)
     assert len(tree.read().threads) == 71
     assert tree.count() == 71
-    assert open_descriptors() - before - pipes <= processes.DESCRIPTORS_KEPT
+    assert open_descriptors() - before - pipes <= process_tree.DESCRIPTORS_KEPT
     assert tree.stop(LIMIT_S)
     assert tree.doing() == "stopped"
     assert tree.memory_bytes(0) > 0

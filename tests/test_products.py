@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from referee.parcels import Kind, Parcel, ParcelError, Unpacker
-from tournaments.building import KEPT
-from tournaments.products import ProductError, checked, product_names, put
+from referee.sandbox.build_artifacts import Kind, Parcel, ParcelError, Unpacker
+from tournaments.bots.build import KEPT
+from tournaments.bots.build_products import ProductError, checked, product_names, put
 
 
 def test_products_are_paths_from_the_directory() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from referee.results import Reason
+from referee.judge.results import Reason
 from tests.builders import make_summary
 from tournaments.cli.tournament.progress import (
     REMEMBERED_FAULTS,
@@ -14,8 +14,8 @@ from tournaments.cli.tournament.progress import (
     Snapshot,
     compute,
 )
-from tournaments.runner import RunReport
-from tournaments.summary import Summary
+from tournaments.reporting.summary import Summary
+from tournaments.running.runner import RunReport
 
 
 def by_name(view: Snapshot) -> dict[str, dict[str, str]]:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.announced import TIME_VARIABLE, AnnouncedTime, parse_announced_time
-from referee.clock import TimeControl, announced
+from referee.judge.clock import TimeControl, announced
+from referee.judge.results import Player
 from referee.play import Job, play_alone
-from referee.results import Player
 
 limits = st.integers(min_value=1, max_value=10**9)
 

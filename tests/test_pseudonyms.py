@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.pseudonyms import BIRDS, COLOURS, HEAD, PseudonymError, draw, pseudonyms_for
+from tournaments.reporting.pseudonyms import BIRDS, COLOURS, HEAD, PseudonymError, draw, pseudonyms_for
 
 NAMES = ["alice", "bob", "eve"]
 
@@ -134,7 +134,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pyte
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tournaments.pseudonyms.os.fsync", full)
+    monkeypatch.setattr("tournaments.reporting.pseudonyms.os.fsync", full)
     with pytest.raises(PseudonymError, match="No space left"):
         pseudonyms_for(path, ["late"])
     assert path.read_bytes() == before

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.results import Reason
+from referee.judge.results import Reason
 from tests.builders import make_summary
-from tournaments.game_summary import GameSummary
-from tournaments.rankings import CRITERIA, PRESETS, criteria_of, head_to_head
-from tournaments.standing import Estimate, Standing
-from tournaments.standings import Tally
+from tournaments.analysis.rankings import CRITERIA, PRESETS, criteria_of, head_to_head
+from tournaments.analysis.standing import Estimate, Standing
+from tournaments.analysis.standings import Tally
+from tournaments.results.game_summary import GameSummary
 
 DATA = Path(__file__).parent / "data" / "rankings"
 NAMES = ["ann", "bob", "cid", "dan"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tournaments.ratings.bradley_terry import Array, BradleyTerry, Results
+from tournaments.analysis.ratings.bradley_terry import Array, BradleyTerry, Results
 
 DATA = Path(__file__).parent / "data" / "ratings"
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_evidence import game
-from tournaments.evidence import Evidence, evidence_of
-from tournaments.game_summary import GameSummary
-from tournaments.ratings.normal import NORMAL_QUANTILE, normal_share, student_quantile
-from tournaments.ratings.ratings import ELO, Ratings, quantile, rate
+from tournaments.analysis.evidence import Evidence, evidence_of
+from tournaments.analysis.ratings.normal import NORMAL_QUANTILE, normal_share, student_quantile
+from tournaments.analysis.ratings.ratings import ELO, Ratings, quantile, rate
+from tournaments.results.game_summary import GameSummary
 
 NAMES = ("one", "two", "three", "four")
 RESULTS = st.sampled_from([0, 1, None])

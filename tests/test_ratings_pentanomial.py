@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_evidence import game, pair_of
-from tournaments.evidence import evidence_of
-from tournaments.ratings.pentanomial import (
+from tournaments.analysis.evidence import evidence_of
+from tournaments.analysis.ratings.pentanomial import (
     MatchScore,
     game_counts,
     likelihood_of_superiority,

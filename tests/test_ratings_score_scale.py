@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.test_evidence import game
-from tournaments.evidence import evidence_of
-from tournaments.ratings.bradley_terry import Array, BradleyTerry, Results
-from tournaments.ratings.ratings import ELO, rate
-from tournaments.ratings.score_scale import ScoreScale
+from tournaments.analysis.evidence import evidence_of
+from tournaments.analysis.ratings.bradley_terry import Array, BradleyTerry, Results
+from tournaments.analysis.ratings.ratings import ELO, rate
+from tournaments.analysis.ratings.score_scale import ScoreScale
 
 
 def scale_of(nu: float, advantage: float) -> ScoreScale:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.test_evidence import game
-from tournaments.game_summary import GameSummary
-from tournaments.ratings.swaps import swaps_of
+from tournaments.analysis.ratings.swaps import swaps_of
+from tournaments.results.game_summary import GameSummary
 
 NAMES = ("one", "two", "three")
 

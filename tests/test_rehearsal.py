@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.results import GameRecord, MatchResult, Player, Reason
-from referee.sandbox import Sandbox
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, MatchResult, Player, Reason
+from referee.sandbox.bubblewrap import Sandbox
 from tests.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, lost_by, make_record, write_tournament
 from tests.confinement import needs_sandbox
-from tournaments.config import Tournament
+from tournaments.config.load import Tournament
 from tournaments.engines.base import EngineError
-from tournaments.packed_game import PackedGame
-from tournaments.rehearsal import KEY, WIDTH, Problem, problem_of, problem_table, rehearse
-from tournaments.store import Store
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.store import Store
+from tournaments.running.rehearsal import KEY, WIDTH, Problem, problem_of, problem_table, rehearse
 
 NETWORK = "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=2)\n"
 DIES = "import sys\nsys.exit('no licence file')\n"

@@ -17,9 +17,10 @@ import trio
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from referee.clock import CLOCKS, FAIR, SUSPEND, WALL, TimeControl
-from referee.driver import Driver
-from referee.events import (
+from referee.games.catalog import parse_game
+from referee.games.opening import parse_opening
+from referee.judge.clock import CLOCKS, FAIR, SUSPEND, WALL, TimeControl
+from referee.judge.events import (
     BotExited,
     Event,
     InputClosed,
@@ -34,14 +35,13 @@ from referee.events import (
     TimePassed,
     Usage,
 )
-from referee.games.catalog import parse_game
-from referee.games.opening import parse_opening
-from referee.limits import Limits
-from referee.match import Match
+from referee.judge.limits import Limits
+from referee.judge.match import Match
+from referee.judge.replay_check import rejudge
+from referee.judge.results import Fact, GameRecord, MoveRecord, Player, Reason, WireLine
+from referee.judge.verdict_text import LONGEST_QUOTE, WAS_DOING
 from referee.play import Job, play_game
-from referee.rejudge import rejudge
-from referee.results import Fact, GameRecord, MoveRecord, Player, Reason, WireLine
-from referee.sentences import LONGEST_QUOTE, WAS_DOING
+from referee.session import Driver
 from tests.builders import make_player, make_record
 from tests.judging import CONTROL as JUDGED_CONTROL
 from tests.judging import Judged

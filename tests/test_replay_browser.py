@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from referee.results import GameRecord
+from referee.judge.results import GameRecord
 from tests.browser import chromium, watched_page
 from tests.random_games import random_game
 from tests.replaying import GAMES, WHOLE_PLY_MS, at_ply, moving, positions, shown, write_page

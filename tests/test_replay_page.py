@@ -11,15 +11,15 @@ import pytest
 
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
-from referee.games.scenes import contents
-from referee.results import GameRecord, MatchResult, Reason, WireLine
+from referee.judge.results import GameRecord, MatchResult, Reason, WireLine
 from tests.builders import make_player, make_record
 from tests.judging import Judged
 from tests.random_games import game_of_length, random_game, record_of
 from tests.test_game_names import NAMES
-from tournaments.report import replay
-from tournaments.report.replay import replay_data, time_text
-from tournaments.report.replay_page import replay_html, standalone_page
+from tournaments.reporting.board.board_animation import contents
+from tournaments.reporting.site import replay
+from tournaments.reporting.site.replay import replay_data, time_text
+from tournaments.reporting.site.replay_page import replay_html, standalone_page
 
 ASSETS = [
     Path(replay.__file__).with_name("assets") / name

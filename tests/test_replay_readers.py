@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from referee.results import GameRecord
+from referee.judge.results import GameRecord
 from tests.browser import chromium, overflow, watched_page
 from tests.builders import make_player
 from tests.random_games import random_game
 from tests.replaying import GAMES, WHOLE_PLY_MS, at_ply, positions, shown, write_page
 from tests.test_replay_page import hostile_record
-from tournaments.report.replay import replay_data
+from tournaments.reporting.site.replay import replay_data
 
 both_games = pytest.mark.parametrize("game", GAMES)
 Write = Callable[[GameRecord], str]

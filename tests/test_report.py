@@ -23,16 +23,16 @@ from tests.reports import (
     write_store,
 )
 from tournaments.cli.tournament.report import command
-from tournaments.game_summary import GameSummary
-from tournaments.journal import Action, Entry
-from tournaments.report import words
-from tournaments.report.addresses import unique_files
-from tournaments.report.pages import Pages
-from tournaments.report.site import ASSETS
-from tournaments.report.times import game_times
-from tournaments.report.view import HEAT_STEPS, View, heat
-from tournaments.summary import Summary
-from tournaments.tables import percent
+from tournaments.reporting.site import words
+from tournaments.reporting.site.addresses import unique_files
+from tournaments.reporting.site.pages import Pages
+from tournaments.reporting.site.site import ASSETS
+from tournaments.reporting.site.times import game_times
+from tournaments.reporting.site.view import HEAT_STEPS, View, heat
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tables import percent
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.journal import Action, Entry
 
 NAMES = ("ada", "bob", "cleo")
 HOSTILE = ("<script>alert(1)</script>", "\"'&amp;]]>", "bot", "Bot", "BOT.", "‮evil\u0007", "x" * 200, "con")
@@ -172,8 +172,8 @@ def test_the_same_store_makes_the_same_report(tmp_path: Path) -> None:
 def test_several_processes_make_the_same_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = mixed(tmp_path)
     alone = files_of(made(directory))
-    monkeypatch.setattr("tournaments.report.game_pages.GAMES_PER_PROCESS", 1)
-    monkeypatch.setattr("tournaments.report.game_pages.core_count", lambda: 2)
+    monkeypatch.setattr("tournaments.reporting.site.game_pages.GAMES_PER_PROCESS", 1)
+    monkeypatch.setattr("tournaments.reporting.site.game_pages.core_count", lambda: 2)
     assert files_of(made(directory)) == alone
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from referee.results import GameRecord, WireLine
+from referee.judge.results import GameRecord, WireLine
 from tests.reports import Page, broken_links, pages_in, write_store
 from tests.test_report import files_of, made, report, some
-from tournaments.journal import Action, Entry
-from tournaments.pseudonyms import KEY_FILE, pseudonyms_for
-from tournaments.report.disguise import Disguise
+from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
+from tournaments.reporting.site.anonymizer import Disguise
+from tournaments.results.journal import Action, Entry
 
 NAMES = ("Quixotic-7", "zyzzyva bot", "Ümläut<&>", 'it\'s "me"')
 PRIVATE = ("private words", "the-lecturers-machine", "/home/", "/opt/python", "a note for", "d1g3st")

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser import chromium, overflow, watched_page
 from tests.reports import write_store
 from tests.test_report import made, some
-from tournaments.journal import Action, Entry
+from tournaments.results.journal import Action, Entry
 
 NAMES = ("<img src=x onerror=alert(1)>", "bob", "w" * 200, "dora")
 PHONE = {"width": 360, "height": 640}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from referee.results import GameRecord
+from referee.judge.results import GameRecord
 from tests.builders import kalarena
 from tests.reports import Page, write_store
 from tests.test_report import made, some

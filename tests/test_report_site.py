@@ -13,7 +13,7 @@ import pytest
 from tests.reports import write_store
 from tests.tampering import tampering
 from tests.test_report import files_of, made, mixed, report
-from tournaments.report import game_pages, site
+from tournaments.reporting.site import game_pages, site
 
 
 def left(directory: Path) -> list[str]:

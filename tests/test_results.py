@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.clock import TimeControl
 from referee.errors import RefereeError
-from referee.limits import Limits
-from referee.results import (
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import (
     RECORD_SCHEMA,
     Fact,
     GameRecord,
@@ -23,7 +23,7 @@ from referee.results import (
     Reason,
     WireLine,
 )
-from referee.sandbox import Tier
+from referee.sandbox.bubblewrap import Tier
 from tests.builders import lost_by, make_record
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(

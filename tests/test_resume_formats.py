@@ -14,8 +14,8 @@ from tests.test_resume import (
     table,
 )
 from tests.test_resume import run_to_the_end as run_on
-from tournaments.formats.catalog import FORMATS
-from tournaments.store import Store
+from tournaments.results.store import Store
+from tournaments.schedule.formats.catalog import FORMATS
 
 KILLS = 2
 

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import make_summary
-from tournaments.formats.round_robin import RoundRobin
-from tournaments.game_summary import GameSummary
-from tournaments.journal import BOT, GAME, ON_PAIRINGS, Action, Entry
-from tournaments.rulings import (
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.journal import BOT, GAME, ON_PAIRINGS, Action, Entry
+from tournaments.results.rulings import (
     RulingError,
     Rulings,
     attempt_key,
@@ -21,7 +20,8 @@ from tournaments.rulings import (
     pairing_key,
     result_of,
 )
-from tournaments.schedule import NOBODY, Entrant, History, Result
+from tournaments.schedule.formats.round_robin import RoundRobin
+from tournaments.schedule.pairing import NOBODY, Entrant, History, Result
 
 NAMES = ["ann", "bob", "cid"]
 KEY = "r001-1v2"

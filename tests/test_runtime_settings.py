@@ -2,8 +2,8 @@
 
 import pytest
 
-from referee.limits import Limits
-from referee.runtime_settings import heap_mb, java_arguments, merged, runtime_settings
+from referee.judge.limits import Limits
+from referee.sandbox.runtime_settings import heap_mb, java_arguments, merged, runtime_settings
 
 COMMON = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:+DisplayVMOutputToStderr -XX:+SuppressFatalErrorMessage "

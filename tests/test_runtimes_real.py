@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord
 from referee.play import Job, play_game
-from referee.results import GameRecord
 from tests.confinement import sandbox_of
-from tournaments.bots import resolve_bot
+from tournaments.bots.resolve import resolve_bot
 
 JAVA_BOT = r"""
 import java.io.*;

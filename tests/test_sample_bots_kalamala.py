@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import trio
 
-from referee.clock import TimeControl
 from referee.games.base import Side
 from referee.games.catalog import GAME_VARIABLE, GAMES, OPENING_VARIABLE, AnyGame, parse_game
 from referee.games.kalah import Kalah
 from referee.games.kalamala import Kalamala
 from referee.games.spec import SpecError
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player, Reason
 from sample_bots import launch
 from sample_bots.catalog import sample_bot_command
 from sample_bots.compare import PLAYERS, main, points, random_opening

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from referee import sandbox as module
-from referee import working_directory
 from referee.errors import RefereeError
-from referee.limits import Limits
-from referee.results import Player
-from referee.sandbox import (
+from referee.judge.limits import Limits
+from referee.judge.results import Player
+from referee.sandbox import bubblewrap, working_directory
+from referee.sandbox.bubblewrap import (
     FEW_USERS,
     FEW_USERS_FIRST,
     FIRST_USER,
@@ -136,7 +135,7 @@ def test_who_and_where_a_bot_is_it_can_read_and_not_change() -> None:
                 descriptor = int(made.command[at + 1])
                 assert descriptor in made.descriptors
                 texts[made.command[at + 2]] = os.pread(descriptor, 1000, 0).decode()
-        user = bot_user(0) if module.can_give_users() else os.getuid()
+        user = bot_user(0) if bubblewrap.can_give_users() else os.getuid()
         assert texts == {  # and nothing of ours
             "/etc/passwd": f"bot:x:{user}:{user}:bot:/scratch:/bin/sh\n",
             "/etc/hosts": "127.0.0.1 localhost bot\n::1 localhost\n",
@@ -154,9 +153,9 @@ def test_no_bot_runs_as_root(monkeypatch: pytest.MonkeyPatch, user: int) -> None
 
 def test_each_bot_of_a_game_is_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bot_user(0) != bot_user(1)
-    monkeypatch.setattr(module, "_has_all_users", lambda: True)
+    monkeypatch.setattr(bubblewrap, "_has_all_users", lambda: True)
     assert bot_user(0) == FIRST_USER + 2 * os.getpid()
-    monkeypatch.setattr(module, "_has_all_users", lambda: False)
+    monkeypatch.setattr(bubblewrap, "_has_all_users", lambda: False)
     assert FEW_USERS_FIRST <= bot_user(1) < FEW_USERS_FIRST + FEW_USERS
 
 

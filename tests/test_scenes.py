@@ -9,11 +9,11 @@ import pytest
 from referee.games.base import IllegalMoveError, Side
 from referee.games.catalog import GAMES, parse_game
 from referee.games.kalamala import SQUARES
-from referee.games.picture_parts import captions
-from referee.games.scene_parts import Content, Phases
-from referee.games.scenes import SCENES, contents, scene, tallies, transfers
 from referee.games.spec import SpecError
 from tests.test_games_contract import VARIANTS, playouts
+from tournaments.reporting.board.animation_parts import Content, Phases
+from tournaments.reporting.board.board_animation import SCENES, contents, scene, tallies, transfers
+from tournaments.reporting.board.picture_parts import captions
 
 SPECS = [spec for specs in VARIANTS.values() for spec in specs]
 every_variant = pytest.mark.parametrize("spec", SPECS)
@@ -52,7 +52,9 @@ def test_every_game_has_a_scene() -> None:
             game = parse_game(name)
         except SpecError:  # needs a board
             game = parse_game(f"{name}(4,3)")
-        assert type(game) in SCENES, f"show {name}: a line in SCENES of referee/games/scenes.py"
+        assert type(game) in SCENES, (
+            f"show {name}: a line in SCENES of tournaments/reporting/board/board_animation.py"
+        )
 
 
 @every_variant

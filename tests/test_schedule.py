@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.formats.catalog import FORMATS, ROUND_ROBIN, schedule_of
-from tournaments.formats.round_robin import RoundRobin, circle
-from tournaments.formats.rounds import drawn_lots
-from tournaments.schedule import Entrant, History, Pairing, Result, key_of, pair_of_games, round_under_way
+from tournaments.schedule.formats.catalog import FORMATS, ROUND_ROBIN, schedule_of
+from tournaments.schedule.formats.round_robin import RoundRobin, circle
+from tournaments.schedule.formats.rounds import drawn_lots
+from tournaments.schedule.pairing import (
+    Entrant,
+    History,
+    Pairing,
+    Result,
+    key_of,
+    pair_of_games,
+    round_under_way,
+)
 
 BOTS = st.integers(2, 9)
 ROUNDS = st.integers(1, 4)

@@ -14,8 +14,8 @@ from tournaments.cli.tournament.progress import (
     Snapshot,
 )
 from tournaments.cli.tournament.screen import pace_text, screen, time_text
-from tournaments.summary import Summary
-from tournaments.tables import GAP, fitting
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tables import GAP, fitting
 
 HEAD = ["rank", "name", "points", "played", "unique", "wins", "draws", "losses", "forfeits", "rating"]
 HEAD += ["95 % interval"]

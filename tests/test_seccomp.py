@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee import seccomp
-from referee.seccomp import Condition, Errno, UnsupportedMachineError, program
+from referee.sandbox import seccomp
+from referee.sandbox.seccomp import Condition, Errno, UnsupportedMachineError, program
 
 X86_64, AARCH64, I386, ARM = 0xC000003E, 0xC00000B7, 0x40000003, 0x40000028
 """linux/audit.h"""

@@ -23,21 +23,21 @@ import httpx2
 import pytest
 from sqlalchemy import URL
 
-from referee.rejudge import rejudge
+from referee.judge.replay_check import rejudge
 from tests.courses import CHEAP, PASSWORD, a_person
 from tests.databases import address
 from tests.server_process import Served, served
 from tests.test_resume import GONE_WITHIN_S, all_end, descendants, open_pidfds
 from tests.test_service_workshop import starter
+from tournaments.bots.storage import ContentStore, content_digest
+from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, CompetitionState, Role, VersionState
 from tournaments.database.location import Database
-from tournaments.store import Store
-from tournaments.submissions.content import ContentStore, content_digest
-from tournaments.submissions.upload import SubmittedFile
-from tournaments.summary import Summary
-from tournaments.web.hosting import utc_now
+from tournaments.reporting.summary import Summary
+from tournaments.results.store import Store
 from tournaments.web.server_file import SERVER_FILE
+from tournaments.web.server_main import utc_now
 
 KILLS = {Path: 14, URL: 6}
 """By the kind of place that a database is at: files, or a PostgreSQL server."""

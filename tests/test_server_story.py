@@ -402,7 +402,10 @@ def test_every_page_fits_a_phone_and_a_screen_reader(story: Story) -> None:
         page.goto(story.links["student-1"])
         look(page)
         accept(page, story.links["student-1"])
-        for team in ("Team 1 v1", "Team 2 v1"):  # a tournament needs both: Team 1 alone may play the reference
+        for team in (
+            "Team 1 v1",
+            "Team 2 v1",
+        ):  # a tournament needs both: Team 1 alone may play the reference
             until_played(page, site, team, 4)
         for path in STUDENT_PAGES:
             page.goto(site + path)

@@ -11,17 +11,17 @@ from tests.service_world import bot, open_service_world, upload
 from tests.test_service_bot_worker import until
 from tests.test_service_qualifying import FakeChecks
 from tests.test_service_workshop import GAME, starter
+from tournaments.bots.storage import MissingContentError, content_digest
+from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.course.errors import CourseError
 from tournaments.course.model import CompetitionState, Competitor, VersionState
 from tournaments.database.location import Database
-from tournaments.service import qualifying
-from tournaments.service.config import ServiceConfig
-from tournaments.service.failures import Failures
-from tournaments.service.places import Kind, Use
-from tournaments.service.players import CannotPlayError
-from tournaments.store import Store
-from tournaments.submissions.content import MissingContentError, content_digest
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.results.store import Store
+from tournaments.server.bot_provider import CannotPlayError
+from tournaments.server.checks import qualifying
+from tournaments.server.config import ServiceConfig
+from tournaments.server.failures import Failures
+from tournaments.server.slots import Kind, Use
 
 
 @pytest.fixture

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import trio
 
-from referee.sandbox import Sandbox
+from referee.sandbox.bubblewrap import Sandbox
 from tests.confinement import living_with, sandbox_of
 from tests.test_service_workshop import GAME, built_bot, starter
+from tournaments.bots.storage import ContentStore
+from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.checking.report import Report
-from tournaments.service.bot_job import Answer, BotJob, Task, player_of
-from tournaments.service.bot_worker import COMMAND, WorkerError, do
-from tournaments.service.workshop import Workshop
-from tournaments.submissions.content import ContentStore
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.server.bot_storage import Workshop
+from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
+from tournaments.server.checks.bot_worker import COMMAND, WorkerError, do
 
 LIMIT_S = 60.0
 GONE_WITHIN_S = 5.0

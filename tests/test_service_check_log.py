@@ -5,7 +5,7 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.service.check_log import CUT, LONGEST_LINE, MAX_BYTES, MAX_LINES, CheckLog
+from tournaments.server.checks.check_log import CUT, LONGEST_LINE, MAX_BYTES, MAX_LINES, CheckLog
 
 
 async def test_readers_get_every_line_once_and_end_with_it(nursery: trio.Nursery) -> None:

@@ -30,19 +30,19 @@ from tests.service_world import QUICK, ServiceWorld, bot, open_service_world
 from tests.slurm import free_ports
 from tests.test_engines import becomes, command_line
 from tests.test_resume import descendants
-from tournaments import elsewhere
-from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.extra import MODULES
-from tournaments.cluster.settings import ServerClusterTable
+from tournaments.config.cluster_table import ServerClusterTable
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Competition, CompetitionState, Role
-from tournaments.service.cluster import ClusterStatus
-from tournaments.service.config import ServiceConfig
-from tournaments.service.places import Kind
-from tournaments.service.service import CLUSTER
-from tournaments.store import Store
-from tournaments.web.cookies import Cookie, Cookies
+from tournaments.engines.remote import remote_engine
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import MODULES
+from tournaments.results.store import Store
+from tournaments.server.cluster import ClusterStatus
+from tournaments.server.config import ServiceConfig
+from tournaments.server.service import CLUSTER
+from tournaments.server.slots import Kind
 from tournaments.web.data_directory import DataDirectory
+from tournaments.web.http.cookies import Cookie, Cookies
 from tournaments.web.server_file import SERVER_FILE
 
 pytestmark = [pytest.mark.slow, pytest.mark.any_database]
@@ -194,7 +194,7 @@ async def test_bots_that_cannot_be_sent_fail_it_with_a_sentence(
     def cannot(_players: object) -> tuple[str, ...]:
         raise ClusterError("greedy cannot be sent to other hosts")
 
-    monkeypatch.setattr(elsewhere, "needed_programs", cannot)
+    monkeypatch.setattr(remote_engine, "needed_programs", cannot)
     async with open_service_world(tmp_path / "data", config()) as world:
         competition = await made(world)
         await world.service.start(competition.id)

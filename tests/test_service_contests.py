@@ -20,22 +20,22 @@ from tests.courses import NOW
 from tests.databases import database_of
 from tests.places import to_argument
 from tests.test_resume import all_end, descendants, open_pidfds
-from tournaments.appeals import PairingRequest
-from tournaments.config import load_tournament
+from tournaments.config.load import load_tournament
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.database.location import Database
-from tournaments.directory import TournamentDirectory
 from tournaments.engines.base import Begun, Engine, EngineError, Follower, WorkerLostError
-from tournaments.journal import Action
-from tournaments.packed_game import PackedGame
-from tournaments.rulings import RulingError
-from tournaments.runner import MAX_ATTEMPTS, MAX_LOSSES
-from tournaments.service.contest import claimed
-from tournaments.service.contests import Contests, free_slug
-from tournaments.service.tournament_spec import TournamentSpecError
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.reporting.ruling_requests import PairingRequest
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.results.journal import Action
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.rulings import RulingError
+from tournaments.results.store import Store
+from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES
+from tournaments.server.competitions.tournament_manager import Contests, free_slug
+from tournaments.server.competitions.tournament_run import claimed
+from tournaments.server.competitions.tournament_spec import TournamentSpecError
 
 DONE = (CompetitionState.FINISHED, CompetitionState.FAILED, CompetitionState.PAUSED)
 REFERENCES = ["first_legal", "greedy", "random:1"]

@@ -8,18 +8,18 @@ import pytest
 from argon2.profiles import CHEAPEST
 
 from tests.web_site import NOW
+from tournaments.bots.manifest import manifest_of
+from tournaments.bots.storage import content_digest
+from tournaments.bots.upload.upload import Upload
 from tournaments.course.course import Course
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Role
 from tournaments.course.passwords import Passwords
 from tournaments.database.place import Place
-from tournaments.manifest import manifest_of
-from tournaments.service.demo import TEAMS, Demo, set_up_demo
-from tournaments.submissions.content import content_digest
-from tournaments.submissions.upload import Upload
+from tournaments.server.demo import TEAMS, Demo, set_up_demo
 
 if TYPE_CHECKING:
-    from tournaments.service.service import Service
+    from tournaments.server.service import Service
 
 
 class Submitted:

@@ -6,7 +6,14 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.service.matchmaking import ENOUGH_ALIKE, ENOUGH_PAIRS, Contender, Match, Tally, next_match
+from tournaments.server.practice.matchmaking import (
+    ENOUGH_ALIKE,
+    ENOUGH_PAIRS,
+    Contender,
+    Match,
+    Tally,
+    next_match,
+)
 
 
 def field(*names: str, openings: bool = True) -> list[Contender]:

@@ -6,13 +6,13 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.clock import TimeControl
+from referee.judge.clock import TimeControl
 from referee.play import Job
 from tests.builders import make_player, make_record
 from tests.test_engines import noted
 from tournaments.engines.base import Begun, Follower
-from tournaments.packed_game import PackedGame
-from tournaments.service.places import PASSED_OVER, Kind, PlacedEngine, Places, Use
+from tournaments.results.packed_game import PackedGame
+from tournaments.server.slots import PASSED_OVER, Kind, PlacedEngine, Places, Use
 
 CHECK, TOURNAMENT, PRACTICE = Kind.QUALIFICATION, Kind.TOURNAMENT, Kind.PRACTICE
 

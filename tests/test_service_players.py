@@ -11,13 +11,13 @@ import trio.testing
 from tests.courses import CHEAP
 from tests.databases import database_of
 from tests.service_world import QUICK
+from tournaments.bots.storage import ContentStore
 from tournaments.course.course import Course
 from tournaments.course.model import Competitor
-from tournaments.service import players
-from tournaments.service.bot_job import Answer, BotJob
-from tournaments.service.players import Bots, CannotPlayError, Shop
-from tournaments.service.workshop import Workshop
-from tournaments.submissions.content import ContentStore
+from tournaments.server import bot_provider
+from tournaments.server.bot_provider import Bots, CannotPlayError, Shop
+from tournaments.server.bot_storage import Workshop
+from tournaments.server.checks.bot_job import Answer, BotJob
 
 GAME = "manchester"
 
@@ -32,7 +32,7 @@ async def test_nobody_waits_for_what_is_compiled(tmp_path: Path, monkeypatch: py
             await compiled.wait()
         return Answer(ours="that was all")
 
-    monkeypatch.setattr(players, "do", do)
+    monkeypatch.setattr(bot_provider, "do", do)
     with Course(database_of(tmp_path).course(), CHEAP) as course:
         course.settings.change(sandbox_mode="off")
         contents = ContentStore(tmp_path / "submissions")
@@ -50,6 +50,6 @@ async def test_nobody_waits_for_what_is_compiled(tmp_path: Path, monkeypatch: py
                     await trio.testing.wait_all_tasks_blocked(0.01)
                 for level in (1, 2, 3):
                     await make(f"ladder:{level}")
-                assert sum(text.startswith("strong") for text in asked) == players.COMPILERS
+                assert sum(text.startswith("strong") for text in asked) == bot_provider.COMPILERS
                 compiled.set()
     assert len(asked) == 6

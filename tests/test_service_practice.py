@@ -18,13 +18,13 @@ from tests.test_service_bot_worker import until
 from tournaments.course.model import Competition, CompetitionState
 from tournaments.database.location import Database
 from tournaments.engines.base import Begun, Follower
-from tournaments.game_summary import GameSummary
-from tournaments.packed_game import PackedGame
-from tournaments.service import matchmaking
-from tournaments.service.config import ServiceConfig
-from tournaments.service.places import Kind
-from tournaments.service.practice import Practice
-from tournaments.store import Store
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.store import Store
+from tournaments.server.config import ServiceConfig
+from tournaments.server.practice import matchmaking
+from tournaments.server.practice.practice import Practice
+from tournaments.server.slots import Kind
 
 GAME = "kalah(3,2)"
 

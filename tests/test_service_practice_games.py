@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
 from tests.builders import make_summary
-from tournaments.service.practice_games import Ledger, PracticeGame, opening_of
+from tournaments.server.practice.practice_games import Ledger, PracticeGame, opening_of
 
 
 def test_a_pair_is_two_games_from_the_same_start_with_seats_exchanged() -> None:

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 import trio
 
-from referee.probe import SandboxError
+from referee.sandbox.detection import SandboxError
 from tests.databases import database_of
 from tests.service_world import QUICK, bot, open_service_world, upload
 from tests.test_service_bot_worker import lasting_mark, until, until_alive, until_gone
 from tests.test_service_workshop import built_bot
+from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.checking.report import Report
 from tournaments.course.course import Course
 from tournaments.course.errors import CourseError
 from tournaments.course.model import VersionState
 from tournaments.database.location import Database
-from tournaments.service import bot_worker, qualifying
-from tournaments.service.bot_job import Answer, BotJob
-from tournaments.service.qualifying import MAX_ATTEMPTS, MAX_BROKEN_OFF
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.server.checks import bot_worker, qualifying
+from tournaments.server.checks.bot_job import Answer, BotJob
+from tournaments.server.checks.qualifying import MAX_ATTEMPTS, MAX_BROKEN_OFF
 
 FAULTY = upload(SubmittedFile("bot.py", b"1/0\n"))
 

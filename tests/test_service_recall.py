@@ -10,7 +10,7 @@ from tests.courses import CHEAP, NOW
 from tests.databases import database_of
 from tournaments.course.course import Course
 from tournaments.course.errors import CourseError
-from tournaments.service.recall import MOST_RECALLED, RECALLED_S, Recall
+from tournaments.server.read_cache import MOST_RECALLED, RECALLED_S, Recall
 
 
 class Scene:

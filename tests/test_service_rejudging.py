@@ -16,13 +16,13 @@ from tests.databases import database_of
 from tests.tampering import tampering
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.game_summary import GameSummary
-from tournaments.schedule import Pairing
-from tournaments.service import rejudging
-from tournaments.service.contests import Contests
-from tournaments.service.rejudging import Docket, Rejudging, judge_all_again
-from tournaments.store import Store
-from tournaments.verification import Meant
+from tournaments.reporting.verification import Meant
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.store import Store
+from tournaments.schedule.pairing import Pairing
+from tournaments.server.competitions import rejudge_job
+from tournaments.server.competitions.rejudge_job import Docket, Rejudging, judge_all_again
+from tournaments.server.competitions.tournament_manager import Contests
 
 KEY = "r001-1v2"
 
@@ -89,7 +89,7 @@ async def test_a_practice_ladder_has_no_schedule_and_no_files(tmp_path: Path) ->
 
 
 async def test_it_can_be_stopped_and_is_begun_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rejudging, "CHUNK", 1)
+    monkeypatch.setattr(rejudge_job, "CHUNK", 1)
     async with open_world(tmp_path) as world, running(world) as contests:
         competition = await played(world, contests)
         progress = await contests.rejudge(competition.id)
@@ -134,11 +134,11 @@ def game(number: int) -> GameSummary:
 
 
 def test_a_part_of_a_docket_has_what_it_needs(tmp_path: Path) -> None:
-    games = [game(number) for number in range(1, 2 * rejudging.CHUNK)]
+    games = [game(number) for number in range(1, 2 * rejudge_job.CHUNK)]
     pairings = {one.key: Pairing(one.key, 1, 0, 1) for one in games}
     meant = Meant("kalah(3,2)", "2 s", ("one", "two"), len(games), pairings)
     docket = Docket(SQLiteFile(tmp_path / "x.db"), games, meant, None)
-    parts = [docket.part(begin) for begin in range(0, len(games), rejudging.CHUNK)]
+    parts = [docket.part(begin) for begin in range(0, len(games), rejudge_job.CHUNK)]
     assert [one for part in parts for one in part.games] == games
     for part in parts:
         assert part.meant is not None

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.results import Player
+from referee.judge.results import Player
 from tests.courses import NOW, after
-from tournaments.config import Tournament
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.load import Tournament
+from tournaments.config.tournament_file import LimitsTable
 from tournaments.course.model import Team, Version, VersionState
-from tournaments.format_tables import FORMAT_TABLES
-from tournaments.service.line_up import Candidate, candidates, fix, tournament_of
-from tournaments.service.tournament_spec import FixedSpec, TournamentSpec, TournamentSpecError
-from tournaments.tournament_file import LimitsTable
+from tournaments.server.competitions.entrants import Candidate, candidates, fix, tournament_of
+from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpec, TournamentSpecError
 
 TEAMS = [Team(1, "beta", NOW), Team(2, "Alpha", NOW), Team(3, "gamma", NOW)]
 

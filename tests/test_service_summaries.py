@@ -20,14 +20,14 @@ from tests.databases import database_of
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Version, VersionState
 from tournaments.database.location import Database
-from tournaments.game_summary import GameSummary
-from tournaments.service import practice_summary
-from tournaments.service.failures import Failures
-from tournaments.service.practice_summary import PracticeGames, PracticeSummary
-from tournaments.service.stores import Stores
-from tournaments.service.summaries import FRESH_S, OLDEST_S, REST, Summaries
-from tournaments.store import Store, StoreError
-from tournaments.summary import Summary
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.store import Store, StoreError
+from tournaments.server.failures import Failures
+from tournaments.server.practice import practice_summary
+from tournaments.server.practice.practice_summary import PracticeGames, PracticeSummary
+from tournaments.server.stores import Stores
+from tournaments.server.summaries import FRESH_S, OLDEST_S, REST, Summaries
 
 LIMIT_S = 10.0
 

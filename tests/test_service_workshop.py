@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from referee.judge.results import Reason
 from referee.play import Job, play_alone
-from referee.results import Reason
-from referee.sandbox import Sandbox
+from referee.sandbox.bubblewrap import Sandbox
 from tests.builders import CONTROL
 from tests.confinement import needs_sandbox
 from tests.test_faults import honest
-from tournaments.bots import BotError
-from tournaments.service.workshop import INCOMING, NotBuiltError, Workshop, WorkshopError
-from tournaments.submissions.content import ContentStore
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.bots.resolve import BotError
+from tournaments.bots.storage import ContentStore
+from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.server.bot_storage import INCOMING, NotBuiltError, Workshop, WorkshopError
 
 STARTER = Path(__file__).resolve().parent.parent / "sample_bots" / "starters" / "python"
 GAME = "kalah(4,3)"

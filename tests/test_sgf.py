@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
-from referee.results import GameRecord, MatchResult, MoveRecord, Reason
+from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason
 from tests.builders import lost_by, make_record
 from tests.test_docs import blocks
-from tournaments.openings import random_openings
-from tournaments.sgf import GameText, GameTextError, Ply, parse, write
+from tournaments.config.openings import random_openings
+from tournaments.reporting.sgf import GameText, GameTextError, Ply, parse, write
 
 DOCS = Path(__file__).parent.parent / "docs" / "exports.md"
 GAMES = ["manchester", "bga", "kalah(3,2)+pie+empty-capture", "kalamala+cap=40"]

@@ -7,10 +7,10 @@ from math import log
 
 import pytest
 
-from tournaments.formats.pair_evidence import Hypotheses, PairEvidence
-from tournaments.formats.sprt import Sprt
-from tournaments.ratings.sprt import log_likelihood_ratio
-from tournaments.schedule import Entrant, History, Pairing, Result
+from tournaments.schedule.formats.pair_evidence import Hypotheses, PairEvidence
+from tournaments.schedule.formats.sequential_test import log_likelihood_ratio
+from tournaments.schedule.formats.sprt import Sprt
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result
 
 TWO = (Entrant(), Entrant())
 VOID = Result(0, line="void", counts=False)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.results import MatchResult, MoveRecord, Reason
+from referee.judge.results import MatchResult, MoveRecord, Reason
 from tests.builders import make_record, make_summary
-from tournaments.game_summary import GameSummary, fingerprint, line_of
-from tournaments.rankings import PRESETS
-from tournaments.standing import Standing
-from tournaments.standings import standings
+from tournaments.analysis.rankings import PRESETS
+from tournaments.analysis.standing import Standing
+from tournaments.analysis.standings import standings
+from tournaments.results.game_summary import GameSummary, fingerprint, line_of
 
 RANKINGS = tuple(PRESETS)
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from referee.clock import TimeControl
 from referee.games.catalog import OPENING_VARIABLE, parse_game
 from referee.games.kalah import Kalah
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player, Reason
 from sample_bots.starters_catalog import (
     STARTERS,
     STARTERS_DIRECTORY,
@@ -30,8 +30,8 @@ from sample_bots.starters_catalog import (
     starter_names,
 )
 from tests.confinement import needs_sandbox
-from tournaments.bots import resolve_bot
-from tournaments.manifest import load_manifest
+from tournaments.bots.manifest import load_manifest
+from tournaments.bots.resolve import resolve_bot
 
 PATIENT = TimeControl(move_s=20, start_s=20)
 ALWAYS_THERE = ("python", "java", "cpp", "javascript")

@@ -8,14 +8,14 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select
 
-from referee.results import MatchResult, MoveRecord, Reason
+from referee.judge.results import MatchResult, MoveRecord, Reason
 from tests.builders import lost_by, make_record
 from tests.tampering import tampering
 from tournaments.database.connections import Connections
 from tournaments.database.place import Kind, Place
-from tournaments.game_summary import GameSummary
-from tournaments.schema import REVISION, game, metadata, tournament
-from tournaments.store import MIGRATIONS, Store, StoreError
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.schema import REVISION, game, metadata, tournament
+from tournaments.results.store import MIGRATIONS, Store, StoreError
 
 IDENTITY = {"game": "manchester", "time control": "2 s", "bots": {"one": "d1", "two": "d2"}}
 CONFIG = {"game": "manchester", "bots": ["one", "two"]}

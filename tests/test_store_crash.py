@@ -12,10 +12,10 @@ import pytest
 
 from tests.builders import KALARENA, RUN_LIMIT_S, make_record, run_command, write_tournament
 from tests.places import to_argument
-from tournaments.chain_check import ChainCheck
 from tournaments.database.place import BUSY_TIMEOUT_MS, Place
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.store import Store
+from tournaments.results.chain_check import ChainCheck
+from tournaments.results.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -23,7 +23,7 @@ ADD_GAMES = """
 import sys
 from tests.builders import make_record
 from tests.places import from_argument
-from tournaments.store import Store
+from tournaments.results.store import Store
 place, name, count = from_argument(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 with Store(place) as store:
     for number in range(count):
@@ -92,7 +92,7 @@ WITH_LITTLE_ROOM = """
 import resource, sys
 from pathlib import Path
 from tests.builders import make_record
-from tournaments.store import Store, StoreError
+from tournaments.results.store import Store, StoreError
 path = Path(sys.argv[1])
 with Store(path) as store:
     store.add(make_record("before"), 1)

@@ -9,8 +9,8 @@ from sqlalchemy import event
 from tests.builders import invoke, make_record
 from tests.reports import write_store
 from tests.tampering import tampering
-from tournaments.journal import Action, Entry
-from tournaments.store import NothingKeptError, Store, StoreError
+from tournaments.results.journal import Action, Entry
+from tournaments.results.store import NothingKeptError, Store, StoreError
 
 ENTRY = Entry(Action.VOID, "r001-1v2", "why", 0, "2026-01-02T03:04:05+00:00", {})
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import make_record
-from tournaments.store import Store, StoreError
+from tournaments.results.store import Store, StoreError
 
 CONFIG = {"game": "manchester", "bots": ["one", "two"]}
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.builders import RUN_LIMIT_S, make_record, run_command
 from tests.test_store_crash import ROOT, private_mounts
-from tournaments.store import Store, StoreError
+from tournaments.results.store import Store, StoreError
 
 GAMES = 3
 
@@ -24,7 +24,7 @@ ADD_AND_STAY = """
 import sys
 from pathlib import Path
 from tests.builders import make_record
-from tournaments.store import Store
+from tournaments.results.store import Store
 with Store(Path(sys.argv[1])) as store:
     for number in range(int(sys.argv[2])):
         store.add(make_record(f"k{number}"), 1)
@@ -36,7 +36,7 @@ with Store(Path(sys.argv[1])) as store:
 READ = """
 import json, os, sys, tempfile
 from pathlib import Path
-from tournaments.store import Store
+from tournaments.results.store import Store
 path = Path(sys.argv[1])
 with Store(path, read_only=True) as store:
     keys = sorted(store.played())

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from tests.builders import RUN_LIMIT_S
 from tests.hostile_uploads import ATTACKS, BOMB, BOT, GOOD, MEBIBYTE
 from tests.zips import DEFLATED, STORED, Member, make_zip, overlapping_bomb
-from tournaments.submissions.archive import read_folder, read_upload
-from tournaments.submissions.limits import UploadLimits
-from tournaments.submissions.upload import SubmittedFile, Upload, UploadError
-from tournaments.submissions.zip_format import CHUNK
+from tournaments.bots.upload.archive import read_folder, read_upload
+from tournaments.bots.upload.limits import UploadLimits
+from tournaments.bots.upload.upload import SubmittedFile, Upload, UploadError
+from tournaments.bots.upload.zip_format import CHUNK
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -316,8 +316,8 @@ class Unseekable(io.RawIOBase):
 
 READ_AND_MEASURE = """
 import sys
-from tournaments.submissions.archive import read_upload
-from tournaments.submissions.upload import UploadError
+from tournaments.bots.upload.archive import read_upload
+from tournaments.bots.upload.upload import UploadError
 
 def most_kib():
     with open("/proc/self/status") as status:

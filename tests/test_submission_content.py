@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from tests.builders import RUN_LIMIT_S
 from tests.ordinary_user import as_ordinary_user
-from tournaments.submissions.content import (
+from tournaments.bots.storage import (
     ContentError,
     ContentStore,
     DamagedContentError,
     MissingContentError,
     content_digest,
 )
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.bots.upload.upload import SubmittedFile
 
 ROOT = Path(__file__).resolve().parent.parent
 

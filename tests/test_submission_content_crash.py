@@ -13,16 +13,16 @@ import pytest
 
 from tests.builders import RUN_LIMIT_S
 from tests.test_submission_content import BOT, assert_whole, incoming
-from tournaments.submissions import content
-from tournaments.submissions.content import ContentStore
+from tournaments.bots import storage
+from tournaments.bots.storage import ContentStore
 
 ROOT = Path(__file__).resolve().parent.parent
 
 SUBMISSION = """
 import sys
 from pathlib import Path
-from tournaments.submissions.content import ContentStore, content_digest
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.bots.storage import ContentStore, content_digest
+from tournaments.bots.upload.upload import SubmittedFile
 
 def submission(number):
     return [SubmittedFile(f"a/{n}.py", f"{number} ".encode() * 1000 * n, n % 2 == 0) for n in range(1, 4)]
@@ -229,7 +229,7 @@ def test_all_is_on_the_disk_before_it_appears(store: ContentStore, monkeypatch: 
 @pytest.mark.parametrize("call", ["_locked", "fcntl.flock"])
 def test_swept_before_it_was_locked(store: ContentStore, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     """A sweeper comes between the making of a directory and its lock: the writer makes another one."""
-    real = content._locked if call == "_locked" else fcntl.flock
+    real = storage._locked if call == "_locked" else fcntl.flock
     swept: list[int] = []
 
     def sweep_first(*arguments: Any, **options: Any) -> Any:
@@ -238,7 +238,7 @@ def test_swept_before_it_was_locked(store: ContentStore, monkeypatch: pytest.Mon
             swept[0] = store.sweep()
         return real(*arguments, **options)
 
-    monkeypatch.setattr(f"tournaments.submissions.content.{call}", sweep_first)
+    monkeypatch.setattr(f"tournaments.bots.storage.{call}", sweep_first)
     digest = store.put(BOT)
     assert swept == [1]
     assert assert_whole(store) == {digest}
@@ -254,8 +254,8 @@ exec "$2" -c "$3" "$1"
 FILL = """
 import os, sys
 from pathlib import Path
-from tournaments.submissions.content import ContentError, ContentStore
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.bots.storage import ContentError, ContentStore
+from tournaments.bots.upload.upload import SubmittedFile
 
 store = ContentStore(Path(sys.argv[1]) / "store")
 first = store.put([SubmittedFile("a", os.urandom(400_000))])

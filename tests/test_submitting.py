@@ -15,10 +15,10 @@ import pytest
 
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tests.builders import invoke
-from tournaments import submitting
-from tournaments.submissions.archive import read_upload
-from tournaments.submissions.limits import UploadLimits
-from tournaments.submitting import Client, SubmitError, pack
+from tournaments.bots.upload.archive import read_upload
+from tournaments.bots.upload.limits import UploadLimits
+from tournaments.cli import api_client
+from tournaments.cli.api_client import Client, SubmitError, pack
 
 Answer = tuple[int, dict[str, str], bytes]
 TOKEN = "kal_" + "a" * 40
@@ -226,7 +226,7 @@ def test_a_log_is_followed_through_a_restart(serve: Serve) -> None:
     waited: list[float] = []
     Client(server.address, TOKEN).follow(3, told.append, waited.append)
     assert told == ["one", "two", "one", "three"]
-    assert waited == [submitting.POLL_S] * 2
+    assert waited == [api_client.POLL_S] * 2
     assert [path.rpartition("=")[2] for _, path, _, _ in server.asked] == ["0", "2", "2", "0", "1", "1"]
 
 
@@ -235,7 +235,7 @@ def test_following_ends_when_the_server_stays_away(serve: Serve) -> None:
     waited: list[float] = []
     with pytest.raises(SubmitError, match="gone for good"):
         Client(server.address, TOKEN).follow(3, lambda _: None, waited.append)
-    assert len(waited) == submitting.POLLS_LOST
+    assert len(waited) == api_client.POLLS_LOST
 
 
 # The command.

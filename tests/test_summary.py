@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from referee.results import Reason
+from referee.judge.results import Reason
 from tests.builders import make_record, make_summary, write_tournament
-from tournaments import tables
-from tournaments.config import load_tournament
-from tournaments.game_summary import GameSummary
-from tournaments.journal import Action, Entry
-from tournaments.plan import Plan
-from tournaments.schedule import pair_of_games
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.config.load import load_tournament
+from tournaments.reporting import tables
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.journal import Action, Entry
+from tournaments.results.store import Store
+from tournaments.schedule.pairing import pair_of_games
+from tournaments.schedule.plan import Plan
 
 NAMES = ["ann", "bob", "cid"]
 AT = "2026-01-02T03:04:05+00:00"

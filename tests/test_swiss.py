@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tournaments.formats.rounds import drawn_lots
-from tournaments.formats.swiss import Swiss
-from tournaments.formats.swiss_pairing import Table, pair_round
-from tournaments.schedule import NOBODY, Entrant, History, Pairing, Result
+from tournaments.schedule.formats.rounds import drawn_lots
+from tournaments.schedule.formats.swiss import Swiss
+from tournaments.schedule.formats.swiss_pairing import Table, pair_round
+from tournaments.schedule.pairing import NOBODY, Entrant, History, Pairing, Result
 
 EVEN = [Entrant()] * 8
 SEEDS = st.integers(0, 2**32)

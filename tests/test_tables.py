@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from referee.results import Reason
-from referee.sentences import visible
+from referee.judge.results import Reason
+from referee.judge.verdict_text import visible
 from tests.builders import make_summary
-from tournaments import tables
-from tournaments.game_summary import GameSummary
-from tournaments.standing import Estimate, Standing
-from tournaments.standings import Tally, standings
-from tournaments.summary import Summary
+from tournaments.analysis.standing import Estimate, Standing
+from tournaments.analysis.standings import Tally, standings
+from tournaments.reporting import tables
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
 
 GAMES = [
     make_summary("ann", "bob", 0, moves=(4, 4), wall_us=(10_000, 4000), key="r001-1v2"),

@@ -4,12 +4,12 @@ from typing import cast
 
 import pytest
 
-from referee import timing
-from referee.clock import TimeControl
-from referee.cpu_accounting import Reading, ThreadTimes
-from referee.events import Usage
-from referee.processes import ProcessTree
-from referee.timing import Timekeeper
+from referee.judge.clock import TimeControl
+from referee.judge.events import Usage
+from referee.process import turn_timer
+from referee.process.cpu_accounting import Reading, ThreadTimes
+from referee.process.process_tree import ProcessTree
+from referee.process.turn_timer import Timekeeper
 
 US = 1000
 CONTROL = TimeControl(move_s=1.0)
@@ -71,8 +71,8 @@ class Own:
 @pytest.fixture(autouse=True)
 def counters(monkeypatch: pytest.MonkeyPatch) -> Own:
     own = Own()
-    monkeypatch.setattr(timing, "_has_counters", lambda: True)
-    monkeypatch.setattr(timing, "OwnWait", lambda: own)
+    monkeypatch.setattr(turn_timer, "_has_counters", lambda: True)
+    monkeypatch.setattr(turn_timer, "OwnWait", lambda: own)
     return own
 
 
@@ -179,22 +179,22 @@ def test_the_bot_that_is_not_on_turn_is_stopped_once_and_goes_on_for_its_turn() 
 
 def test_readings_are_closer_together_while_the_bot_waits_for_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("referee.timing.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("referee.process.turn_timer.time.monotonic", lambda: clock[0])
     time, first, _ = keeper()
     time.turn_begins(0)
-    assert time.sample_due == 100.0 + timing.SAMPLE_S
+    assert time.sample_due == 100.0 + turn_timer.SAMPLE_S
     clock[0] = 101.0
     first.use(10_000)
     time.sample()
-    assert time.sample_due == 101.0 + timing.CALM_SAMPLE_S
+    assert time.sample_due == 101.0 + turn_timer.CALM_SAMPLE_S
     first.use(10_000, 3000)
     time.sample()
-    assert time.sample_due == 101.0 + timing.SAMPLE_S
+    assert time.sample_due == 101.0 + turn_timer.SAMPLE_S
     assert time.turn_ends(0, 0.03) == Usage(20_000, 3000, 0)
 
 
 def test_without_counters_the_clock_is_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "_has_counters", lambda: False)
+    monkeypatch.setattr(turn_timer, "_has_counters", lambda: False)
     time, _, _ = keeper()
     assert time.clock == "wall"
     assert time.must_prepare == [False, False]

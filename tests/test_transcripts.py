@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.events import BotExited, LineReceived, OutputClosed, Send, Sent, Taken, TimePassed
 from referee.games.catalog import parse_game
-from referee.limits import Limits
-from referee.match import Match
+from referee.judge.clock import TimeControl
+from referee.judge.events import BotExited, LineReceived, OutputClosed, Send, Sent, Taken, TimePassed
+from referee.judge.limits import Limits
+from referee.judge.match import Match
+from referee.judge.results import MatchResult, Player, Reason
 from referee.play import Job, play_game
-from referee.results import MatchResult, Player, Reason
 from tests.transcripts import DIRECTORY, LIMIT_S, SEATS, SLOW_REPLY_S, Transcript, load_all
 
 REPLAY_BOT = Path(__file__).parent / "replay_bot.py"

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player, Reason
 from tests.builders import invoke, kalarena
 from tests.confinement import needs_sandbox
 from tests.test_faults import honest
-from tournaments.bots import resolve_bot
-from tournaments.config import ConfigError, load_tournament
+from tournaments.bots.resolve import resolve_bot
+from tournaments.config.load import ConfigError, load_tournament
 
 PLAYS = """
 import os, sys, time, signal

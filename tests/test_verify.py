@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from referee.results import GameRecord
+from referee.judge.results import GameRecord
 from tests.builders import invoke, kalarena, make_record, one_object, write_tournament
 from tests.tampering import rechain, tampering
 from tests.test_rejudge import opened
-from tournaments.directory import TournamentDirectory
-from tournaments.store import Store
-from tournaments.summary import Summary
-from tournaments.verification import Verification, read_record
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.verification import Verification, read_record
+from tournaments.results.store import Store
 
 CUP = """
 name = "Cup"
@@ -102,7 +102,7 @@ def alter(directory: Path, column: str, value: str) -> None:
 
 
 def test_every_column_of_the_store_is_tried() -> None:
-    from tournaments.schema import game
+    from tournaments.results.schema import game
 
     assert set(COLUMNS) == {column.name for column in game.columns}
 

@@ -23,10 +23,10 @@ import pytest
 from tests.web_played import open_played
 from tests.web_site import CSRF, ORIGIN, World
 from tournaments.course.model import LinkPurpose
-from tournaments.web.rate_limits import Limits
-from tournaments.web.rendering import path_for
+from tournaments.web.http.rate_limits import Limits
+from tournaments.web.http.rendering import path_for
+from tournaments.web.http.routing import Access, Route
 from tournaments.web.routes import ROUTES
-from tournaments.web.routing import Access, Route
 
 WHO = ("visitor", "public", "student", "other", "lecturer", "admin")
 

@@ -18,10 +18,10 @@ import pytest
 from tests.databases import database_of
 from tests.web_played import open_played
 from tests.web_site import World, open_world
+from tournaments.bots.storage import ContentError, content_digest
+from tournaments.bots.upload.upload import Upload
 from tournaments.course.model import Checked, Version, VersionState
 from tournaments.database.place import Place
-from tournaments.submissions.content import ContentError, content_digest
-from tournaments.submissions.upload import Upload
 from tournaments.web.api.documentation import OPERATIONS
 from tournaments.web.api.submissions import LINES
 

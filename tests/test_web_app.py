@@ -16,12 +16,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from tests.databases import database_of
 from tests.web_site import CSRF, ORIGIN, World, open_world
 from tournaments.course.errors import CourseError
-from tournaments.web import assets, bodies, signing_in
-from tournaments.web.errors import BadInput, Conflict
-from tournaments.web.rendering import path_for, see_other
+from tournaments.web.http import request_body, static_files
+from tournaments.web.http.errors import BadInput, Conflict
+from tournaments.web.http.rendering import path_for, see_other
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.security import security_headers
+from tournaments.web.pages import signing_in
 from tournaments.web.routes import ROUTES
-from tournaments.web.routing import Access, Route
-from tournaments.web.security import security_headers
 
 BROWSER = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 
@@ -91,7 +92,7 @@ async def breaks_off(_request: Request) -> Response:
 
 
 SPECIAL = (
-    *assets.ROUTES,
+    *static_files.ROUTES,
     *signing_in.ROUTES,
     Route("GET", "/fails/{how}", fails, Access.EVERYBODY, "fails"),
     Route("GET", "/api/v1/fails/{how}", fails, Access.EVERYBODY, "api.fails", api=True),
@@ -257,7 +258,7 @@ async def test_the_viewer_of_reports_is_served_as_it_is(world: World) -> None:
     async with world.browser() as browser:
         for name in ("replay.js", "replay.css", "report.css"):
             answer = await browser.get(f"/assets/{name}")
-            assert answer.content == (Path("tournaments/report/assets") / name).read_bytes()
+            assert answer.content == (Path("tournaments/reporting/site/assets") / name).read_bytes()
 
 
 # Forms.
@@ -387,8 +388,8 @@ async def test_visitors_do_not_upload(world: World) -> None:
 
 
 async def test_a_body_that_does_not_arrive_in_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "PATIENCE_S", -10.0)
-    monkeypatch.setattr(bodies, "DRAIN_S", 0.05)
+    monkeypatch.setattr(request_body, "PATIENCE_S", -10.0)
+    monkeypatch.setattr(request_body, "DRAIN_S", 0.05)
 
     async def slow() -> AsyncIterator[bytes]:
         yield b"x"

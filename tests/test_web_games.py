@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from referee.clock import TimeControl
-from referee.results import MatchResult, Reason
+from referee.judge.clock import TimeControl
+from referee.judge.results import MatchResult, Reason
 from tests.builders import make_record
 from tests.web_played import SECRET, Played, open_played, played_game, visitors_see
-from tournaments.web.competitions import ANY_FAULT, PAGE, Filter, game_list
-from tournaments.web.faults import MEANINGS
-from tournaments.web.lost import LAST_WORDS, LINES, lost_of
-from tournaments.web.names import Sight, Viewer
-from tournaments.web.shows import show
+from tournaments.web.pages.competitions import ANY_FAULT, PAGE, Filter, game_list
+from tournaments.web.pages.faults import MEANINGS
+from tournaments.web.views.competition_view import show
+from tournaments.web.views.loss_explanation import LAST_WORDS, LINES, lost_of
+from tournaments.web.views.names import Sight, Viewer
 
 LOST_BY_FAULT = "/competitions/practice/games/p0000003-1"
 """Team 1 lost it to Team 2."""

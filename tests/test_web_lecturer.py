@@ -17,9 +17,9 @@ from openpyxl import load_workbook
 
 from tests.web_played import REFERENCE, Played, fail, open_played
 from tests.web_site import NOW, Browser
+from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.course.model import CompetitionState, Role
-from tournaments.service.tournament_spec import TournamentSpec
-from tournaments.submissions.upload import SubmittedFile
+from tournaments.server.competitions.tournament_spec import TournamentSpec
 
 ROSTER = "login,name,team\nstudent-1,Student One,Team 1\nstudent-9,Student 9,Team 9\n"
 LINK = re.compile(r"http://testserver/links/([\w-]+)")

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import make_summary
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.tournament_file import WITHOUT_ROUNDS
 from tournaments.course.settings import Settings, settings_of_form
-from tournaments.format_tables import FORMAT_TABLES
-from tournaments.service.line_up import Candidate
-from tournaments.service.tournament_spec import TournamentSpec
-from tournaments.tournament_file import WITHOUT_ROUNDS
+from tournaments.server.competitions.entrants import Candidate
+from tournaments.server.competitions.tournament_spec import TournamentSpec
 from tournaments.web.lecturer.preview import in_words, mean_game_s, preview
 from tournaments.web.lecturer.setting_fields import FIELDS, changes, values_of
 from tournaments.web.lecturer.tournament_fields import (

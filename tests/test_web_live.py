@@ -14,10 +14,10 @@ import trio
 import trio.testing
 from playwright.sync_api import Browser, Page, expect
 
-from referee.clock import TimeControl
-from referee.feed import Move, Snapshot
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord
+from referee.live_feed import Move, Snapshot
 from referee.play import Job
-from referee.results import GameRecord
 from tests.browser import chromium, overflow, watched_page
 from tests.builders import make_player
 from tests.databases import database_of
@@ -27,10 +27,11 @@ from tests.site_thread import RunningSite, running_site
 from tests.web_played import open_played
 from tests.web_site import NOW, World, open_world
 from tournaments.course.model import CompetitionKind
-from tournaments.service import live
-from tournaments.service.live import Channel, Hub
-from tournaments.web import live_pages, sse
-from tournaments.web.names import Names
+from tournaments.server.live import hub
+from tournaments.server.live.hub import Channel, Hub
+from tournaments.web.http import sse
+from tournaments.web.pages import live_pages
+from tournaments.web.views.names import Names
 
 LIMIT_S = 30
 HOSTILE = "</script><b>&\"'"
@@ -298,7 +299,7 @@ async def test_the_stream_of_a_game_that_is_forgotten_says_so(stand: Stand) -> N
 async def test_too_many_watchers_of_a_game_are_told_to_come_later(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "MOST_OF_GAME", 1)
+    monkeypatch.setattr(hub, "MOST_OF_GAME", 1)
     stand.start(random_game("manchester(3,3)"))
     path = "/competitions/practice/live/r001-1v2/events"
     async with streaming(stand, path) as stream, stand.world.browser() as browser:
@@ -334,7 +335,7 @@ async def test_a_hundred_watchers_of_a_fast_game(stand: Stand) -> None:
 
 
 async def test_what_plays_now(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LIST_INTERVAL_S", 0.0)
+    monkeypatch.setattr(hub, "LIST_INTERVAL_S", 0.0)
     monkeypatch.setattr(live_pages, "STANDINGS_INTERVAL_S", 0.1)
     async with streaming(stand, "/events") as stream:
         ((kind, number, playing),) = await stream.until(1)

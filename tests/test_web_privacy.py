@@ -16,9 +16,9 @@ from tests.web_played import REFERENCE, SECRET, Played, open_played, visitors_se
 from tests.web_site import NOW
 from tournaments.course.model import Account, CompetitionState, Role
 from tournaments.course.settings import Settings
-from tournaments.report.disguise import HIDDEN
-from tournaments.web.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn, viewer_of
-from tournaments.web.shows import Shows
+from tournaments.reporting.site.anonymizer import HIDDEN
+from tournaments.web.views.competition_view import Shows
+from tournaments.web.views.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn, viewer_of
 
 ENTRANTS = (
     Entrant("Team 1 v1", 1, 1, None, 10),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.web.rate_limits import Rate, RateLimit, address_key
+from tournaments.web.http.rate_limits import Rate, RateLimit, address_key
 
 
 def test_so_many_at_once_then_one_by_one() -> None:

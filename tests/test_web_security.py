@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.web.security import (
+from tournaments.web.http.security import (
     CONTENT_SECURITY_POLICY,
     client_address,
     host_allowed,

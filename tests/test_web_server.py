@@ -22,7 +22,8 @@ from tests.builders import invoke
 from tests.databases import database_of
 from tests.server_process import admin_link, served
 from tournaments.course.course import Course
-from tournaments.web import connections, server
+from tournaments.web import server
+from tournaments.web.http import connections
 
 END_LIMIT_S = 2.0
 """What is promised of the server's end."""

@@ -9,7 +9,8 @@ import pytest
 from tests.web_site import CSRF, ORIGIN, PASSWORD, Browser, World, open_world
 from tournaments.course.model import LinkPurpose
 from tournaments.database.place import Place
-from tournaments.web import account, assets, signing_in
+from tournaments.web.http import static_files
+from tournaments.web.pages import account, signing_in
 
 NEW = "another long password"
 SESSION = "kalarena-session"
@@ -18,7 +19,7 @@ BROWSER = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 
 @pytest.fixture
 def world(place: Place, tmp_path: Path) -> Iterator[World]:
-    routes = (*signing_in.ROUTES, *account.ROUTES, *assets.ROUTES)
+    routes = (*signing_in.ROUTES, *account.ROUTES, *static_files.ROUTES)
     with open_world(place, tmp_path, routes=routes) as made:
         yield made
 

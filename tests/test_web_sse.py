@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.settings import Settings
-from tournaments.web.errors import TooLarge, Unavailable
-from tournaments.web.routing import Access, Route
-from tournaments.web.site import Visit
-from tournaments.web.sse import (
+from tournaments.web.http.errors import TooLarge, Unavailable
+from tournaments.web.http.request_context import Visit
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.sse import (
     FULL_RETRY_S,
     HEARTBEAT_S,
     LIFE_S,
@@ -27,7 +27,7 @@ from tournaments.web.sse import (
     event_bytes,
     viewer_of,
 )
-from tournaments.web.streams import Streams, Viewer
+from tournaments.web.http.streams import Streams, Viewer
 
 SOMEBODY = Viewer("account 1", 2)
 

@@ -14,12 +14,12 @@ from starlette import formparsers
 from sample_bots.starters_catalog import STARTERS
 from tests.web_played import SECRET, Played, fail, open_played, qualify
 from tests.web_site import CSRF, NOW, ORIGIN, Browser
+from tournaments.bots.storage import ContentError
+from tournaments.bots.upload.archive import read_upload
 from tournaments.course.model import Checked, Version, VersionState
 from tournaments.database.errors import StoreError
-from tournaments.service.check_log import CheckLog
-from tournaments.submissions.archive import read_upload
-from tournaments.submissions.content import ContentError
-from tournaments.web.starter_kits import kit
+from tournaments.server.checks.check_log import CheckLog
+from tournaments.web.pages.starter_kits import kit
 
 BOT = b"#!/usr/bin/env python3\nprint('MOVE;1')\n"
 JSON = {"accept": "application/json"}

@@ -12,8 +12,8 @@ from tests.builders import invoke, write_tournament
 from tests.test_marks_command import make_results, marks
 from tests.test_marks_file import PEOPLE, RULE
 from tests.test_tables import EVIL, NAMES, summary, table_of
-from tournaments.tables import Figure, Grid, to_grid
-from tournaments.workbook import WorkbookError, workbook
+from tournaments.reporting.tables import Figure, Grid, to_grid
+from tournaments.reporting.workbook import WorkbookError, workbook
 
 
 def sheet_of(content: bytes) -> Any:

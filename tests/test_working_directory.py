@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from referee.bot import Bot
 from referee.errors import GameStoppedError
-from referee.limits import Limits
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player, WireLine
 from referee.play import Job, play_game
-from referee.results import GameRecord, Player, WireLine
-from referee.working_directory import COPIED_FILE_BYTES, MAX_COPIED_FILES, MAX_FOLDER_FILES
+from referee.process.bot import Bot
+from referee.sandbox.working_directory import COPIED_FILE_BYTES, MAX_COPIED_FILES, MAX_FOLDER_FILES
 from tests.confinement import needs_sandbox
 from tests.test_confined_bots import LIMITS, PATIENT, PYTHON_BOT, SMALL
-from tournaments.bots import resolve_bot
-from tournaments.gamefiles import write_kept_files
+from tournaments.bots.resolve import resolve_bot
+from tournaments.results.game_files import write_kept_files
 
 ATTEMPT = """
 import os, sys

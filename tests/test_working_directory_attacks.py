@@ -16,19 +16,19 @@ import pytest
 import trio
 from sqlalchemy import text
 
-import referee.bot
-from referee.bot import Bot
+import referee.process.bot
 from referee.errors import RefereeError
-from referee.limits import Limits
-from referee.results import GameRecord, Player
-from referee.working_directory import COPIED_FILE_BYTES
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player
+from referee.process.bot import Bot
+from referee.sandbox.working_directory import COPIED_FILE_BYTES
 from tests.builders import invoke
 from tests.confinement import living_with, needs_sandbox
 from tests.places import store_of_revision
 from tests.test_confined_bots import LIMITS, SMALL
 from tests.test_working_directory import ATTEMPT, bot, played
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.store import Store
+from tournaments.results.store import Store
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 KALARENA = str(Path(sys.executable).parent / "kalarena")
@@ -109,7 +109,7 @@ async def test_what_becomes_a_link_while_the_sandbox_is_made_is_left_out(
     moment: str,
 ) -> None:
     """``launch`` is after the plan and before the mounts, ``await_sandbox`` after these, before the copy."""
-    original = getattr(referee.bot, moment)
+    original = getattr(referee.process.bot, moment)
 
     def swapped(*arguments: object) -> object:
         found = original(*arguments)
@@ -118,7 +118,7 @@ async def test_what_becomes_a_link_while_the_sandbox_is_made_is_left_out(
             swap(Path(victim.cwd), host)
         return found
 
-    monkeypatch.setattr(referee.bot, moment, swapped)
+    monkeypatch.setattr(referee.process.bot, moment, swapped)
     record = await played(victim)
     assert SECRET not in record.stderr[0]
     assert "bot.py changed: changed" in record.stderr[0]
@@ -128,13 +128,13 @@ async def test_what_becomes_a_link_while_the_sandbox_is_made_is_left_out(
 async def test_a_bound_file_that_becomes_a_link_is_found_out(
     victim: Player, host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = getattr(referee.bot, "launch")  # noqa: B009 - mypy: it is imported there
+    original = getattr(referee.process.bot, "launch")  # noqa: B009 - mypy: it is imported there
 
     def swapped(*arguments: object) -> object:
         to_link(Path(victim.cwd) / "engine.bin", host / "secret.txt")
         return original(*arguments)
 
-    monkeypatch.setattr(referee.bot, "launch", swapped)
+    monkeypatch.setattr(referee.process.bot, "launch", swapped)
     with pytest.RaisesGroup(pytest.RaisesExc(RefereeError, match="was replaced"), allow_unwrapped=True):
         await played(victim)
 
@@ -142,13 +142,13 @@ async def test_a_bound_file_that_becomes_a_link_is_found_out(
 async def test_a_bot_whose_whole_directory_is_replaced_does_not_start(
     victim: Player, host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = getattr(referee.bot, "await_sandbox")  # noqa: B009 - the same
+    original = getattr(referee.process.bot, "await_sandbox")  # noqa: B009 - the same
 
     def swapped(*arguments: object) -> object:
         to_link(Path(victim.cwd), host)
         return original(*arguments)
 
-    monkeypatch.setattr(referee.bot, "await_sandbox", swapped)
+    monkeypatch.setattr(referee.process.bot, "await_sandbox", swapped)
     before = open_descriptors()
     with pytest.RaisesGroup(pytest.RaisesExc(RefereeError, match="was replaced"), allow_unwrapped=True):
         await played(victim)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from referee.results import GameRecord, MatchResult
+from referee.judge.results import GameRecord, MatchResult
 from tests.databases import database_of
 from tests.random_games import random_game
 from tests.web_site import NOW, World, open_world
-from tournaments.appeals import PairingRequest, Ruling, entries_of, pairing_rulings, withdrawal
+from tournaments.bots.storage import ContentStore
+from tournaments.bots.upload.upload import SubmittedFile, Upload
 from tournaments.course.model import (
     Checked,
     Competition,
@@ -19,20 +20,25 @@ from tournaments.course.model import (
     Version,
     VersionState,
 )
-from tournaments.journal import Action
-from tournaments.plan import Plan
-from tournaments.schedule import Entrant, History
-from tournaments.service.check_log import CheckLog
-from tournaments.service.failures import Failures
-from tournaments.service.live import Hub
-from tournaments.service.places import Places
-from tournaments.service.practice_summary import PracticeSummary
-from tournaments.service.rejudging import Rejudging
-from tournaments.service.status import Status
-from tournaments.store import Store
-from tournaments.submissions.content import ContentStore
-from tournaments.submissions.upload import SubmittedFile, Upload
-from tournaments.summary import Summary
+from tournaments.reporting.ruling_requests import (
+    PairingRequest,
+    Ruling,
+    entries_of,
+    pairing_rulings,
+    withdrawal,
+)
+from tournaments.reporting.summary import Summary
+from tournaments.results.journal import Action
+from tournaments.results.store import Store
+from tournaments.schedule.pairing import Entrant, History
+from tournaments.schedule.plan import Plan
+from tournaments.server.checks.check_log import CheckLog
+from tournaments.server.competitions.rejudge_job import Rejudging
+from tournaments.server.failures import Failures
+from tournaments.server.live.hub import Hub
+from tournaments.server.practice.practice_summary import PracticeSummary
+from tournaments.server.slots import Places
+from tournaments.server.status import Status
 
 SECRET = "the secret words of"
 """Begins what each bot writes to standard error."""

@@ -17,10 +17,10 @@ from tournaments.course.model import Account, Role, Team
 from tournaments.course.passwords import Passwords
 from tournaments.database.place import Place
 from tournaments.web.app import Application
-from tournaments.web.cookies import Cookie
+from tournaments.web.http.cookies import Cookie
+from tournaments.web.http.request_context import Site
+from tournaments.web.http.routing import Route
 from tournaments.web.routes import ROUTES
-from tournaments.web.routing import Route
-from tournaments.web.site import Site
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 PASSWORD = "correct horse battery"

@@ -8,12 +8,12 @@ from math import lgamma
 import numpy as np
 
 from benchmarks.coverage.worlds import World, game, games_between, half_points, pair_chances
-from tournaments.comparison import compare
-from tournaments.evidence import evidence_of
-from tournaments.game_summary import GameSummary
-from tournaments.ratings.pentanomial import of_pairs
-from tournaments.ratings.ratings import rate
-from tournaments.ratings.sprt import bounds, log_likelihood_ratio
+from tournaments.analysis.comparison import compare
+from tournaments.analysis.evidence import evidence_of
+from tournaments.analysis.ratings.pentanomial import of_pairs
+from tournaments.analysis.ratings.ratings import rate
+from tournaments.results.game_summary import GameSummary
+from tournaments.schedule.formats.sequential_test import bounds, log_likelihood_ratio
 
 SPREAD_ELO = 150.0
 """Standard deviation of the bots' strengths in a field."""

@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from referee.results import Reason
-from tournaments.game_summary import GameSummary
-from tournaments.ratings.sprt import expected_score
+from referee.judge.results import Reason
+from tournaments.results.game_summary import GameSummary
+from tournaments.schedule.formats.sequential_test import expected_score
 
 Array = npt.NDArray[np.float64]
 

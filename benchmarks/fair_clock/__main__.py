@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.fair_clock.busy import KINDS, Busy, build, play, ratios
-from referee.results import GameRecord, Reason
+from referee.judge.results import GameRecord, Reason
 
 KEPT_S, BROKEN_S = 0.55, 0.3
 """Limits for bots that need 0.4 s a move, with a margin of 0."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from referee.clock import TimeControl
-from referee.limits import Limits
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player
 from referee.play import Job, play_alone
-from referee.results import GameRecord, Player
 
 SOURCES = Path(__file__).parent
 THREADED = ("one", "thread", "threads", "pool", "child", "sleep")

@@ -23,7 +23,7 @@ from benchmarks.load.scene import made_scene
 from benchmarks.load.server import running_server
 from benchmarks.load.verdict import Verdict
 from tournaments.database.errors import StoreError
-from tournaments.service.contest import first_of
+from tournaments.server.competitions.tournament_run import first_of
 
 
 def arguments() -> argparse.Namespace:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from benchmarks.load.scene import CHEAP, Scene
 from benchmarks.load.students import Acknowledged
-from referee.results import Reason
+from referee.judge.results import Reason
+from tournaments.bots.storage import ContentError, ContentStore
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, VersionState
 from tournaments.database.location import Database
-from tournaments.game_summary import GameSummary
-from tournaments.store import Store
-from tournaments.submissions.content import ContentError, ContentStore
-from tournaments.summary import Summary
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.store import Store
 
 PLAYED_OUT = (Reason.SCORE, Reason.TURN_CAP)
 BY_TIME = (Reason.TIMEOUT, Reason.START)

@@ -14,8 +14,8 @@ import trio
 from benchmarks.load.client import LOST, Browser, Event
 from benchmarks.load.measured import Measured
 from benchmarks.load.scene import Student
-from tournaments.submissions.archive import read_upload
-from tournaments.submissions.content import content_digest
+from tournaments.bots.storage import content_digest
+from tournaments.bots.upload.archive import read_upload
 
 THINK_S = 5.0
 """Between two pages, on average; exponentially distributed."""

@@ -1,7 +1,7 @@
 """Advice on each fault, for the author of a checked bot that lost a game by it.  Pure.
 
-The verdict's own sentence (referee/sentences.py) describes the event; the words here describe the change that
-is needed, and the likely cause as far as the game shows it.
+The verdict's own sentence (referee/judge/verdict_text.py) describes the event; the words here describe the
+change that is needed, and the likely cause as far as the game shows it.
 """
 
 from tournaments.checking.hints import hint

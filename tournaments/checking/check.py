@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 
 from referee.errors import RefereeError
 from referee.games.catalog import parse_game
-from referee.results import Player
-from referee.sentences import visible
+from referee.judge.results import Player
+from referee.judge.verdict_text import visible
 from referee.version import VERSION
-from tournaments.checking.costs import move_numbers, percentile
 from tournaments.checking.items import FOUND, FOUND_TITLE, items_of
 from tournaments.checking.played import Played
 from tournaments.checking.playing import bounded, play_scenario
 from tournaments.checking.report import Game, Item, Report, Status
+from tournaments.checking.resource_usage import move_numbers, percentile
 from tournaments.checking.scenarios import Scenario, scenarios
 from tournaments.checking.settings import Settings
 from tournaments.checking.verdict import OUT_OF_TIME, Evidence

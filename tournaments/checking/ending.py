@@ -1,8 +1,8 @@
 """Verdicts on a bot's end: it is to be silent, by itself, with status 0.  Pure."""
 
-from referee.diagnosis import explain
-from referee.sentences import quote
-from referee.stderr import last_words
+from referee.judge.crash_hints import explain
+from referee.judge.stderr import last_words
+from referee.judge.verdict_text import quote
 from tournaments.checking.played import Played
 from tournaments.checking.verdict import Evidence, Verdict, failed, passed, skipped, warned
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from referee.games.catalog import parse_game
-from tournaments.checking import costs, ending, judging, manners
+from tournaments.checking import ending, judging, output_rules, resource_usage
 from tournaments.checking.report import Item
 from tournaments.checking.verdict import Evidence, Judge
 
@@ -25,22 +25,22 @@ FOUND, FOUND_TITLE = "found", "Found"
 
 KINDS = (
     Kind("starts", "Starts", judging.starts),
-    Kind("one-reply", "One reply a turn", manners.one_reply, brief=True),
+    Kind("one-reply", "One reply a turn", output_rules.one_reply, brief=True),
     Kind("plays-first", "Plays as {first}", judging.plays_first, brief=True),
     Kind("plays-second", "Plays as {second}", judging.plays_second, brief=True),
-    Kind("spelling", "Writes its moves well", manners.spelling, brief=True),
+    Kind("spelling", "Writes its moves well", output_rules.spelling, brief=True),
     Kind("swap", "Swap", judging.swap),
     Kind("extra-turns", "Extra turns", judging.extra_turns),
     Kind("end", "Ends after END", ending.ends, brief=True),
     Kind("end-mid-game", "END in mid-game", judging.end_mid_game),
     Kind("openings", "Openings", judging.openings),
     Kind("time-lines", "TIME lines", judging.time_lines),
-    Kind("time", "Time per move", costs.times, brief=True),
-    Kind("idle", "No idle waiting", costs.idle),
-    Kind("memory", "Memory", costs.memory),
-    Kind("stderr", "Standard error", manners.stderr),
-    Kind("processes", "Processes", manners.processes),
-    Kind("repeats", "Repeats itself", costs.repeats),
+    Kind("time", "Time per move", resource_usage.times, brief=True),
+    Kind("idle", "No idle waiting", resource_usage.idle),
+    Kind("memory", "Memory", resource_usage.memory),
+    Kind("stderr", "Standard error", output_rules.stderr),
+    Kind("processes", "Processes", output_rules.processes),
+    Kind("repeats", "Repeats itself", resource_usage.repeats),
 )
 """The items in their order.  A fault can show in several items: the one that explains most comes first."""
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from referee.games.catalog import parse_game
-from referee.sentences import quote
+from referee.judge.verdict_text import quote
 from tournaments.checking.advice import excerpt, what_happened, what_to_do
 from tournaments.checking.ending import ending_fault
-from tournaments.checking.examiners import has_extra_turns, has_swap
 from tournaments.checking.played import Played
+from tournaments.checking.test_opponents import has_extra_turns, has_swap
 from tournaments.checking.verdict import (
     OUT_OF_TIME,
     Evidence,
@@ -25,7 +25,7 @@ from tournaments.checking.verdict import (
 )
 
 OFF_TURN = "while it was not its turn"
-"""Words of referee/sentences.py for a process that ended while its opponent was to move."""
+"""Words of referee/judge/verdict_text.py for a process that ended while its opponent was to move."""
 
 
 def by_fault(played: Played) -> Verdict:

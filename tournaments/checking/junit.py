@@ -6,7 +6,7 @@ The form is that of https://llg.cubic.org/docs/junit/: a test suite for each gam
 from collections.abc import Iterable
 from xml.etree import ElementTree as Xml
 
-from referee.sentences import visible
+from referee.judge.verdict_text import visible
 from tournaments.checking.report import Item, Report, Status
 
 

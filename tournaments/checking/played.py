@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
+from referee.conformance.script import Seen
 from referee.games.base import Side
 from referee.games.catalog import parse_game
-from referee.interview_script import Seen
-from referee.results import GONE, GameRecord, MoveRecord, Reason
+from referee.judge.results import GONE, GameRecord, MoveRecord, Reason
 from tournaments.checking.scenarios import Scenario
 
 NEVER_STARTED = "before it had taken its START line"
-"""Words of referee/sentences.py for a process that ended before its first turn."""
+"""Words of referee/judge/verdict_text.py for a process that ended before its first turn."""
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from referee.clock import FAIR, TimeControl
-from referee.interview import interview
-from referee.limits import Limits
+from referee.conformance.game import interview
+from referee.judge.clock import FAIR, TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import Player
 from referee.play import Job, play_alone
-from referee.processes import has_counters
-from referee.results import Player
-from referee.sandbox import Sandbox
-from tournaments.bots import resolve_bot
+from referee.process.process_tree import has_counters
+from referee.sandbox.bubblewrap import Sandbox
+from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.played import Played
 from tournaments.checking.scenarios import Scenario
 

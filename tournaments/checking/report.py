@@ -83,7 +83,7 @@ class Report:
     memory_mb: int | None = None
     """The memory limit that it was checked with, in MiB; None in reports of older versions."""
     runtime_settings: dict[str, str] = field(default_factory=dict)
-    """Environment variables that named the limits to its runtime (referee/runtime_settings.py)."""
+    """Environment variables that named the limits to its runtime (referee/sandbox/runtime_settings.py)."""
 
     @property
     def passed(self) -> bool:

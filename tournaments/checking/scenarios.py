@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from referee.conformance.script import Examiner
 from referee.games.base import Side
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import OpeningError, parse_opening
-from referee.interview_script import Examiner
-from tournaments.checking.examiners import (
+from tournaments.checking.settings import Settings
+from tournaments.checking.test_opponents import (
     chaining,
     has_extra_turns,
     has_swap,
@@ -16,7 +17,6 @@ from tournaments.checking.examiners import (
     varied,
     without_swap,
 )
-from tournaments.checking.settings import Settings
 
 FIRST_LEGAL, SWAP_HAPPY = "first_legal", "swap_happy"
 PLAYS = ("plays-first", "plays-second")

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from referee.clock import DEFAULT_MOVE_S, TimeControl
 from referee.games.catalog import DEFAULT_GAME
-from referee.limits import Limits
-from referee.sandbox import Sandbox
+from referee.judge.clock import DEFAULT_MOVE_S, TimeControl
+from referee.judge.limits import Limits
+from referee.sandbox.bubblewrap import Sandbox
 
 DEFAULT_TOTAL_S = 120.0
 """Seconds for a whole check.  A bot that answers at once needs 3 s, one that thinks for 0.1 s a move 60 s."""

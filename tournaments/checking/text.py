@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 from referee.games.catalog import DEFAULT_GAME
-from referee.sentences import visible
+from referee.judge.verdict_text import visible
 from tournaments.checking.report import Item, Report, Status
 
 WIDTH = 79

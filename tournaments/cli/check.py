@@ -7,11 +7,12 @@ import click
 
 from referee.games.catalog import DEFAULT_GAME, GAMES, parse_game
 from referee.games.spec import SpecError
-from referee.limits import Limits
-from referee.probe import REQUIRED, SandboxError, find_sandbox
-from referee.sandbox import Sandbox
-from referee.sentences import visible
-from tournaments.bots import BotError, resolve_bot
+from referee.judge.limits import Limits
+from referee.judge.verdict_text import visible
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
+from tournaments.bots.manifest import ManifestError, load_manifest
+from tournaments.bots.resolve import BotError, resolve_bot
 from tournaments.checking.check import check_bot, not_found
 from tournaments.checking.junit import junit_xml
 from tournaments.checking.played import Played
@@ -24,8 +25,7 @@ from tournaments.cli.main import Fault, Usage
 from tournaments.cli.play import leash_for_signals
 from tournaments.cli.sandbox_options import sandbox_options
 from tournaments.cli.time_options import time_control, time_options
-from tournaments.manifest import ManifestError, load_manifest
-from tournaments.tables import json_text
+from tournaments.reporting.tables import json_text
 
 FAILED = 1
 """Exit status if an item failed."""

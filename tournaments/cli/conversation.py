@@ -11,9 +11,9 @@ from protocol.messages import SWAP_WORD
 from referee.games.base import MoveError
 from referee.games.catalog import AnyGame
 from referee.games.opening import parse_opening
-from referee.games.pictures import text_picture
-from referee.results import Player, WireLine
-from referee.sentences import visible
+from referee.judge.results import Player, WireLine
+from referee.judge.verdict_text import visible
+from tournaments.reporting.board.pictures import text_picture
 
 MAX_WAITING = 10_000
 """Lines that may wait to be shown; more are dropped: the record has them all."""

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import click
 
-from referee.host_resources import default_memory_here, host_memory_bytes, usable_cores
-from referee.limits import DEFAULT_MEMORY_MB, MIB
-from referee.probe import Probe, Run, probe, run_as_bot
-from referee.processes import has_counters
-from referee.sandbox import Sandbox, Tier
+from referee.judge.limits import DEFAULT_MEMORY_MB, MIB
+from referee.process.process_tree import has_counters
+from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.detection import Probe, Run, probe, run_as_bot
+from referee.sandbox.host_resources import default_memory_here, host_memory_bytes, usable_cores
 
 STARTS = 10
 """Programs started for each median."""

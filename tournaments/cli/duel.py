@@ -7,8 +7,9 @@ from typing import Any
 import click
 from threadpoolctl import threadpool_limits
 
-from referee.host_resources import default_memory_here
-from referee.limits import Limits
+from referee.judge.limits import Limits
+from referee.sandbox.host_resources import default_memory_here
+from tournaments.analysis.duel import Duel, duel_of
 from tournaments.cli.main import Usage
 from tournaments.cli.measuring import (
     Settings,
@@ -24,13 +25,12 @@ from tournaments.cli.measuring import (
 )
 from tournaments.cli.tournament.results import terminal_width
 from tournaments.cli.tournament.run import Outcome
-from tournaments.config import Tournament, name_clash
-from tournaments.duel import Duel, duel_of
-from tournaments.format_tables import SprtTable
-from tournaments.formats.catalog import ROUND_ROBIN
-from tournaments.formats.sprt import Sprt
-from tournaments.summary import Summary
-from tournaments.tables import json_text
+from tournaments.config.format_tables import SprtTable
+from tournaments.config.load import Tournament, name_clash
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tables import json_text
+from tournaments.schedule.formats.catalog import ROUND_ROBIN
+from tournaments.schedule.formats.sprt import Sprt
 
 ELO0, ELO1 = 0.0, 20.0
 """Default hypotheses of the test, in Elo: no change, or 20, a step that is worth keeping."""

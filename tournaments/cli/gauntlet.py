@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from referee.host_resources import default_memory_here
-from referee.limits import Limits
-from referee.results import Player
+from referee.judge.limits import Limits
+from referee.judge.results import Player
+from referee.sandbox.host_resources import default_memory_here
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
+from tournaments.analysis.ladder_position import LadderPlace, LevelResult, place_on
 from tournaments.cli.main import Usage
 from tournaments.cli.measuring import (
     Settings,
@@ -28,10 +29,9 @@ from tournaments.cli.measuring import (
 )
 from tournaments.cli.tournament.results import terminal_width
 from tournaments.cli.tournament.run import Outcome
-from tournaments.config import Tournament
-from tournaments.ladder_place import LadderPlace, LevelResult, place_on
-from tournaments.summary import Summary
-from tournaments.tables import json_text
+from tournaments.config.load import Tournament
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tables import json_text
 
 LADDER = "ladder:"
 ALL_LEVELS = range(LOWEST_LEVEL, HIGHEST_LEVEL + 1)

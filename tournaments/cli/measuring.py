@@ -11,28 +11,28 @@ from typing import Any, TypeVar
 
 import click
 
-from referee.clock import TimeControl
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import OpeningError
 from referee.games.spec import SpecError
-from referee.probe import REQUIRED, SandboxError, find_sandbox
-from referee.results import Player
-from referee.sandbox import Sandbox
-from referee.sentences import visible
-from tournaments.bots import BotError, resolve_bot
+from referee.judge.clock import TimeControl
+from referee.judge.results import Player
+from referee.judge.verdict_text import visible
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
+from tournaments.bots.manifest import NAME
+from tournaments.bots.resolve import BotError, resolve_bot
 from tournaments.cli.compiling import tell_of_compiling
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.sandbox_options import sandbox_option
 from tournaments.cli.time_options import TIME_OPTIONS, time_control
 from tournaments.cli.tournament.ending import Ending, program, same_command
 from tournaments.cli.tournament.run import Outcome, run_in
-from tournaments.config import CANNOT_TAKE_OPENINGS, Tournament, name_clash, slug
-from tournaments.directory import LOCK_FILE, STORE_FILE
-from tournaments.game_summary import GameSummary
-from tournaments.gamefiles import GAMES
-from tournaments.manifest import NAME
-from tournaments.openings import random_openings, read_openings
-from tournaments.summary import Summary
+from tournaments.config.load import CANNOT_TAKE_OPENINGS, Tournament, name_clash
+from tournaments.config.openings import random_openings, read_openings
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import LOCK_FILE, STORE_FILE
+from tournaments.results.game_files import GAMES, slug
+from tournaments.results.game_summary import GameSummary
 
 OPENING_PLIES = 5
 """Length of random openings in plies: in Kalah with six pits and four seeds there are 13,580 of them, more

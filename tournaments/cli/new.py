@@ -11,8 +11,8 @@ import click
 from referee.games.spec import did_you_mean
 from sample_bots.catalog import SAMPLE_BOTS
 from sample_bots.starters_catalog import STARTERS, Starter, find_starter, starter_directory, starter_names
+from tournaments.bots.manifest import MANIFEST_FILE, check_name
 from tournaments.cli.main import Fault, Usage
-from tournaments.manifest import MANIFEST_FILE, check_name
 
 NAME_LINE = re.compile(rb'^name = ".*"$', re.MULTILINE)
 """A kit's manifest has one such line."""

@@ -13,12 +13,12 @@ from referee.errors import GameStoppedError, RefereeError
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.opening import parse_opening
 from referee.games.spec import SpecError
-from referee.limits import Limits
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player, WireLine
+from referee.judge.verdict_text import visible
 from referee.play import Job, play_alone
-from referee.probe import REQUIRED, SandboxError, find_sandbox
-from referee.results import GameRecord, Player, WireLine
-from referee.sentences import visible
-from tournaments.bots import BotError, resolve_bot
+from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
+from tournaments.bots.resolve import BotError, resolve_bot
 from tournaments.cli.compiling import tell_of_compiling
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.sandbox_options import sandbox_options
@@ -133,7 +133,7 @@ def _shown(job: Job) -> Iterator[Callable[[WireLine], None]]:
 
 
 def _json_text(value: object) -> str:
-    from tournaments.tables import json_text  # it imports the code for tables
+    from tournaments.reporting.tables import json_text  # it imports the code for tables
 
     return json_text(value)
 
@@ -205,7 +205,10 @@ def _show_result(played: GameRecord) -> None:
 
 def _write_kept_files(folder: Path, played: GameRecord) -> str | None:
     """Write the bots' files, in a folder for each bot; return an error message, or None."""
-    from tournaments.gamefiles import kept_files_folder, write_kept_files  # slow to import, hardly used
+    from tournaments.results.game_files import (  # slow to import, hardly used
+        kept_files_folder,
+        write_kept_files,
+    )
 
     try:
         folder.mkdir(mode=0o700)

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 import click
 
-from referee.host_resources import default_memory_here
-from referee.probe import AUTO, MODES
+from referee.sandbox.detection import AUTO, MODES
+from referee.sandbox.host_resources import default_memory_here
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

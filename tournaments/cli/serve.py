@@ -13,13 +13,13 @@ import click
 import trio
 
 from tournaments.cli.main import Fault, Usage
-from tournaments.cluster.errors import ClusterError
 from tournaments.database.errors import StoreError
-from tournaments.giving_way import going_first
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.processes.process_priority import going_first
 from tournaments.web.data_directory import DataDirectoryError
-from tournaments.web.hosting import Ready, open_host
 from tournaments.web.server import ListenError
 from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file
+from tournaments.web.server_main import Ready, open_host
 
 DATA = Path("kalarena-data")
 """Default data directory: in the folder where the server is started, as `results` of tournaments are."""

@@ -15,7 +15,7 @@ from sample_bots.solver.prover import TooDeepError
 from sample_bots.solver.solution import MoveValue, Solution, solve
 from sample_bots.solver.solver import Bounds, Solver, StopSolving
 from tournaments.cli.main import Fault, Usage
-from tournaments.tables import json_text
+from tournaments.reporting.tables import json_text
 
 UNFINISHED = 1
 """Exit status if the limits did not suffice."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from referee.sentences import visible
+from referee.judge.verdict_text import visible
+from tournaments.cli.api_client import Client, SubmitError, answer_text, pack
 from tournaments.cli.main import Fault, Usage
-from tournaments.submitting import Client, SubmitError, answer_text, pack
 
 TOKEN_VARIABLE, SERVER_VARIABLE = "KALARENA_TOKEN", "KALARENA_SERVER"
 FAILED = 1

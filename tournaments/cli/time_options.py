@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from referee.clock import (
+from referee.judge.clock import (
     CLOCKS,
     DEFAULT_MARGIN_S,
     DEFAULT_MOVE_S,

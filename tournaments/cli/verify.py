@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from referee.errors import RefereeError
-from referee.host_resources import core_count
-from tournaments.chain_check import ExpectedHead, HeadError
+from referee.sandbox.host_resources import core_count
 from tournaments.cli.main import Fault, Usage
-from tournaments.directory import STORE_FILE
-from tournaments.process_pool import WorkerDiedError
-from tournaments.store import StoreError
-from tournaments.tables import json_text
-from tournaments.verification import Found, Remark, Verification, read_record
+from tournaments.processes.process_pool import WorkerDiedError
+from tournaments.reporting.tables import json_text
+from tournaments.reporting.tournament_directory import STORE_FILE
+from tournaments.reporting.verification import Found, Remark, Verification, read_record
+from tournaments.results.chain_check import ExpectedHead, HeadError
+from tournaments.results.store import StoreError
 
 WRONG = 1
 """Exit status if something does not follow."""

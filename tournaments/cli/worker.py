@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from referee.host_resources import usable_cores
-from referee.probe import Probe, probe
-from referee.sandbox import Tier
+from referee.sandbox.bubblewrap import Tier
+from referee.sandbox.detection import Probe, probe
+from referee.sandbox.host_resources import usable_cores
 from tournaments.cli.doctor import Health, examine
 from tournaments.cli.main import Fault, Usage
-from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.extra import require_extra
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import require_extra
 
 TIERS = list(Tier)
 """The best is the first."""
@@ -62,11 +62,11 @@ def command(
     except ClusterError as error:
         raise Usage(str(error)) from error
     os.environ.setdefault(LOG_VARIABLE, "critical")  # before Dask is imported, and for the worker's process
-    from tournaments.cluster.credentials import Credentials
-    from tournaments.cluster.demanded import ask_demands
-    from tournaments.cluster.host import facts_of_this_host
-    from tournaments.cluster.lab_worker import work
-    from tournaments.cluster.waiting import Demands
+    from tournaments.engines.remote.credentials import Credentials
+    from tournaments.engines.remote.host import facts_of_this_host
+    from tournaments.engines.remote.requirements import ask_demands
+    from tournaments.engines.remote.waiting import Demands
+    from tournaments.engines.remote.worker.lab_worker import work
 
     if not scheduler.startswith("tls://"):
         raise Usage(

@@ -1,7 +1,6 @@
 """The practice ladder and the tournaments of a course; the games of each are in a store of its own."""
 
 import json
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -13,8 +12,7 @@ from tournaments.course.model import Competition, CompetitionKind, CompetitionSt
 from tournaments.course.schema import competition, competitor
 from tournaments.course.texts import name_key, person_name, shown, storable
 from tournaments.course.transactions import Transactions
-
-SLUG = re.compile("[a-z0-9-]{1,40}")
+from tournaments.database.location import SLUG
 
 _MAY_BECOME: dict[CompetitionState, tuple[CompetitionState, ...]] = {
     CompetitionState.CREATED: (CompetitionState.RUNNING, CompetitionState.FAILED),

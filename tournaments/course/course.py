@@ -6,8 +6,8 @@ from pathlib import Path
 from types import TracebackType
 
 from tournaments.course.accounts import Accounts
+from tournaments.course.audit import Journal
 from tournaments.course.competitions import Competitions
-from tournaments.course.journal import Journal
 from tournaments.course.links import Links
 from tournaments.course.passwords import Passwords
 from tournaments.course.schema import REVISION

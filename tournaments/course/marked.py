@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tournaments.course.model import Account, Competitor, Role
-from tournaments.marks.people import People, Student
+from tournaments.reporting.marks.people import People, Student
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from referee.games.spec import did_you_mean
 from tournaments.course.errors import CourseError
 from tournaments.course.texts import login_of, name_key, person_name, same_name, shown, team_name
-from tournaments.spreadsheet import SpreadsheetError, spreadsheet_rows
+from tournaments.files.spreadsheet import SpreadsheetError, spreadsheet_rows
 
 LOGIN, NAME, TEAM = "login", "name", "team"
 COLUMNS = (LOGIN, NAME, TEAM)

@@ -17,17 +17,17 @@ from pydantic import (
     model_validator,
 )
 
-from referee.clock import DEFAULT_MOVE_S, TimeControl
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.spec import did_you_mean
-from referee.limits import LEAST, Limits
-from referee.probe import MODES, REQUIRED
+from referee.judge.clock import DEFAULT_MOVE_S, TimeControl
+from referee.judge.limits import LEAST, Limits
+from referee.sandbox.detection import MODES, REQUIRED
 from sample_bots.catalog import SAMPLE_BOTS, sample_bot_command
 from sample_bots.options import BadOptionError
 from tournaments.checking.settings import DEFAULT_TOTAL_S
-from tournaments.complaints import render
 from tournaments.course.errors import CourseError
 from tournaments.course.texts import person_name, shown
+from tournaments.files.validation_errors import render
 
 CLOCK_TIME = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
 MOST_REFERENCES = 20

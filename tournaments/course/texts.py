@@ -3,9 +3,9 @@
 import re
 import unicodedata
 
-from referee.sentences import quote
+from referee.judge.verdict_text import quote
+from tournaments.bots.manifest import NAME
 from tournaments.course.errors import CourseError
-from tournaments.manifest import NAME
 
 LONGEST_TEAM_NAME = 50
 """Maximum length in characters.  A version plays as ``NAME v123456``, and a bot's name has at most 60."""
@@ -71,7 +71,7 @@ def same_name(name: str) -> str:
 def name_key(name: str) -> str:
     """Return a key that is equal for names that cannot exist side by side.
 
-    These are equal names, and those with the same file names (``tournaments.config.slug``) where case is
+    These are equal names, and those with the same file names (``tournaments.config.load.slug``) where case is
     ignored.
     """
     return re.sub(r"[^\w.]", "_", same_name(name))

@@ -1,0 +1,1 @@
+"""Engines: where games run.  ``base`` is the interface, ``local`` this machine, ``remote`` a cluster."""

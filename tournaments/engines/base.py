@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from referee.feed import Snapshot
+from referee.live_feed import Snapshot
 from referee.play import Job
-from tournaments.packed_game import PackedGame
+from tournaments.results.packed_game import PackedGame
 
 Begun = Callable[[str], None]
 """Called when a game begins, with the cluster's host that plays it; "" is this machine."""

@@ -21,13 +21,13 @@ from pathlib import Path
 import trio
 import trio_parallel
 
-from referee.host_resources import usable_cores
-from referee.orphans import adopt_orphans, sweep_orphans
 from referee.play import Job, play_leashed
+from referee.process.subreaper import adopt_orphans, sweep_orphans
+from referee.sandbox.host_resources import usable_cores
 from tournaments.engines.base import Begun, EngineError, Follower
-from tournaments.engines.following import followed
-from tournaments.giving_way import give_way
-from tournaments.packed_game import PackedGame
+from tournaments.engines.live_feed import followed
+from tournaments.processes.process_priority import give_way
+from tournaments.results.packed_game import PackedGame
 
 LEASH_PATTERN = "leash-*"
 """The named pipes in the scratch directory."""

@@ -1,0 +1,5 @@
+"""The web site of a course.
+
+Begin at ``routes``, the list of all pages, and ``app``, the way of a request; ``http`` has what all pages
+share, ``pages`` the pages of students and visitors, ``lecturer`` those of lecturers, ``api`` the HTTP API.
+"""

@@ -19,11 +19,10 @@ from starlette.routing import Match
 from starlette.routing import Route as Pattern
 from starlette.types import Message, Receive, Scope, Send
 
+from tournaments.bots.upload.limits import MEBIBYTE
 from tournaments.course.errors import CourseError
-from tournaments.submissions.limits import MEBIBYTE
-from tournaments.web import guard
-from tournaments.web.bodies import Body
-from tournaments.web.errors import (
+from tournaments.web.http import auth
+from tournaments.web.http.errors import (
     BadInput,
     MethodNotAllowed,
     NotFound,
@@ -31,10 +30,11 @@ from tournaments.web.errors import (
     ServerFault,
     WebError,
 )
-from tournaments.web.rendering import render
-from tournaments.web.routing import Access, Route
-from tournaments.web.security import client_address, host_allowed, masked, security_headers
-from tournaments.web.site import Site, Visit
+from tournaments.web.http.rendering import render
+from tournaments.web.http.request_body import Body
+from tournaments.web.http.request_context import Site, Visit
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.security import client_address, host_allowed, masked, security_headers
 
 LOG = logging.getLogger("kalarena.web")
 FORM_BYTES = 2 * MEBIBYTE
@@ -116,13 +116,13 @@ class Application:
         address = client_address(peer, request.headers.getlist("x-forwarded-for"), site.trusted_proxies)
         request.state.visit = visit = Visit(site, settings, route, address)
         request.state.site = site
-        await guard.recognize(request, visit)
+        await auth.recognize(request, visit)
         request.state.me = visit.me
         request.state.session = visit.session
-        guard.let_in(request, visit)
+        auth.let_in(request, visit)
         try:
             if route.method == "POST":
-                await guard.look_at_form(request, visit)
+                await auth.look_at_form(request, visit)
             return await route.handler(request)
         except CourseError as error:
             raise BadInput(str(error)) from error
@@ -159,12 +159,12 @@ class Application:
         if request.scope["path"].startswith("/api/") or (visit is not None and visit.route.api):
             return JSONResponse({"error": error.sentence}, error.status, error.headers)
         if isinstance(error, NotSignedIn):
-            return RedirectResponse(guard.sign_in_path(request), 303)
+            return RedirectResponse(auth.sign_in_path(request), 303)
         try:
             if visit is None:
                 visit = Visit(self._site, await self._site.settings(), ERROR_ROUTE, "")
                 request.state.visit = visit
-                await guard.recognize(request, visit)
+                await auth.recognize(request, visit)
             response: Response = render(request, "error.html", error.status, error=error)
         except Exception as fault:
             number = self._log_fault(request.scope, fault)

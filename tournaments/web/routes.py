@@ -1,8 +1,11 @@
 """All routes of the site."""
 
-from tournaments.web import (
+from tournaments.web.api import documentation
+from tournaments.web.http import static_files
+from tournaments.web.http.routing import Route
+from tournaments.web.lecturer import routes as lecturer
+from tournaments.web.pages import (
     account,
-    assets,
     bots,
     competitions,
     faults,
@@ -10,19 +13,16 @@ from tournaments.web import (
     health,
     home,
     live_pages,
-    my,
     signing_in,
     standings,
     starter_kits,
+    submissions_page,
     versions,
 )
-from tournaments.web.api import documentation
-from tournaments.web.lecturer import routes as lecturer
-from tournaments.web.routing import Route
 
 MODULES = (
     account,
-    assets,
+    static_files,
     bots,
     competitions,
     documentation,
@@ -32,7 +32,7 @@ MODULES = (
     home,
     lecturer,
     live_pages,
-    my,
+    submissions_page,
     signing_in,
     standings,
     starter_kits,

@@ -9,8 +9,8 @@ from functools import partial
 import trio
 from hypercorn.typing import ASGIFramework
 
-from tournaments.web.connections import GRACE_S, MOST_CONNECTIONS, SPARE_DESCRIPTORS, Connections
-from tournaments.web.security import Network
+from tournaments.web.http.connections import GRACE_S, MOST_CONNECTIONS, SPARE_DESCRIPTORS, Connections
+from tournaments.web.http.security import Network
 
 BACKLOG = 256
 """Connections that may wait to be accepted: a lecture hall that opens the page at once."""

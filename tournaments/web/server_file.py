@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from tournaments.cluster.settings import ServerClusterTable
-from tournaments.complaints import render
-from tournaments.service.config import MAX_PLACES
+from tournaments.config.cluster_table import ServerClusterTable
+from tournaments.files.validation_errors import render
+from tournaments.server.config import MAX_PLACES
 
 SERVER_FILE = "server.toml"
 """Name of the file in the data directory, from which it is read by default."""

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from referee.version import VERSION
-from tournaments.backup.making import back_up
-from tournaments.backup.manifest import BackupError, Manifest
-from tournaments.backup.reading import restore
 from tournaments.cli.admin.opening import config_option, data_option, explained, json_option, server_file
 from tournaments.cli.main import Usage
+from tournaments.course.backup.backup import back_up
+from tournaments.course.backup.manifest import BackupError, Manifest
+from tournaments.course.backup.restore import restore
 
 MEGABYTE = 1_000_000
 

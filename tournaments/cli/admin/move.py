@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from tournaments.backup.making import COURSE_FILE
 from tournaments.cli.admin.opening import config_option, data_option, explained, json_option, server_file
 from tournaments.cli.main import Usage
+from tournaments.course.backup.backup import COURSE_FILE
+from tournaments.course.backup.database_migration import Moved, MoveError, move
 from tournaments.database.location import Database
-from tournaments.moving import Moved, MoveError, move
 from tournaments.web.data_directory import DataDirectory
 from tournaments.web.server_file import SERVER_FILE
 

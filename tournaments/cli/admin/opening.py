@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from tournaments.backup.making import COURSE_FILE
 from tournaments.cli.main import Fault, Usage
+from tournaments.course.backup.backup import COURSE_FILE
 from tournaments.course.course import Course
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Account

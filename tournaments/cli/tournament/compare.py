@@ -6,10 +6,10 @@ import click
 from threadpoolctl import threadpool_limits
 
 from referee.games.spec import did_you_mean
+from tournaments.analysis.comparison import compare
 from tournaments.cli.main import Usage
 from tournaments.cli.tournament.results import open_results
-from tournaments.comparison import compare
-from tournaments.tables import json_text
+from tournaments.reporting.tables import json_text
 
 
 @click.command("compare")

@@ -11,9 +11,9 @@ import click
 from click.core import ParameterSource
 
 from tournaments.cli.tournament.results import terminal_width
-from tournaments.directory import TournamentDirectory
-from tournaments.runner import RunReport
-from tournaments.summary import Summary
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.running.runner import RunReport
 
 PROGRAM = "kalarena"
 UNPLAYED_LINES = 20

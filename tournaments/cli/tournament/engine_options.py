@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import trio
 
-from referee.sandbox import Sandbox
+from referee.sandbox.bubblewrap import Sandbox
 from tournaments.cli.main import Usage
-from tournaments.cluster.errors import ClusterError
-from tournaments.cluster.extra import require_extra
-from tournaments.cluster.settings import ClusterTable
-from tournaments.cluster.waiting import sandbox_elsewhere, wait_for_slots
-from tournaments.config import Tournament
+from tournaments.config.cluster_table import ClusterTable
+from tournaments.config.load import Tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import require_extra
+from tournaments.engines.remote.waiting import sandbox_elsewhere, wait_for_slots
 
 if TYPE_CHECKING:  # it needs the extra
-    from tournaments.cluster.credentials import Credentials
+    from tournaments.engines.remote.credentials import Credentials
 
 LOCAL, DASK, SLURM = "local", "dask", "slurm"
 ENGINES = (LOCAL, DASK, SLURM)
@@ -105,23 +105,25 @@ async def open_engine(
         async with open_local_engine(directory, concurrency, own_core=tournament.own_core) as local:
             yield local
         return
-    from tournaments import elsewhere  # it needs the extra
-    from tournaments.cluster.demanded import tell_demands
+    from tournaments.engines.remote import remote_engine
+    from tournaments.engines.remote.requirements import tell_demands
 
-    elsewhere.quieten()
+    remote_engine.quieten()
     settings, folder = tournament.cluster, directory / CLUSTER_FOLDER
-    demands = await trio.to_thread.run_sync(elsewhere.demands_of, tournament, sandbox, settings.same_speed)
+    demands = await trio.to_thread.run_sync(
+        remote_engine.demands_of, tournament, sandbox, settings.same_speed
+    )
     async with _scheduler(asked, settings, folder) as (address, credentials):
         await trio.to_thread.run_sync(tell_demands, address, credentials, demands)
         async with (
-            elsewhere.open_engine_at(
+            remote_engine.open_engine_at(
                 address, credentials, tournament, settings, demands, concurrency, tell
             ) as engine,
             _workers(asked, address, credentials, settings, folder, tell),
         ):
             await wait_for_slots(engine, settings.minimum, tell=tell)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(elsewhere.tell_of_workers, engine, tell)
+                nursery.start_soon(remote_engine.tell_of_workers, engine, tell)
                 yield engine
                 nursery.cancel_scope.cancel()
 
@@ -131,14 +133,14 @@ async def _scheduler(
     asked: EngineOptions, settings: ClusterTable, folder: Path
 ) -> AsyncIterator[tuple[str, "Credentials"]]:
     """Yield the scheduler's address and its credentials."""
-    from tournaments import elsewhere
-    from tournaments.cluster.credentials import Credentials
+    from tournaments.engines.remote import remote_engine
+    from tournaments.engines.remote.credentials import Credentials
 
     if asked.scheduler is not None:
         assert asked.credentials is not None
         yield asked.scheduler, Credentials(asked.credentials)
         return
-    async with elsewhere.open_scheduler_here(folder, settings, asked.credentials) as found:
+    async with remote_engine.open_scheduler_here(folder, settings, asked.credentials) as found:
         yield found
 
 
@@ -152,12 +154,12 @@ async def _workers(
     tell: Tell,
 ) -> AsyncIterator[None]:
     """Let workers join during the block: jobs of Slurm, or those that people start by the printed command."""
-    from tournaments import elsewhere
+    from tournaments.engines.remote import remote_engine
 
     if asked.engine != SLURM:
-        command = elsewhere.worker_command(address, credentials.directory)
+        command = remote_engine.worker_command(address, credentials.directory)
         tell(f"on each machine that is to play, run:\n  {command}")
         yield
         return
-    async with elsewhere.open_jobs(address, credentials, settings, folder, tell):
+    async with remote_engine.open_jobs(address, credentials, settings, folder, tell):
         yield

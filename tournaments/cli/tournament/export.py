@@ -10,10 +10,10 @@ from typing import TextIO
 import click
 
 from referee.games.spec import did_you_mean
-from referee.results import GameRecord
+from referee.judge.results import GameRecord
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results, show_progress
-from tournaments.exports import (
+from tournaments.reporting.exports import (
     COLUMNS,
     WHAT,
     WRITERS,
@@ -23,11 +23,11 @@ from tournaments.exports import (
     whole_file,
     why_not,
 )
-from tournaments.gamefiles import public_view
-from tournaments.pgn import pgn_of
-from tournaments.sgf import GameText, write
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.reporting.pgn import pgn_of
+from tournaments.reporting.sgf import GameText, write
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_files import public_view
+from tournaments.results.store import Store
 
 SGF, JSON, PGN = "sgf", "json", "pgn"
 GAMES = "games"

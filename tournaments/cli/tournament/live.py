@@ -15,13 +15,13 @@ import trio
 from rich.console import Console
 from rich.live import Live
 
-from referee.host_resources import usable_cores
+from referee.sandbox.host_resources import usable_cores
 from tournaments.cli.tournament.progress import Progress, Snapshot, compute, fault_line, unplayed_line
 from tournaments.cli.tournament.screen import screen
-from tournaments.game_summary import GameSummary
-from tournaments.runner import Observer, Run
-from tournaments.schedule import Pairing
-from tournaments.summary import Summary
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
+from tournaments.running.runner import Observer, Run
+from tournaments.schedule.pairing import Pairing
 
 REFRESH_S = 0.25
 """Seconds between two pictures: four a second are as many as anybody reads."""

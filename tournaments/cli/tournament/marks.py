@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from referee.sentences import visible
+from referee.judge.verdict_text import visible
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import check_workbook, open_results
-from tournaments.exports import ExportError, protected, write_whole
-from tournaments.mark_sheets import FORMATS, mark_sheet, sheet_file
-from tournaments.marks.earlier import EarlierError, EarlierSheet, earlier_sheet
-from tournaments.marks.file import MarkPlan, MarksError, load_marks, plan_marks, students_path
-from tournaments.marks.sheet import Sheet
-from tournaments.summary import Summary
-from tournaments.workbook import XLSX
+from tournaments.reporting.exports import ExportError, protected, write_whole
+from tournaments.reporting.marks.earlier import EarlierError, EarlierSheet, earlier_sheet
+from tournaments.reporting.marks.file import MarkPlan, MarksError, load_marks, plan_marks, students_path
+from tournaments.reporting.marks.mark_sheets import FORMATS, mark_sheet, sheet_file
+from tournaments.reporting.marks.sheet import Sheet
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.workbook import XLSX
 
 
 @click.command("marks")

@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from referee.sentences import visible
-from tournaments.game_summary import GameSummary
-from tournaments.runner import RunReport
-from tournaments.standings import Tally
-from tournaments.summary import Summary
-from tournaments.tables import Cells, people_columns
+from referee.judge.verdict_text import visible
+from tournaments.analysis.standings import Tally
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tables import Cells, people_columns
+from tournaments.results.game_summary import GameSummary
+from tournaments.running.runner import RunReport
 
 WINDOW_S = 30.0
 """Seconds over which the pace is measured: it follows a change and does not jump about."""

@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results, show_progress
-from tournaments.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
-from tournaments.report.game_pages import PlaceError, ReportError
-from tournaments.report.site import Built, build_site
-from tournaments.summary import Summary
+from tournaments.reporting.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
+from tournaments.reporting.site.game_pages import PlaceError, ReportError
+from tournaments.reporting.site.site import Built, build_site
+from tournaments.reporting.summary import Summary
 
 REPORT = "report"
 ANONYMOUS_REPORT = "report-anonymous"

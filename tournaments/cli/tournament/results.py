@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tournaments.cli.main import Fault, Usage
-from tournaments.directory import STORE_FILE
-from tournaments.rulings import RulingError
-from tournaments.store import Store, StoreError
-from tournaments.summary import Summary
-from tournaments.workbook import MISSING, XLSX, is_available
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import STORE_FILE
+from tournaments.reporting.workbook import MISSING, XLSX, is_available
+from tournaments.results.rulings import RulingError
+from tournaments.results.store import Store, StoreError
 
 SHOWN_EVERY = 20
 """Games from one message of progress to the next."""

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import click
 
-from tournaments.appeals import (
+from tournaments.bots.resolve import BotError
+from tournaments.cli.main import Fault, Usage
+from tournaments.cli.tournament.ending import program
+from tournaments.cli.tournament.results import open_results
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.late_entries import late_bot, note_of, unfit
+from tournaments.config.tournament_file import MAX_ROUNDS
+from tournaments.reporting.ruling_requests import (
     PairingRequest,
     Ruling,
     entries_of,
@@ -19,18 +26,11 @@ from tournaments.appeals import (
     unexpected,
     withdrawal,
 )
-from tournaments.bots import BotError
-from tournaments.cli.main import Fault, Usage
-from tournaments.cli.tournament.ending import program
-from tournaments.cli.tournament.results import open_results
-from tournaments.directory import STORE_FILE, DirectoryError, TournamentDirectory
-from tournaments.format_tables import FORMAT_TABLES
-from tournaments.journal import Action, Entry
-from tournaments.late_bots import late_bot, note_of, unfit
-from tournaments.rulings import RulingError
-from tournaments.store import Store, StoreError
-from tournaments.summary import Summary
-from tournaments.tournament_file import MAX_ROUNDS
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import STORE_FILE, DirectoryError, TournamentDirectory
+from tournaments.results.journal import Action, Entry
+from tournaments.results.rulings import RulingError
+from tournaments.results.store import Store, StoreError
 
 _DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 _WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, which the report shows.")

@@ -12,27 +12,27 @@ from pathlib import Path
 import click
 import trio
 
-from referee.host_resources import core_count, host_memory_bytes
-from referee.limits import memory_shortage
-from referee.probe import MODES, REQUIRED, SandboxError, find_sandbox
-from referee.results import Player
-from referee.sandbox import Sandbox, Tier
+from referee.judge.limits import memory_shortage
+from referee.judge.results import Player
+from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.detection import MODES, REQUIRED, SandboxError, find_sandbox
+from referee.sandbox.host_resources import core_count, host_memory_bytes
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.tournament.ending import Ending, same_command
 from tournaments.cli.tournament.engine_options import LOCAL, EngineOptions, engine_options, open_engine
 from tournaments.cli.tournament.live import open_view
-from tournaments.cluster.errors import ClusterError, SchedulerLostError
-from tournaments.config import ConfigError, Tournament, load_tournament
-from tournaments.directory import DirectoryError, TournamentDirectory
+from tournaments.config.late_entries import with_late_bots
+from tournaments.config.load import ConfigError, Tournament, load_tournament
 from tournaments.engines.base import Engine
-from tournaments.gamefiles import GameFilesError
-from tournaments.interpreter import many_games
-from tournaments.late_bots import with_late_bots
-from tournaments.rehearsal import RehearsalError, problem_table, rehearse, unrehearsed
-from tournaments.rulings import RulingError
-from tournaments.runner import Run, RunReport, play_all
-from tournaments.store import Store, StoreError
-from tournaments.summary import Summary
+from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
+from tournaments.processes.interpreter import many_games
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
+from tournaments.results.game_files import GameFilesError
+from tournaments.results.rulings import RulingError
+from tournaments.results.store import Store, StoreError
+from tournaments.running.rehearsal import RehearsalError, problem_table, rehearse, unrehearsed
+from tournaments.running.runner import Run, RunReport, play_all
 
 LOST_ADVICE = "start it again if it has ended; the same command goes on"
 
@@ -146,7 +146,7 @@ def run_in(
 
     Paths of bots that were added later are relative to ``base``.  ``kind`` is the class that sums the results
     up, on the screen and in the end; ``asked`` selects the machines for the games, by default this one.  With
-    ``rehearses`` each bot without a game plays a short one first, see tournaments/rehearsal.py.
+    ``rehearses`` each bot without a game plays a short one first, see tournaments/running/rehearsal.py.
 
     Raises Usage, Fault; SystemExit if it is interrupted before the first game.
     """

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tournaments.cli.tournament.progress import Playing, Snapshot
-from tournaments.tables import GAP, Cells, fitting
+from tournaments.reporting.tables import GAP, Cells, fitting
 
 TOP_LINES = 2
 """The title, and the bar with the numbers."""

@@ -11,9 +11,9 @@ from tournaments.cli.tournament.results import (
     terminal_width,
     without_garbage_collection,
 )
-from tournaments.exports import ExportError, protected, write_whole
-from tournaments.tables import FORMATS, to_grid
-from tournaments.workbook import XLSX, workbook
+from tournaments.reporting.exports import ExportError, protected, write_whole
+from tournaments.reporting.tables import FORMATS, to_grid
+from tournaments.reporting.workbook import XLSX, workbook
 
 
 @click.command("table")

@@ -1,0 +1,1 @@
+"""The HTTP API; docs/api.md explains it."""

@@ -6,9 +6,9 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.complaints import render
+from tournaments.files.validation_errors import render
 from tournaments.web.api.views import LONGEST_TEXT, NO_NUL
-from tournaments.web.errors import BadInput
+from tournaments.web.http.errors import BadInput
 
 Shape = TypeVar("Shape", bound=BaseModel)
 

@@ -6,11 +6,11 @@ Names are those that the caller may see.
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.appeals import PairingRequest
 from tournaments.course.model import Competition
-from tournaments.game_summary import GameSummary
-from tournaments.gamefiles import public_view
-from tournaments.rulings import RulingError
+from tournaments.reporting.ruling_requests import PairingRequest
+from tournaments.results.game_files import public_view
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.rulings import RulingError
 from tournaments.web.api.answers import TEXT, answer, body_of, number_in_query, text_in_query
 from tournaments.web.api.openapi import Operation, Parameter
 from tournaments.web.api.views import (
@@ -23,15 +23,15 @@ from tournaments.web.api.views import (
     RulingsAnswer,
     TableAnswer,
 )
-from tournaments.web.errors import BadInput, Conflict
-from tournaments.web.games import find
+from tournaments.web.http.errors import BadInput, Conflict
+from tournaments.web.http.request_context import site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
+from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.control import tournament_of
-from tournaments.web.lecturer.noting import note
-from tournaments.web.routing import Access, Route
-from tournaments.web.shown import competition_of, shown_to, titles_for
-from tournaments.web.shows import Shown
-from tournaments.web.site import site_of
-from tournaments.web.threads import in_thread
+from tournaments.web.pages.games import find
+from tournaments.web.views.competition_view import Shown
+from tournaments.web.views.visibility import competition_of, shown_to, titles_for
 
 MOST_GAMES = 1000
 """In one answer."""

@@ -6,8 +6,8 @@ from starlette.responses import JSONResponse, Response
 from referee.version import VERSION
 from tournaments.web.api import competitions, submissions
 from tournaments.web.api.openapi import document
-from tournaments.web.routing import Access, Route
-from tournaments.web.site import settings_of
+from tournaments.web.http.request_context import settings_of
+from tournaments.web.http.routing import Access, Route
 
 OPERATIONS = (*submissions.OPERATIONS, *competitions.OPERATIONS)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from tournaments.web.api.views import ErrorAnswer
-from tournaments.web.routing import Access, Route
+from tournaments.web.http.routing import Access, Route
 
 OPENAPI_VERSION = "3.1.0"
 SCHEMAS = "#/components/schemas/{model}"

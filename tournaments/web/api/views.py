@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tournaments.config.tournament_file import MAX_BOTS, MAX_ROUNDS
 from tournaments.course.model import Account, CompetitionKind, CompetitionState, Role, Version, VersionState
-from tournaments.tournament_file import MAX_BOTS, MAX_ROUNDS
 
 LONGEST_TEXT = 255
 """Characters of a name, or of a value in a query: the longest name of a file on Linux has as many bytes."""

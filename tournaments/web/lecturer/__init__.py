@@ -1,0 +1,1 @@
+"""The pages for lecturers and admins; ``routes`` lists them."""

@@ -8,16 +8,16 @@ from starlette.responses import RedirectResponse, Response
 
 from tournaments.course.errors import CourseError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
-from tournaments.journal import Action
-from tournaments.rulings import RulingError
-from tournaments.web.errors import BadInput, Conflict, NotFound
-from tournaments.web.forms import text_of
-from tournaments.web.lecturer.noting import note
-from tournaments.web.rendering import render, see_other
-from tournaments.web.routing import Access, Route
-from tournaments.web.shown import competition_of
-from tournaments.web.site import site_of
-from tournaments.web.threads import in_thread
+from tournaments.results.journal import Action
+from tournaments.results.rulings import RulingError
+from tournaments.web.http.errors import BadInput, Conflict, NotFound
+from tournaments.web.http.forms import text_of
+from tournaments.web.http.rendering import render, see_other
+from tournaments.web.http.request_context import site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
+from tournaments.web.lecturer.audit import note
+from tournaments.web.views.visibility import competition_of
 
 LIST = "/teach/tournaments"
 HERE = f"{LIST}/{{slug}}"

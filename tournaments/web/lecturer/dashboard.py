@@ -9,12 +9,12 @@ from starlette.responses import Response
 
 from tournaments.checking.report import Report, ReportError
 from tournaments.course.model import Account, Competition, Event, Team, Version, VersionState
-from tournaments.service.places import Kind
+from tournaments.server.slots import Kind
+from tournaments.web.http.rendering import render
+from tournaments.web.http.request_context import Site, settings_of, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
 from tournaments.web.lecturer.journal import SERVER, logins_of, told
-from tournaments.web.rendering import render
-from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, settings_of, site_of
-from tournaments.web.threads import in_thread
 
 LATEST = 10
 """Number of submissions, and of journal entries, on the page."""

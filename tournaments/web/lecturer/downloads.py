@@ -15,18 +15,18 @@ from starlette.responses import FileResponse, Response
 from tournaments.course.model import Competition
 from tournaments.database.errors import StoreError
 from tournaments.database.place import Place
-from tournaments.exports import WHAT
-from tournaments.pseudonyms import KEY_FILE, pseudonyms_for
-from tournaments.report.game_pages import ReportError
-from tournaments.web.errors import Conflict, NotFound, Unavailable
+from tournaments.reporting.exports import WHAT
+from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
+from tournaments.reporting.site.game_pages import ReportError
+from tournaments.web.http.errors import Conflict, NotFound, Unavailable
+from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
+from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.control import HERE, tournament_of
-from tournaments.web.lecturer.noting import note
 from tournaments.web.lecturer.report_files import PGN, export_file, report_zip
-from tournaments.web.names import to_be_drawn
-from tournaments.web.routing import Access, Route
-from tournaments.web.shows import entrants_of
-from tournaments.web.site import Site, site_of
-from tournaments.web.threads import in_thread
+from tournaments.web.views.competition_view import entrants_of
+from tournaments.web.views.names import to_be_drawn
 
 PATIENCE_S = 600.0
 """Seconds after which a download is given up; a report of 10,000 games takes about a minute."""

@@ -7,19 +7,19 @@ from starlette.responses import Response
 
 from tournaments.course.marked import Marked, marked_people
 from tournaments.course.model import Competition
-from tournaments.mark_sheets import mark_sheet, sheet_file
-from tournaments.marks.file import MarkPlan, MarksError, plan_marks, read_marks
-from tournaments.marks.sheet import Sheet
-from tournaments.summary import Summary
-from tournaments.web.forms import text_of
+from tournaments.reporting.marks.file import MarkPlan, MarksError, plan_marks, read_marks
+from tournaments.reporting.marks.mark_sheets import mark_sheet, sheet_file
+from tournaments.reporting.marks.sheet import Sheet
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.workbook import XLSX, WorkbookError
+from tournaments.web.http.forms import text_of
+from tournaments.web.http.rendering import render
+from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
+from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.control import tournament_of
-from tournaments.web.lecturer.noting import note
 from tournaments.web.lecturer.sent_text import BODY_LIMIT, sent_text
-from tournaments.web.rendering import render
-from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, site_of
-from tournaments.web.threads import in_thread
-from tournaments.workbook import XLSX, WorkbookError
 
 HERE = "/teach/tournaments/{slug}/marks"
 MEDIA_TYPES = {

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.model import Account, LinkPurpose
-from tournaments.tables import inert
-from tournaments.web.rendering import render
-from tournaments.web.site import Site, site_of
-from tournaments.web.threads import in_thread
+from tournaments.reporting.tables import inert
+from tournaments.web.http.rendering import render
+from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.threads import in_thread
 
 COLUMNS = ("login", "name", "team", "link")
 

@@ -9,11 +9,15 @@ from starlette.responses import Response
 
 from tournaments.course.deadlines import frozen_moment
 from tournaments.course.model import CompetitionKind, Version, VersionState
-from tournaments.game_summary import GameSummary
-from tournaments.service.line_up import candidates
-from tournaments.service.tournament_spec import CURRENT, TournamentSpec, TournamentSpecError
-from tournaments.web.forms import text_of
-from tournaments.web.lecturer.noting import note
+from tournaments.results.game_summary import GameSummary
+from tournaments.server.competitions.entrants import candidates
+from tournaments.server.competitions.tournament_spec import CURRENT, TournamentSpec, TournamentSpecError
+from tournaments.web.http.forms import text_of
+from tournaments.web.http.rendering import render, see_other
+from tournaments.web.http.request_context import Site, account_of, settings_of, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
+from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.preview import Preview, preview
 from tournaments.web.lecturer.tournament_fields import (
     FORMATS_TOLD,
@@ -22,10 +26,6 @@ from tournaments.web.lecturer.tournament_fields import (
     sections,
     spec_of_form,
 )
-from tournaments.web.rendering import render, see_other
-from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, account_of, settings_of, site_of
-from tournaments.web.threads import in_thread
 
 HERE = "/teach/tournaments/new"
 DEFAULT_FORMAT = "round-robin"

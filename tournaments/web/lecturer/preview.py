@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from referee.results import CAPABILITIES, Player
-from tournaments.game_summary import GameSummary
-from tournaments.service.line_up import Candidate, fix, tournament_of
-from tournaments.service.tournament_spec import TournamentSpec
-from tournaments.summary import Summary
-from tournaments.tournament_file import LimitsTable
+from referee.judge.results import CAPABILITIES, Player
+from tournaments.config.tournament_file import LimitsTable
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
+from tournaments.server.competitions.entrants import Candidate, fix, tournament_of
+from tournaments.server.competitions.tournament_spec import TournamentSpec
 
 AROUND_A_GAME_S = 0.1
 """Seconds for starting two confined bots and storing the game, in addition to the bots' own time."""

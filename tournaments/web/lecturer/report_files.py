@@ -5,10 +5,10 @@ import zipfile
 from pathlib import Path
 
 from tournaments.database.place import Place
-from tournaments.exports import COLUMNS, WHAT, WRITERS, pgn_games
-from tournaments.report.site import build_site
-from tournaments.store import Store
-from tournaments.summary import Summary
+from tournaments.reporting.exports import COLUMNS, WHAT, WRITERS, pgn_games
+from tournaments.reporting.site.site import build_site
+from tournaments.reporting.summary import Summary
+from tournaments.results.store import Store
 
 PGN = "pgn"
 NICENESS = 10

@@ -1,5 +1,6 @@
 """The routes of lecturers' pages."""
 
+from tournaments.web.http.routing import Route
 from tournaments.web.lecturer import (
     accounts,
     control,
@@ -13,7 +14,6 @@ from tournaments.web.lecturer import (
     settings,
     submissions,
 )
-from tournaments.web.routing import Route
 
 MODULES = (
     dashboard,

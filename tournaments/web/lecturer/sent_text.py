@@ -2,8 +2,8 @@
 
 from starlette.datastructures import FormData, UploadFile
 
-from tournaments.web.errors import BadInput
-from tournaments.web.forms import text_of
+from tournaments.web.http.errors import BadInput
+from tournaments.web.http.forms import text_of
 
 BODY_LIMIT = 2 << 20
 """Bytes of a form with such a text: a roster of 10,000 students has half of that."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from referee.games.catalog import DEFAULT_GAME
-from referee.probe import MODES
+from referee.sandbox.detection import MODES
 from tournaments.course.settings import Settings
 
 

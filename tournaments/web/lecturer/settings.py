@@ -6,13 +6,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.settings import Settings, SettingsError, settings_of_form
-from tournaments.web.forms import text_of
-from tournaments.web.lecturer.noting import note
+from tournaments.web.http.forms import text_of
+from tournaments.web.http.rendering import render, see_other
+from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
+from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.setting_fields import FIELDS, GROUPS, changes, given_values, values_of
-from tournaments.web.rendering import render, see_other
-from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, site_of
-from tournaments.web.threads import in_thread
 
 HERE = "/teach/settings"
 

@@ -6,11 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.model import Version, VersionState
+from tournaments.web.http.rendering import render
+from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
 from tournaments.web.lecturer.paging import PAGE, Page, number_asked
-from tournaments.web.rendering import render
-from tournaments.web.routing import Access, Route
-from tournaments.web.site import Site, site_of
-from tournaments.web.threads import in_thread
 
 HERE = "/teach/submissions"
 CHUNK = 500

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tournaments.analysis.rankings import PRESETS
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.tournament_file import WITHOUT_ROUNDS
 from tournaments.course.settings import Settings
-from tournaments.format_tables import FORMAT_TABLES
-from tournaments.rankings import PRESETS
-from tournaments.service.tournament_spec import CURRENT
-from tournaments.tournament_file import WITHOUT_ROUNDS
+from tournaments.server.competitions.tournament_spec import CURRENT
 from tournaments.web.lecturer.setting_fields import SettingField
 
 CHOSEN = "chosen"

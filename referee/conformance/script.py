@@ -1,0 +1,91 @@
+"""The opponent's script of an interview, and the observations beside the record.  Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from referee.games.catalog import AnyGame
+from referee.judge.results import GameRecord
+
+Choose = Callable[[AnyGame, Any], Any]
+"""The examiner's choice of a move: (game, state) -> a legal move."""
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """The script of the opponent in an interview."""
+
+    choose: Choose
+    stops_at: int | None = None
+    """Number of the reply, counted from 1, at which the examiner loses on purpose, so that the bot receives
+    END while it waits; None to play on."""
+    plays_on_after_swap: bool = False
+    """True if the examiner ignores ``stops_at`` once the bot has swapped."""
+    leaves_in: int | None = None
+    """Number of the bot's turn in which the examiner's process is reported to have ended, so that the bot
+    receives END while it thinks (in the next turn, if it has replied before the report); None to stay."""
+    waits: bool = False
+    """True if the examiner replies only when the bot has stopped sending (or QUIET_S has passed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A line that came in several reads."""
+
+    line: str
+    count: int
+    span_us: int
+    """Microseconds from the first read to the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A line that came while the bot was not on turn."""
+
+    line: str
+    after: str
+    """The last line sent to the bot before that."""
+
+
+@dataclass
+class Seen:
+    """Observations of the bot that are not in the record."""
+
+    start_us: int | None = None
+    """Microseconds from the start of the process until it took START; None if it did not."""
+    stderr_before_start: int = 0
+    """Bytes on standard error before START was taken."""
+    stderr_bytes: int = 0
+    """Bytes on standard error in all."""
+    pieces: list[Pieces] = field(default_factory=list)
+    unasked: list[Unasked] = field(default_factory=list)
+    after_end: str = ""
+    """The bot's output after the game had ended, cut after KEPT_BYTES."""
+    after_end_bytes: int = 0
+    after_end_lines: int = 0
+    was_on_turn: bool = False
+    """True if that output may be the bot's reply: the bot was on turn when the game ended."""
+    ended_us: int | None = None
+    """Charged time from END until the process had ended, in microseconds (referee/judge/clock.py); None if it
+    had to be killed.  With the wall clock, and on systems without counters, all time is charged."""
+    doing: str = ""
+    """The bot's activity when it had to be killed, one of events.DOING."""
+    left: list[str] = field(default_factory=list)
+    """Names of the bot's programs that were alive after its own process had ended."""
+    holds_output: bool = False
+    """True if one of these programs holds the bot's standard output open."""
+    cpu_us: int | None = None
+    """CPU time from START to END, in microseconds; this and the next value are None where they were not
+    read."""
+    wait_us: int | None = None
+    """Stalled time from START to END, in microseconds (referee/process/cpu_accounting.py)."""
+    memory_bytes: int = 0
+    """The highest memory seen, in bytes."""
+
+
+@dataclass(frozen=True)
+class Interview:
+    """A completed interview."""
+
+    record: GameRecord
+    seen: Seen

@@ -1,0 +1,152 @@
+"""Events, the timed facts that the judge receives, and effects, the actions that it returns."""
+
+from typing import NamedTuple
+
+
+class Usage(NamedTuple):
+    """Readings of the system's counters for a turn, from its beginning until now; all in microseconds."""
+
+    cpu_us: int
+    """CPU time of all threads of the bot's processes together."""
+    wait_us: int
+    """Stalled time: something of the bot was ready to run and the host ran none of it.  Records of earlier
+    versions have the wait of the one thread that waited longest."""
+    referee_wait_us: int
+    """Time that the referee itself was ready to run, to stamp this moment, and had no CPU."""
+
+
+class Sent(NamedTuple):
+    """A line was written to the bot completely."""
+
+    player: int
+    at: float
+    line: str
+
+
+class Taken(NamedTuple):
+    """The bot has read its START line (where that cannot be observed, the line was sent)."""
+
+    player: int
+    at: float
+
+
+class LineReceived(NamedTuple):
+    """A complete line of the bot was read."""
+
+    player: int
+    at: float
+    line: str
+    usage: Usage | None = None
+    """Counters of the bot's turn; None where they were not read: in a turn of under a millisecond, and with
+    the wall clock."""
+
+
+class LineTooLong(NamedTuple):
+    """The bot sent a line that is too long."""
+
+    player: int
+    at: float
+    head: str
+
+
+class OutputBlocked(NamedTuple):
+    """A line could not be written: the pipe is full of lines that the bot has not read."""
+
+    player: int
+    at: float
+
+
+class InputClosed(NamedTuple):
+    """A line could not be written: no process holds the bot's standard input open any more."""
+
+    player: int
+    at: float
+
+
+class OutputClosed(NamedTuple):
+    """The bot's standard output ended, but the process lives on."""
+
+    player: int
+    at: float
+    unfinished: str
+    """Text after the last line feed."""
+
+
+class BotExited(NamedTuple):
+    """The bot's process ended; every line it had completed was reported before."""
+
+    player: int
+    at: float
+    status: int
+    """Exit status; negative is the number of a signal."""
+    unfinished: str
+    """Text on standard output after the last line feed."""
+    last_words: str
+    """End of standard error, see referee/judge/crash_hints.py; empty if there is nothing."""
+    held_mb: int = 0
+    """MiB of memory at the last check, if that was near the limit; otherwise 0."""
+    full: str = ""
+    """Directories that the bot could write and that had no space left."""
+
+
+class LimitPassed(NamedTuple):
+    """The bot exceeded a limit and was killed."""
+
+    player: int
+    at: float
+    limit: str
+    """The name of the limit: ``memory``, ``process`` or ``files``."""
+    used: int
+    """The amount used: MiB for memory, a number otherwise."""
+    allowed: int
+    """The limit, in the same unit."""
+
+
+class NotStarted(NamedTuple):
+    """The bot's command could not be run."""
+
+    player: int
+    at: float
+    why: str
+
+
+class TimePassed(NamedTuple):
+    """Nothing else happened until now."""
+
+    at: float
+    unfinished: tuple[str, str] = ("", "")
+    """Each bot's output after its last line feed."""
+    usage: Usage | None = None
+    """Counters of the current turn, or of the bot's start; None where they were not read."""
+    doing: str = ""
+    """Activity of the awaited bot: one of DOING; empty if it is unknown."""
+
+
+DOING = ("reading", "running", "queued", "waiting", "stopped", "ended")
+"""Activities of a bot: waiting to read its standard input, computing, ready to compute but without a CPU,
+waiting for something else, stopped by a signal, or gone."""
+
+
+PlayerEvent = (
+    Sent
+    | Taken
+    | LineReceived
+    | LineTooLong
+    | OutputBlocked
+    | InputClosed
+    | OutputClosed
+    | BotExited
+    | LimitPassed
+    | NotStarted
+)
+Event = PlayerEvent | TimePassed
+
+
+class Send(NamedTuple):
+    """Effect: write this line to the bot, then report Sent, OutputBlocked or InputClosed."""
+
+    player: int
+    line: str
+
+
+# The only other effect, the end of the game, is ``Match.result``.

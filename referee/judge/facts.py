@@ -1,0 +1,65 @@
+"""Facts: the judge's events other than lines, in a form that can be stored and replayed.  Pure."""
+
+from referee.errors import RefereeError
+from referee.judge.events import (
+    BotExited,
+    Event,
+    InputClosed,
+    LimitPassed,
+    LineTooLong,
+    NotStarted,
+    OutputBlocked,
+    OutputClosed,
+    Taken,
+    TimePassed,
+    Usage,
+)
+from referee.judge.results import Fact
+
+KINDS = {
+    kind.__name__: kind
+    for kind in (
+        Taken,
+        LineTooLong,
+        OutputBlocked,
+        InputClosed,
+        OutputClosed,
+        BotExited,
+        LimitPassed,
+        NotStarted,
+        TimePassed,
+    )
+}
+"""The events that are kept as facts; the lines sent and received are in the wire log."""
+
+
+def fact_of(event: Event, at_us: int, after: int) -> Fact:
+    """Return an event as a fact.
+
+    Args:
+        event: The event.
+        at_us: Microseconds since the start of the game.
+        after: Number of wire lines before the event.
+    """
+    if isinstance(event, TimePassed):
+        return Fact(None, TimePassed.__name__, at_us, after, tuple(event[1:]))
+    if isinstance(event, BotExited) and not event.held_mb and not event.full:
+        return Fact(event.player, BotExited.__name__, at_us, after, tuple(event[2:-2]))  # as in older records
+    return Fact(event.player, type(event).__name__, at_us, after, tuple(event[2:]))
+
+
+def event_of(fact: Fact) -> Event:
+    """Return the event of a fact; its time is in seconds since the start of the game.
+
+    Raises RefereeError if no event has such values.
+    """
+    at = fact.at_us / 1e6
+    try:
+        if fact.name == TimePassed.__name__:
+            unfinished, usage, doing = fact.data
+            first, second = unfinished
+            return TimePassed(at, (str(first), str(second)), None if usage is None else Usage(*usage), doing)
+        event: Event = KINDS[fact.name](fact.player, at, *fact.data)  # type: ignore[arg-type]
+    except (LookupError, TypeError, ValueError) as error:
+        raise RefereeError(f"{fact.name!r} with {fact.data!r} is no fact that a game could have") from error
+    return event

@@ -1,0 +1,671 @@
+"""The judge of one game.  No input or output, no clock: events in, effects out.
+
+Theory of operation.  A match goes through three stages: the second player is sent START and must take it,
+then the first player, then they play.  (START is sent in this order because the course's engine does so;
+waiting until a bot has taken it keeps a slow interpreter's start out of its playing time, and lets a bot that
+dies at its start lose before anything is sent to the other one.)  In play, the turn of a bot begins when the
+line that gives it the turn was sent, and ends with its next complete line.  Lines that a bot sends early wait
+in a queue for its turn, as with the course's engine.
+
+Times are given in seconds of any clock and are kept in whole microseconds since the start, so that a game can
+be judged again from its record to the same verdict.  With the fair clock a deadline that passed only causes a
+check: where the counters show that less time is charged than passed, the deadline is put off by the
+difference.
+
+Every fault ends the game, with the other side credited.  Where one event shows several faults, PRECEDENCE
+decides, by the event's own time stamp; an event later than the deadline therefore always finds a bot that had
+lost on time before it happened.  A line stamped exactly at the deadline counts.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+from protocol.errors import ProtocolError, RemoteProtocolError
+from protocol.messages import OPENING_WORD, Change, End, Next, RefereeMessage, Start, Swap, Time
+from protocol.session import Session
+from referee.errors import RefereeError
+from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
+from referee.games.opening import Step
+from referee.judge import runtime_messages, verdict_text
+from referee.judge.clock import (
+    FAIR,
+    QUEUED_EXTENSION_US,
+    SUSPEND,
+    Clock,
+    TimeControl,
+    charged_us,
+    extension_us,
+    host_fault_us,
+)
+from referee.judge.events import (
+    BotExited,
+    Event,
+    InputClosed,
+    LimitPassed,
+    LineReceived,
+    LineTooLong,
+    NotStarted,
+    OutputBlocked,
+    OutputClosed,
+    PlayerEvent,
+    Send,
+    Sent,
+    Taken,
+    TimePassed,
+    Usage,
+)
+from referee.judge.facts import fact_of
+from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
+from referee.judge.results import GONE, JUDGE, Fact, MatchResult, MoveRecord, Reason, WireLine
+
+PRECEDENCE = (
+    Reason.START,  # never took START in time: nothing after that counts
+    Reason.TIMEOUT,  # late: whatever came was too late
+    Reason.MEMORY,  # the cause of a process's end is more useful than its end
+    Reason.FILES,
+    Reason.EXIT,
+    Reason.FLOOD,
+    Reason.BLOCKED,
+    Reason.PROTOCOL,  # a line must be a message before it can be a move
+    Reason.ILLEGAL,
+)
+"""Order of faults where one event shows several, as ``handle`` looks for them.
+tests/test_match_precedence.py checks this list."""
+
+USUAL_CHARACTERS = 64
+"""Length of replies that do not count towards the bytes that a bot may send: a game has few replies."""
+MAX_QUEUED_LINES = 1000
+"""Number of unasked-for lines above which a bot is flooding.  A whole game has about 50 moves of each side,
+and the oddest real bot seen was three lines ahead."""
+
+COMPLAINT_US = 2_000_000
+"""Time for a bot that begins an error message on standard output instead of moving to print the cause, or to
+end, but never longer than its turn.  A Java machine that gives up takes up to a second."""
+COMPLAINT_LINES = 200
+"""Lines of an error message that are examined; the report of a Java machine that crashes has about 20."""
+LIMIT_REASONS = {"memory": (Reason.MEMORY, "memory-limit"), "files": (Reason.FILES, "too-many-files")}
+"""Name of a limit in LimitPassed -> reason and fault; any other limit has reason ``exit``."""
+
+
+@dataclass(slots=True)
+class _Complaint:
+    """Lines that a bot printed on standard output instead of a move while its runtime gives up."""
+
+    player: int
+    fault: str
+    detail: str
+    """The verdict if no cause is found, as for any other line."""
+    lines: list[str] = field(default_factory=list)
+
+
+def limits_of(limits: Limits, tier: str) -> Limits | None:
+    """Return the limits that a verdict mentions; None where bots are not limited at all."""
+    return None if tier == "off" else limits
+
+
+class Match(Generic[S, M]):
+    """One game between two bots.
+
+    Call ``start``, then ``handle`` for every event, and carry out the effects that each call returns, until
+    ``result`` is set (the effects returned with the result still count: they are the END lines).  Report
+    TimePassed when ``deadline`` has passed, after all lines read by then.
+    """
+
+    def __init__(
+        self,
+        game: Game[S, M],
+        control: TimeControl,
+        names: tuple[str, str],
+        opening: Sequence[Step] = (),
+        timed: tuple[bool, bool] = (False, False),
+        wire_bytes: int = DEFAULT_WIRE_BYTES,
+        limits: Limits | None = None,
+        judge: int = JUDGE,
+    ) -> None:
+        """Create a match that has not started.
+
+        Args:
+            game: The rule book.
+            control: The time control.
+            names: The players' names, for verdicts.
+            opening: Steps that are announced before the first turn.
+            timed: Whether each bot is sent TIME lines.
+            wire_bytes: Bytes that a bot may send in all before it is flooding.
+            limits: The limits that a verdict mentions.
+            judge: The version of the rules, see ``results.JUDGE``.
+        """
+        self.game = game
+        self.control = control
+        self.names = names
+        self._opening = opening
+        self._timed = timed
+        self._wire_bytes = wire_bytes
+        self._limits = limits
+        self.judge = judge
+        self.state: S = opening[-1].state if opening else game.initial_state()
+        self.seats = game.seats(self.state)
+        self.last_seat = game.seats(game.initial_state())[Side.SECOND]
+        """The seat to which START and END are sent first: the course's North."""
+        self.deadline: float | None = None
+        """Moment after which TimePassed must be reported, in the time of the events; None for no deadline."""
+        self.result: MatchResult | None = None
+        self.moves: list[MoveRecord] = []
+        self.wire: list[WireLine] = []
+        self.facts: list[Fact] = []
+        self.starting: int | None = None
+        """The player that must take its START now; None in play."""
+        self.on_turn: int | None = None
+        """The player whose clock runs; None while starting and after the end."""
+        self.began = 0.0
+        """Start of the game, before its processes are started, in the time of the events."""
+        self._now_us = 0
+        self._opened_us = 0
+        """Time at which START was sent to the player that is starting, in microseconds since the start."""
+        self._turn_began_us = 0
+        self.turn_began = 0.0
+        """Beginning of the current turn, in the time of the events."""
+        self._deadline_us: int | None = None
+        """The deadline in microseconds since the start; ``deadline`` is derived from it."""
+        setup_us = _to_us(control.setup_s)
+        # A bot that is stopped while its opponent thinks cannot set itself up then.
+        self._free_us = [setup_us, setup_us if control.ponder == SUSPEND else 0]
+        """Microseconds of each player's next turn that are not charged: nonzero only before a first turn."""
+        self._clocks = [Clock.fresh(control), Clock.fresh(control)]
+        self._limits_us = [_to_us(clock.limit_s) for clock in self._clocks]
+        self._heard_bytes = [0, 0]
+        self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
+        self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
+        self._output_closed: list[OutputClosed | None] = [None, None]
+        self._complaint: _Complaint | None = None
+        """Lines that the bot on turn printed instead of a move, while the verdict waits for their cause."""
+        self.gives_turn: Send | None = None
+        """The line whose Sent event is awaited: START, or a line that gives a turn."""
+
+    @property
+    def clocks_ms(self) -> tuple[int, int]:
+        """Values of the players' clocks when the current turn began, in milliseconds."""
+        first, second = self._clocks
+        return first.shown_ms, second.shown_ms
+
+    @property
+    def awaits_cause(self) -> bool:
+        """True if a bot has lost by an error message of its runtime, and the cause is awaited."""
+        return self._complaint is not None and self.result is None
+
+    def start(self, at: float) -> list[Send]:
+        """Begin the match; ``at`` is the time at which the processes are being started."""
+        self.began = at
+        return self._open(Side.SECOND)
+
+    def handle(self, event: Event) -> list[Send]:
+        """Process one event; return the lines to send.
+
+        Raises RefereeError for bugs of the referee, and when the host kept a bot waiting beyond all measure.
+        """
+        now_us = int((event.at - self.began) * 1e6 + 0.5)
+        # Of two lines that came in one read, the second follows the lines sent in response to the first.
+        if now_us < self._now_us:
+            now_us = self._now_us
+        self._now_us = now_us
+        kind = type(event)  # not isinstance, for speed: each line passes here
+        if kind is Sent:
+            player, _, line = event  # type: ignore[misc]
+            self.wire.append(WireLine(player, "to", line, now_us))
+            awaited = self.gives_turn
+            if awaited is None or player != awaited.player or line != awaited.line:
+                return []  # nothing waited for this line to be gone
+        if self.result is not None:
+            return []
+        past = self._deadline_us is not None and now_us > self._deadline_us
+        if kind is LineReceived:
+            reply: LineReceived = event  # type: ignore[assignment]
+            # A reply can be charged too much even if it comes before a deadline that was put off.
+            past = past or (reply.usage is not None and self._is_overdrawn(reply))
+            if past and reply.usage is not None:
+                # The counters decide whether the line is late; for a line that loses, no move records them.
+                self.facts.append(fact_of(event, now_us, len(self.wire)))
+            self.wire.append(WireLine(reply.player, "from", reply.line, now_us))
+        elif kind is not Sent and (past or kind is not TimePassed):
+            self.facts.append(fact_of(event, now_us, len(self.wire)))
+        try:
+            if self._complaint is not None and kind is not Sent:
+                return self._follow_complaint(self._complaint, event, past)
+            if past and self._is_too_late(event):
+                return self._too_late(event)
+            if kind is TimePassed:
+                return []
+            following: list[Send] = self._HANDLERS[kind](self, event)  # type: ignore[index]
+            return following
+        except ProtocolError as error:
+            raise RefereeError(f"the judge contradicted the protocol: {error}") from error
+
+    # The three stages.
+
+    def _open(self, player: int) -> list[Send]:
+        """Send START to a player, which must take it within the start limit."""
+        self.starting = player
+        self._opened_us = self._now_us
+        self._set_deadline(self._now_us + _to_us(self.control.start_s))
+        gives_turn = player == Side.FIRST and not self._opening
+        return self._say_awaited(player, Start(self.seats[player]), timed=gives_turn)
+
+    def _sent(self, event: Sent) -> list[Send]:
+        """Process the Sent event of the awaited line: START, or a line that gives a turn."""
+        player, at, _ = event
+        self.gives_turn = None
+        if player != self.starting:
+            return self._begin_turn(player)
+        if self._early[player]:
+            return self._taken(Taken(player, at))  # it sent a line before START, so it is running
+        return []
+
+    def _taken(self, event: Taken) -> list[Send]:
+        player = event.player
+        if player != self.starting:
+            return []
+        if player == Side.SECOND:
+            return self._open(Side.FIRST)
+        self.starting = None
+        if self._opening:
+            self._clear_deadline()
+            return self._announce_opening()
+        return self._begin_turn(player)
+
+    def _announce_opening(self) -> list[Send]:
+        """Announce each step of the opening to both bots; the last one gives the first turn."""
+        sends = []
+        for step in self._opening[:-1]:
+            board = self.game.board_text(step.state)
+            change = Change(step.move or OPENING_WORD, board, Next.OPPONENT)
+            sends += [self._say(player, change) for player in (Side.FIRST, Side.SECOND)]
+        step = self._opening[-1]
+        return sends + self._change(step.move or OPENING_WORD, self.game.board_text(step.state))
+
+    def _begin_turn(self, player: int) -> list[Send]:
+        """Begin a player's turn: its clock runs from now."""
+        now_us = self._now_us
+        self.on_turn = player
+        self._turn_began_us = now_us
+        self._deadline_us = at_us = now_us + self._free_us[player] + self._limits_us[player]
+        self.turn_began = self.began + now_us / 1e6
+        self.deadline = self.began + at_us / 1e6
+        if self._early[player]:
+            return self._reply(player, self._early[player].popleft().line, None)
+        closed = self._output_closed[player]
+        return self._closed_output(closed) if closed is not None else []
+
+    def _received(self, event: LineReceived) -> list[Send]:
+        player, at, line, usage = event
+        if player == self.on_turn and len(line) <= USUAL_CHARACTERS:
+            return self._reply(player, line, usage)
+        self._heard_bytes[player] += len(line) + 1
+        if self._heard_bytes[player] > self._wire_bytes:
+            return self._lose(player, Reason.FLOOD, "wire-limit", verdict_text.wire_limit(self._wire_bytes))
+        if player == self.on_turn:
+            return self._reply(player, line, usage)
+        early = self._early[player]
+        early.append(event)
+        if len(early) > MAX_QUEUED_LINES:
+            return self._lose(player, Reason.FLOOD, "unasked-output", verdict_text.unasked(len(early), line))
+        if player == self.starting:
+            return self._taken(Taken(player, at))
+        return []
+
+    def _reply(self, player: int, line: str, usage: Usage | None) -> list[Send]:
+        """Process a line that the bot on turn completed in time: a move, or a fault."""
+        game, state = self.game, self.state
+        try:
+            message = self._sessions[player].hear(line)
+            if isinstance(message, Swap):
+                move = self._swap()
+            else:
+                move = game.parse_move(state, message.move)
+                if move == game.swap:
+                    raise InvalidMoveError(
+                        "bad-number", f"{message.move!r} is not a move: a swap is written SWAP"
+                    )
+            following = game.apply(state, move)
+        except IllegalMoveError as error:
+            reason = Reason.PROTOCOL if isinstance(message, Swap) else Reason.ILLEGAL
+            return self._lose(player, reason, error.fault, verdict_text.refused(line, error.message))
+        except (RemoteProtocolError, InvalidMoveError) as error:
+            detail = verdict_text.refused(line, error.message)
+            if self.judge > 1 and runtime_messages.begins_complaint(line):
+                return self._begin_complaint(_Complaint(player, error.fault, detail, [line]))
+            return self._lose(player, Reason.PROTOCOL, error.fault, detail)
+
+        wall_us = self._now_us - self._turn_began_us
+        spent_us = self._charged_us(usage) if usage is not None or self._free_us[player] else wall_us
+        clock = self._clocks[player]
+        if clock.left_s is not None:
+            self._clocks[player] = clock = clock.after(spent_us / 1e6)
+            self._limits_us[player] = _to_us(clock.limit_s)
+        self._free_us[player] = 0
+        text = game.format_move(state, move)
+        if usage is None:
+            self.moves.append(MoveRecord(player, text, wall_us, spent_us))
+        else:
+            self.moves.append(MoveRecord(player, text, wall_us, spent_us, *usage))
+        self.state = following
+        self.on_turn = self._deadline_us = self.deadline = None
+        if isinstance(message, Swap):
+            self.seats = game.seats(following)
+        return self._announce(player, text, swapped=isinstance(message, Swap))
+
+    def _swap(self) -> M:
+        """Return the game's swap.  Raises IllegalMoveError if it has none."""
+        swap = self.game.swap
+        if swap is None:
+            raise IllegalMoveError("swap-not-offered", "this game has no SWAP")
+        return swap
+
+    def _announce(self, mover: int, text: str, *, swapped: bool) -> list[Send]:
+        """Announce a move to the bots; the player that is on turn next receives it last."""
+        board = self.game.board_text(self.state)
+        next_player: int = self.game.to_move(self.state)
+        outcome = self.game.outcome(self.state)
+        if outcome is None:
+            # Nothing is sent to the swapper until the next move.
+            return self._change(text, board, but=mover if swapped and mover != next_player else None)
+        sends = [
+            self._say(player, Change(text, board, Next.NOBODY)) for player in (1 - next_player, next_player)
+        ]
+        winner = None if outcome.winner is None else int(outcome.winner)
+        detail = verdict_text.score(self.names, self.seats, winner, outcome.score, outcome.detail)
+        result = MatchResult(winner, Reason(outcome.reason), detail, outcome.score)
+        return sends + self._finish(result, gone=None)
+
+    def _change(self, text: str, board: str, *, but: int | None = None) -> list[Send]:
+        """Announce a move after which the game goes on to both bots, or to all ``but`` one."""
+        player: int = self.game.to_move(self.state)
+        you = self._say_awaited(player, Change(text, board, Next.YOU), timed=True)
+        if but is not None:
+            return you
+        return [self._say(1 - player, Change(text, board, Next.OPPONENT)), *you]
+
+    def _say_awaited(self, player: int, message: RefereeMessage, *, timed: bool) -> list[Send]:
+        """Send a line whose Sent event is awaited, after a TIME line if the bot takes those."""
+        sends = []
+        if timed and self._timed[player]:
+            own, opponent = self._clocks[player].shown_ms, self._clocks[1 - player].shown_ms
+            sends.append(self._say(player, Time(own, opponent)))
+        self.gives_turn = self._say(player, message)
+        return [*sends, self.gives_turn]
+
+    # Faults.
+
+    def _charged_us(self, usage: Usage | None) -> int:
+        """Return the charged time of the current turn so far, in microseconds."""
+        player = self.on_turn
+        assert player is not None  # called during a turn only
+        counted = usage if self.control.clock == FAIR else None
+        return max(0, charged_us(self._now_us - self._turn_began_us, counted) - self._free_us[player])
+
+    def _is_overdrawn(self, reply: LineReceived) -> bool:
+        """Return True if a reply of the player on turn is charged more than its limit."""
+        player = self.on_turn
+        if player != reply.player or self.judge < 2:
+            return False
+        return self._charged_us(reply.usage) > self._limits_us[player]
+
+    def _usage(self, event: Event) -> Usage | None:
+        """Return the counters of the current turn that an event carries."""
+        if isinstance(event, TimePassed) or (
+            isinstance(event, LineReceived) and event.player == self.on_turn
+        ):
+            return event.usage
+        return None
+
+    def _is_too_late(self, event: Event) -> bool:
+        """Confirm the deadline that passed and return True, or put it off.  Raises RefereeError."""
+        if self.on_turn is None:
+            return self._start_is_over(event)
+        spent_us, limit_us = self._charged_us(self._usage(event)), self._limits_us[self.on_turn]
+        usage = self._usage(event) if self.control.clock == FAIR else None
+        queued = isinstance(event, TimePassed) and event.doing == "queued"
+        more_us = extension_us(limit_us, spent_us, usage, is_queued=queued)
+        if more_us is None:
+            return True
+        wall_us = self._now_us - self._turn_began_us
+        if wall_us > host_fault_us(limit_us + self._free_us[self.on_turn]):
+            raise RefereeError(self._kept_waiting(self.on_turn, "turn", wall_us, spent_us))
+        self._set_deadline(self._now_us + more_us)
+        return False
+
+    def _start_is_over(self, event: Event) -> bool:
+        """Return True if the start limit is confirmed; put it off otherwise.  Raises RefereeError."""
+        player = self.starting
+        usage = event.usage if isinstance(event, TimePassed) and self.control.clock == FAIR else None
+        if player is None or usage is None or self.judge < 2:
+            return True
+        wall_us, limit_us = self._now_us - self._opened_us, _to_us(self.control.start_s)
+        spent_us = charged_us(wall_us, usage)
+        if spent_us > limit_us and event.doing != "queued":  # type: ignore[union-attr]
+            return True
+        if usage.cpu_us > limit_us:
+            return True
+        if wall_us > host_fault_us(limit_us):
+            raise RefereeError(self._kept_waiting(player, "start", wall_us, spent_us))
+        self._set_deadline(self._now_us + max(limit_us - spent_us, QUEUED_EXTENSION_US))
+        return False
+
+    def _kept_waiting(self, player: int, stage: str, wall_us: int, spent_us: int) -> str:
+        return (
+            f"this host kept {self.names[player]} waiting for a CPU for so long that its {stage} could not "
+            f"be timed: {wall_us / 1e6:.3f} s passed, {spent_us / 1e6:.3f} s of it are charged"
+        )
+
+    def _too_late(self, event: Event) -> list[Send]:
+        """Give the verdict for an event after the deadline: the bot had lost before that."""
+        passed = event if isinstance(event, TimePassed) else TimePassed(event.at)
+        if self.starting is not None:
+            detail = verdict_text.start_limit(self.control.start_s, passed.doing)
+            return self._lose(self.starting, Reason.START, "start-limit", detail)
+        player = self.on_turn
+        assert player is not None  # a deadline is set only while starting or on turn
+        usage = self._usage(event)
+        is_fair = usage is not None and self.control.clock == FAIR
+        why = self._clocks[player].why_late(
+            (self._now_us - self._turn_began_us) / 1e6,
+            self._free_us[player] / 1e6,
+            usage if is_fair else None,
+            self._charged_us(usage) / 1e6,
+        )
+        if isinstance(event, LineReceived) and event.player == player:
+            detail = verdict_text.late_reply(why, event.line)
+        else:
+            detail = verdict_text.late(why, passed.unfinished[player], passed.doing)
+        return self._lose(player, Reason.TIMEOUT, "late", detail)
+
+    def _too_long(self, event: LineTooLong) -> list[Send]:
+        return self._lose(event.player, Reason.FLOOD, "long-line", verdict_text.long_line(event.head))
+
+    def _blocked(self, event: OutputBlocked) -> list[Send]:
+        return self._lose(event.player, Reason.BLOCKED, "not-reading", verdict_text.NOT_READING)
+
+    def _closed_input(self, event: InputClosed) -> list[Send]:
+        return self._lose(event.player, Reason.EXIT, "closed-input", verdict_text.CLOSED_INPUT)
+
+    def _closed_output(self, event: OutputClosed) -> list[Send]:
+        player = event.player
+        if player not in (self.on_turn, self.starting):
+            self._output_closed[player] = event  # lines it completed before still count
+            return []
+        return self._lose(player, Reason.EXIT, "closed-output", verdict_text.closed_output(event.unfinished))
+
+    def _exited(self, event: BotExited) -> list[Send]:
+        player = event.player
+        note = self._note_of_end(event)
+        if self.judge > 1:
+            lines = self._early_complaint(player)
+            hint = runtime_messages.find_fault(lines) if lines else None
+            if hint is not None:
+                note = "; ".join(part for part in (verdict_text.complained(lines), note) if part)
+            else:
+                hint = self._why_it_ended(event)
+            if hint is not None:
+                return self._gave_up(player, hint, note)
+        detail = verdict_text.exited(event.status, self._when(player), event.unfinished)
+        fault = "exited" if event.status >= 0 else "killed"
+        return self._lose(player, Reason.EXIT, fault, detail, note)
+
+    def _when(self, player: int) -> str:
+        """Return the stage of the game in which this player's process ended."""
+        if self.starting is not None:
+            untold = player == self.starting or self.starting == Side.SECOND
+            return "before it had taken its START line" if untold else "before the first move"
+        is_its_turn = player == self.on_turn or self._complaint is not None
+        return "on its turn" if is_its_turn else "while it was not its turn"
+
+    def _limit_passed(self, event: LimitPassed) -> list[Send]:
+        detail = verdict_text.limit_passed(event.limit, event.used, event.allowed)
+        reason, fault = Reason.EXIT, f"{event.limit}-limit"
+        if self.judge > 1:
+            reason, fault = LIMIT_REASONS.get(event.limit, (reason, fault))
+        return self._lose(event.player, reason, fault, detail)
+
+    def _not_started(self, event: NotStarted) -> list[Send]:
+        return self._lose(event.player, Reason.START, "not-runnable", verdict_text.not_started(event.why))
+
+    def _lose(self, player: int, reason: Reason, fault: str, what: str, note: str = "") -> list[Send]:
+        detail = f"{self.names[player]} ({self.seats[player]}) lost: {what}"
+        gone = player if reason in GONE or fault == "not-runnable" else None
+        return self._finish(MatchResult(1 - player, reason, detail, None, fault, note), gone)
+
+    def _finish(self, result: MatchResult, gone: int | None) -> list[Send]:
+        """End the game: send END to both, the current North first, but not to a bot that is gone."""
+        self.result = result
+        self.on_turn = self.starting = self.gives_turn = None
+        self._clear_deadline()
+        order = (0, 1) if self.seats[0] == self.last_seat else (1, 0)
+        return [self._say(player, End()) for player in order if player != gone]
+
+    # Runtimes that give up.
+
+    def _note_of_end(self, event: BotExited) -> str:
+        """Return the note on the end of a process: its last words, and the directories that were full."""
+        notes = (verdict_text.last_words(event.last_words), verdict_text.full_directories(event.full))
+        return "; ".join(filter(None, notes))
+
+    def _why_it_ended(self, event: BotExited) -> runtime_messages.Hint | None:
+        """Return the cause of a process's end, if it is memory or a file."""
+        # Without a limit there is no share of it.
+        share_held = 0.0 if self._limits is None else event.held_mb / self._limits.memory_mb
+        return runtime_messages.classify_exit(
+            event.status, event.last_words, share_held, full=bool(event.full)
+        )
+
+    def _gave_up(self, player: int, hint: runtime_messages.Hint, note: str) -> list[Send]:
+        reason = Reason.MEMORY if hint.fault == runtime_messages.MEMORY else Reason.FILES
+        detail = verdict_text.gave_up(hint, self._when(player), self._limits)
+        return self._lose(player, reason, hint.fault, detail, note)
+
+    def _early_complaint(self, player: int) -> list[str]:
+        """Return the lines of an error message that came before the player's turn; empty if there is none."""
+        lines = [early.line for early in self._early[player]]
+        begins = (number for number, line in enumerate(lines) if runtime_messages.begins_complaint(line))
+        return lines[next(begins, len(lines)) :]
+
+    def _begin_complaint(self, complaint: _Complaint) -> list[Send]:
+        """Begin to wait for the cause of an error message of the bot on turn, which has lost.
+
+        No player is on turn until the verdict, so that no line is taken for a move.
+        """
+        player = complaint.player
+        complaint.lines += [early.line for early in self._early[player]]
+        self._early[player].clear()
+        self._complaint = complaint
+        limit_us = self._now_us + COMPLAINT_US
+        self._set_deadline(limit_us if self._deadline_us is None else min(limit_us, self._deadline_us))
+        self.on_turn = None
+        closed = self._output_closed[player]
+        if closed is not None:
+            complaint.lines.append(closed.unfinished)
+        hint = runtime_messages.find_fault(complaint.lines)
+        if hint is not None or closed is not None:
+            return self._settle_complaint(complaint, hint)
+        return []
+
+    def _follow_complaint(self, complaint: _Complaint, event: Event, past: bool) -> list[Send]:
+        """Process an event while the cause of an error message is awaited.
+
+        Events of the other bot do not count.  All lines go into the record, so a bot that sends too many ends
+        the wait at once.
+        """
+        if past or isinstance(event, TimePassed):
+            return self._settle_complaint(complaint, None) if past else []
+        is_too_much = isinstance(event, LineReceived) and self._is_flooding(event)
+        if event.player != complaint.player:
+            return self._settle_complaint(complaint, None) if is_too_much else []
+        lines, hint, note = complaint.lines, None, ""
+        is_last = True
+        if isinstance(event, LineReceived):
+            lines.append(event.line)
+            is_last = is_too_much or len(lines) >= COMPLAINT_LINES
+        elif isinstance(event, LimitPassed):
+            return self._limit_passed(event)
+        elif isinstance(event, OutputClosed | BotExited):
+            lines.append(event.unfinished)
+        elif isinstance(event, LineTooLong):
+            lines.append(event.head)
+        if isinstance(event, BotExited):
+            note = self._note_of_end(event)
+            hint = self._why_it_ended(event)
+        return self._settle_complaint(complaint, hint, note, is_last=is_last)
+
+    def _is_flooding(self, event: LineReceived) -> bool:
+        """Count a line that comes while a cause is awaited; return True if the bot has sent too much."""
+        player, early = event.player, self._early[event.player]
+        self._heard_bytes[player] += len(event.line) + 1
+        early.append(event)
+        return self._heard_bytes[player] > self._wire_bytes or len(early) > MAX_QUEUED_LINES
+
+    def _settle_complaint(
+        self,
+        complaint: _Complaint,
+        hint: runtime_messages.Hint | None,
+        note: str = "",
+        *,
+        is_last: bool = True,
+    ) -> list[Send]:
+        """Give the verdict if the cause is known now, or if nothing more is awaited."""
+        told = runtime_messages.find_fault(complaint.lines)
+        if told is not None:
+            note = "; ".join(part for part in (verdict_text.complained(complaint.lines), note) if part)
+        hint = told or hint
+        if hint is not None:
+            return self._gave_up(complaint.player, hint, note)
+        if not is_last:
+            return []
+        return self._lose(complaint.player, Reason.PROTOCOL, complaint.fault, complaint.detail, note)
+
+    # Helpers.
+
+    def _say(self, player: int, message: RefereeMessage) -> Send:
+        return Send(player, self._sessions[player].say(message))
+
+    def _set_deadline(self, at_us: int) -> None:
+        self._deadline_us = at_us
+        self.deadline = self.began + at_us / 1e6
+
+    def _clear_deadline(self) -> None:
+        self._deadline_us = self.deadline = None
+
+    _HANDLERS: dict[type[PlayerEvent], Any] = {  # noqa: RUF012 - a constant
+        Sent: _sent,
+        Taken: _taken,
+        LineReceived: _received,
+        LineTooLong: _too_long,
+        OutputBlocked: _blocked,
+        InputClosed: _closed_input,
+        OutputClosed: _closed_output,
+        BotExited: _exited,
+        LimitPassed: _limit_passed,
+        NotStarted: _not_started,
+    }
+
+
+def _to_us(seconds: float) -> int:
+    return round(seconds * 1e6)

@@ -1,0 +1,540 @@
+"""Results of games: reasons, verdicts, and the record of a game.
+
+A record holds everything needed to judge the game again and to explain it.  Moves and wire lines are kept as
+columns, not as one mapping each: a third of the bytes and a tenth of the time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import msgpack
+
+from referee.errors import RefereeError
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+
+RECORD_SCHEMA = 2
+"""Version of the record's layout; a reader refuses a newer one."""
+
+
+JUDGE = 2
+"""Version of the judge's rules.  Version 1, of records without a version, has no reasons ``memory`` and
+``files``: it gives ``exit`` and ``protocol`` instead.  It compares a reply with its limit only if that came
+after the deadline, and its start limit is wall time."""
+
+
+class Reason(StrEnum):
+    """The reason of a game's end."""
+
+    SCORE = "score"
+    """The game was played to its end."""
+    TURN_CAP = "turn-cap"
+    """A house rule ended the game after so many turns, by score."""
+    ILLEGAL = "illegal-move"
+    """A well-formed move that the position does not allow."""
+    PROTOCOL = "protocol"
+    """A line that is no message of the protocol, or no message for this moment."""
+    TIMEOUT = "timeout"
+    """No complete reply within the time control."""
+    EXIT = "exit"
+    """The process ended, or closed its standard input or output."""
+    MEMORY = "memory"
+    """The bot exceeded its memory limit and was killed, or gave up by itself for lack of memory."""
+    FILES = "files"
+    """The bot ended because a file could not be written or opened, or was killed for its files."""
+    FLOOD = "flood"
+    """A line, or unasked-for output, beyond all measure."""
+    BLOCKED = "blocked"
+    """The bot does not read its input, so that no more could be written to it."""
+    START = "start"
+    """The bot never started: the command could not be run, or START was not taken in time."""
+
+
+GONE = (Reason.EXIT, Reason.MEMORY, Reason.FILES)
+"""Reasons of a game whose loser's process has ended or is giving up: nothing more is sent to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchResult:
+    """The verdict on one game.  Players are 0 (moved first) and 1, also after a swap."""
+
+    winner: int | None
+    """Player that won; None for a draw."""
+    reason: Reason
+    detail: str
+    """A sentence for people; for a fault, the loser's action, with the offending line."""
+    score: tuple[int, int] | None
+    """Scores of player 0 and player 1; None if the game was not played to its end."""
+    fault: str | None = None
+    """For a fault, a finer word than the reason, for example ``crlf``; docs/protocol.md lists them."""
+    note: str = ""
+    """Further information for the loser only, such as its last words on standard error."""
+
+
+NO_RESULT = MatchResult(None, Reason.SCORE, "", None)
+"""Placeholder for the result of a game that was stopped; no file holds it, see
+``GameRecord.unfinished_json``."""
+UNFINISHED = "unfinished"
+"""A field that only records of stopped games have; its value is True."""
+
+CAPABILITIES = ("openings", "time")
+"""Optional parts of the protocol.  ``openings``: CHANGE lines that announce an opening before the first turn;
+``time``: TIME lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A bot as the referee starts it."""
+
+    name: str
+    command: tuple[str, ...]
+    """The argument vector; its first element is an absolute path."""
+    cwd: str
+    """The directory in which the bot is started."""
+    digest: str = ""
+    """SHA-256 over the bot's files, which identifies the version that played."""
+    capabilities: tuple[str, ...] = ()
+    """The optional parts of the protocol that the bot supports, see CAPABILITIES."""
+    how: str = ""
+    """Explanation for people how the command was found; empty if it was given explicitly."""
+    reads: tuple[str, ...] = ()
+    """Absolute paths of the files and directories of the bot: the only files of the host, beside its
+    interpreter, that it can read when it is confined."""
+
+
+class KeptFile(NamedTuple):
+    """A file that a bot wrote in its working directory.  It is private to the bot's author."""
+
+    path: bytes
+    """Path below the working directory.  The bot chose it: it may hold any bytes but NUL."""
+    content: bytes
+    """The whole file, or its end."""
+    size: int
+    """Bytes of the whole file."""
+
+
+class MoveRecord(NamedTuple):
+    """One move as played."""
+
+    player: int
+    move: str
+    wall_us: int
+    """Microseconds from the last byte sent to the bot until its line was complete."""
+    charged_us: int
+    """Microseconds of that time which are charged to the bot."""
+    cpu_us: int | None = None
+    """CPU time of the bot in this turn, in microseconds; this and the next two are None where the counters
+    were not read, as in a turn of under a millisecond (of which all is charged)."""
+    wait_us: int | None = None
+    """Stalled time in microseconds: the bot was ready to run and the host ran none of it, see
+    referee/process/cpu_accounting.py."""
+    referee_wait_us: int | None = None
+    """Microseconds that the referee waited for a CPU before it could stamp the reply."""
+
+
+class WireLine(NamedTuple):
+    """One line of a conversation."""
+
+    player: int
+    direction: str
+    """``to`` the bot or ``from`` it."""
+    line: str
+    """The text without the line feed; decoded as UTF-8, or as Latin-1 if it is not UTF-8."""
+    at_us: int
+    """Microseconds from the start of the game until the line was completely sent, or read."""
+
+
+class Fact(NamedTuple):
+    """An event of the judge other than a line."""
+
+    player: int | None
+    name: str
+    """The event's name, for example ``BotExited``."""
+    at_us: int
+    """Microseconds since the start of the game."""
+    after: int
+    """Number of wire lines before the event."""
+    data: tuple[Any, ...] = ()
+    """The event's other fields, in their order."""
+
+    @property
+    def text(self) -> str:
+        """The event's other fields as a text for people."""
+        return "; ".join(str(part) for part in _flat(self.data) if part not in ("", None))
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """The complete record of a game."""
+
+    key: str
+    """Identifies the game within its tournament."""
+    game: str
+    """Canonical spec text of the rules."""
+    players: tuple[Player, Player]
+    """The two players; player 0 moved first."""
+    control: TimeControl
+    moves: list[MoveRecord]
+    wire: list[WireLine]
+    facts: list[Fact]
+    final_state: str
+    """The board as it was last sent to the bots, or would have been."""
+    result: MatchResult
+    stderr: tuple[str, str]
+    """The kept part of each bot's standard error."""
+    exit_status: tuple[int | None, int | None]
+    """Exit status of each bot; negative is the number of a signal; None if it never started."""
+    started_at: str
+    """Time of the start: UTC, ISO 8601."""
+    opening: str
+    """The opening's text (see referee/games/opening.py); empty for the game's own start."""
+    duration_us: int
+    """Microseconds from the start of the processes until both bots were gone."""
+    host: str
+    versions: dict[str, str] = field(default_factory=dict)
+    """Versions of this program and of its environment."""
+    cores: list[int] = field(default_factory=list)
+    """The numbers of the cores that the referee and the bots could run on; empty if not known."""
+    limits: Limits = field(default_factory=Limits)
+    """The limits of each bot."""
+    sandbox: str = ""
+    """Tier of the bots' sandbox (referee/sandbox/bubblewrap.py); empty in records of schema 1."""
+    clock: str = "wall"
+    """The clock in use: ``wall`` too where a fair one was requested on a system that has no counters."""
+    cpu_us: tuple[int | None, int | None] = (None, None)
+    """CPU time of each bot from its start until END, in microseconds; None where the counters were not
+    read."""
+    off_turn_cpu_us: tuple[int | None, int | None] = (None, None)
+    """CPU time of each bot while its opponent was on turn, in microseconds, summed over turns of more than a
+    millisecond."""
+    host_speed: float | None = None
+    """Speed of one core of the host, in positions per second of tournaments/config/calibration.py; None
+    where it was not measured, as in games that were played locally."""
+    judge: int = 1
+    """The version of the judge's rules, see JUDGE, that gave the verdict."""
+    runtime_settings: tuple[dict[str, str], dict[str, str]] = field(default_factory=lambda: ({}, {}))
+    """Environment variables that passed the limits to each bot's runtime
+    (referee/sandbox/runtime_settings.py); empty without a sandbox and in records of older versions."""
+
+    kept_files: tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]] = ((), ())
+    """Files that each bot wrote, if they are kept; never in the JSON view, which is given to others."""
+
+    def to_msgpack(self) -> bytes:
+        """Return the record in columns, with its schema version."""
+        data = {name.name: getattr(self, name.name) for name in fields(self)}
+        if not any(self.kept_files):
+            del data["kept_files"]
+        data["schema"] = RECORD_SCHEMA
+        data["players"] = [[getattr(p, name.name) for name in fields(Player)] for p in self.players]
+        for name in ("control", "limits", "result"):
+            data[name] = _fields(data[name])
+        for name in ("moves", "wire", "facts"):
+            data[name] = list(zip(*data[name], strict=True))
+        packed: bytes = msgpack.packb(data, unicode_errors="surrogatepass")
+        return packed
+
+    def unfinished_json(self) -> dict[str, Any]:
+        """Return the view of a game that was stopped: as ``to_json``, without a verdict."""
+        detail = f"stopped after {len(self.moves)} moves, before the game had a result"
+        return {**self.to_json(), "reason": None, "detail": detail, UNFINISHED: True}
+
+    def unfinished_msgpack(self) -> bytes:
+        """Return the same view as msgpack."""
+        packed: bytes = msgpack.packb(self.unfinished_json(), unicode_errors="surrogatepass")
+        return packed
+
+    @classmethod
+    def from_msgpack(cls, packed: bytes) -> "GameRecord":
+        """Return the record in some bytes.
+
+        Raises RefereeError if they hold no record, or one of a newer version.
+        """
+        try:
+            data: dict[str, Any] = msgpack.unpackb(packed, unicode_errors="surrogatepass")
+            schema = data.pop("schema")
+        except Exception as error:
+            raise RefereeError(f"this is no game record: {error}") from error
+        _refuse_unfinished(data)
+        if schema == 1:
+            data = _from_schema_1(data)
+        elif schema != RECORD_SCHEMA:
+            raise RefereeError(
+                f"the record has schema {schema}, this program reads schema {RECORD_SCHEMA}: use the "
+                "version of kalarena that wrote it, or a newer one"
+            )
+        try:
+            return cls._from_columns(data)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise RefereeError(f"this game record is damaged: {error!r}") from error
+
+    @classmethod
+    def _from_columns(cls, data: dict[str, Any]) -> "GameRecord":
+        first, second = (Player(*map(_tuples, player)) for player in data["players"])
+        result = data["result"]
+        score = None if result["score"] is None else (result["score"][0], result["score"][1])
+        return cls(
+            **{
+                **data,
+                "players": (first, second),
+                "control": TimeControl(**data["control"]),
+                "moves": [MoveRecord(*row) for row in _rows(data["moves"])],
+                "wire": list(map(WireLine._make, _rows(data["wire"]))),
+                "facts": [
+                    Fact(player, name, at_us, after, _tuples(rest))
+                    for player, name, at_us, after, rest in _rows(data["facts"])
+                ],
+                "limits": Limits(**data["limits"]),
+                "cpu_us": tuple(data["cpu_us"]),
+                "off_turn_cpu_us": tuple(data["off_turn_cpu_us"]),
+                "result": MatchResult(**{**result, "reason": Reason(result["reason"]), "score": score}),
+                "stderr": tuple(data["stderr"]),
+                "exit_status": tuple(data["exit_status"]),
+                "runtime_settings": _pair(data.get("runtime_settings")),
+                "kept_files": _kept_files(data.get("kept_files", ((), ()))),
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the view for scripts, `kalarena play --json`; later versions only add to it."""
+        result = self.result
+        return {
+            "game": self.game,
+            "players": [
+                {
+                    "name": p.name,
+                    "command": list(p.command),
+                    "digest": p.digest,
+                    "capabilities": list(p.capabilities),
+                    "how": p.how,
+                    "cwd": p.cwd,
+                    "reads": list(p.reads),
+                }
+                for p in self.players
+            ],
+            "winner": result.winner,
+            "reason": result.reason.value,
+            "fault": result.fault,
+            "detail": result.detail,
+            "note": result.note,
+            "score": None if result.score is None else list(result.score),
+            "moves": [
+                {
+                    "player": m.player,
+                    "move": m.move,
+                    "wall_ms": m.wall_us / 1000,
+                    "charged_ms": m.charged_us / 1000,
+                    "cpu_ms": _ms(m.cpu_us),
+                    "wait_ms": _ms(m.wait_us),
+                    "referee_wait_ms": _ms(m.referee_wait_us),
+                }
+                for m in self.moves
+            ],
+            "wire": [
+                {"player": w.player, "dir": w.direction, "line": w.line, "t_ms": w.at_us / 1000}
+                for w in self.wire
+            ],
+            "facts": [
+                {
+                    "player": f.player,
+                    "fact": f.name,
+                    "t_ms": f.at_us / 1000,
+                    "text": f.text,
+                    "after": f.after,
+                    "data": list(f.data),
+                }
+                for f in self.facts
+            ],
+            "final_state": self.final_state,
+            "time_control": asdict(self.control),
+            "stderr": list(self.stderr),
+            "exit_status": list(self.exit_status),
+            "started_at": self.started_at,
+            "opening": self.opening,
+            "duration_ms": self.duration_us / 1000,
+            "host": self.host,
+            "versions": self.versions,
+            "cores": self.cores,
+            "limits": asdict(self.limits),
+            "sandbox": self.sandbox,
+            "clock": self.clock,
+            "cpu_ms": [_ms(time_us) for time_us in self.cpu_us],
+            "off_turn_cpu_ms": [_ms(time_us) for time_us in self.off_turn_cpu_us],
+            "host_speed": self.host_speed,
+            "judge": self.judge,
+            "runtime_settings": list(self.runtime_settings),
+            "key": self.key,
+            "schema": RECORD_SCHEMA,
+        }
+
+    @classmethod
+    def from_json(cls, view: Any) -> "GameRecord":
+        """Return the record from which ``to_json`` made a view.
+
+        Raises RefereeError for another value, a view without its private parts, or one of another version.
+        """
+        if not isinstance(view, dict) or "wire" not in view:
+            raise RefereeError("this is no game record")
+        _refuse_unfinished(view)
+        if view.get("schema") != RECORD_SCHEMA:
+            raise RefereeError(
+                f"the record has schema {view.get('schema')}, this program reads JSON of schema "
+                f"{RECORD_SCHEMA}"
+            )
+        try:
+            return cls._from_view(view)
+        except LookupError as error:
+            raise RefereeError(
+                f"this game record is not whole, it has no {error}: the files that a tournament hands out "
+                "leave out what is private"
+            ) from error
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise RefereeError(f"this game record is damaged: {error!r}") from error
+
+    @classmethod
+    def _from_view(cls, view: dict[str, Any]) -> "GameRecord":
+        first, second = (
+            Player(
+                **{**player, **{name: _tuples(player[name]) for name in ("command", "capabilities", "reads")}}
+            )
+            for player in view["players"]
+        )
+        first_stderr, second_stderr = view["stderr"]
+        first_status, second_status = view["exit_status"]
+        first_cpu, second_cpu = map(_us, view["cpu_ms"])
+        first_off, second_off = map(_us, view["off_turn_cpu_ms"])
+        score = None if view["score"] is None else (view["score"][0], view["score"][1])
+        return cls(
+            key=view["key"],
+            game=view["game"],
+            players=(first, second),
+            control=TimeControl(**view["time_control"]),
+            moves=[
+                MoveRecord(
+                    move["player"],
+                    move["move"],
+                    round(move["wall_ms"] * 1000),
+                    round(move["charged_ms"] * 1000),
+                    *(_us(move[name]) for name in ("cpu_ms", "wait_ms", "referee_wait_ms")),
+                )
+                for move in view["moves"]
+            ],
+            wire=[
+                WireLine(line["player"], line["dir"], line["line"], round(line["t_ms"] * 1000))
+                for line in view["wire"]
+            ],
+            facts=[
+                Fact(
+                    fact["player"],
+                    fact["fact"],
+                    round(fact["t_ms"] * 1000),
+                    fact["after"],
+                    _tuples(fact["data"]),
+                )
+                for fact in view["facts"]
+            ],
+            final_state=view["final_state"],
+            result=MatchResult(
+                view["winner"], Reason(view["reason"]), view["detail"], score, view["fault"], view["note"]
+            ),
+            stderr=(first_stderr, second_stderr),
+            exit_status=(first_status, second_status),
+            started_at=view["started_at"],
+            opening=view["opening"],
+            duration_us=round(view["duration_ms"] * 1000),
+            host=view["host"],
+            versions=view["versions"],
+            cores=view["cores"],
+            limits=Limits(**view["limits"]),
+            sandbox=view["sandbox"],
+            clock=view["clock"],
+            cpu_us=(first_cpu, second_cpu),
+            off_turn_cpu_us=(first_off, second_off),
+            # Records of older versions do not have these.
+            host_speed=view.get("host_speed"),
+            judge=view.get("judge", 1),
+            runtime_settings=_pair(view.get("runtime_settings")),
+        )
+
+    def mean_move_ms(self, player: int) -> float | None:
+        """Return the average charged time of a player's moves in milliseconds; None if there are none."""
+        times = [move.charged_us for move in self.moves if move.player == player]
+        return sum(times) / len(times) / 1000 if times else None
+
+
+def _refuse_unfinished(data: dict[str, Any]) -> None:
+    """Raise RefereeError for the record of a game that was stopped."""
+    if data.get(UNFINISHED) is True:
+        raise RefereeError(
+            f"this game was {data.get('detail')}: its record has the conversation so far, and no verdict "
+            "to verify"
+        )
+
+
+def _fields(one: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass of plain values; ``asdict`` takes longer, as it recurses into them."""
+    return {name.name: getattr(one, name.name) for name in fields(one)}
+
+
+def _kept_files(lists: Any) -> tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]]:
+    first, second = (tuple(KeptFile(*file) for file in files) for files in lists)
+    return first, second
+
+
+def _rows(columns: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Convert columns back to rows; without rows there are no columns."""
+    return zip(*columns, strict=True) if columns else iter(())
+
+
+def _from_schema_1(data: dict[str, Any]) -> dict[str, Any]:
+    """Convert a record of the first layout: all time was charged, and facts were text alone."""
+    moves = data["moves"]
+    facts = data["facts"]
+    if moves:
+        nothing = [None] * len(moves[0])
+        moves = [*moves, moves[2], nothing, nothing, nothing]
+    if facts:
+        facts = [*facts[:3], [0] * len(facts[0]), [[text] for text in facts[3]]]
+    control = {**data["control"], "clock": "wall"}
+    unknown = (None, None)
+    return {
+        **data,
+        "moves": moves,
+        "facts": facts,
+        "control": control,
+        "limits": {},
+        "cpu_us": unknown,
+        "off_turn_cpu_us": unknown,
+    }
+
+
+def _pair(settings: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the runtime settings of both bots; empty ones for a record of an older version."""
+    first, second = settings or ({}, {})
+    return dict(first), dict(second)
+
+
+def _ms(time_us: int | None) -> float | None:
+    return None if time_us is None else time_us / 1000
+
+
+def _us(time_ms: float | None) -> int | None:
+    """Convert the result of ``_ms`` back.
+
+    The result is exact: the error of the division is far below a thousandth.
+    """
+    return None if time_ms is None else round(time_ms * 1000)
+
+
+def _tuples(value: Any) -> Any:
+    """Return a value with its lists, as msgpack and JSON have them, turned back into tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _flat(value: tuple[Any, ...]) -> Iterator[Any]:
+    for part in value:
+        if isinstance(part, tuple | list):
+            yield from _flat(tuple(part))
+        else:
+            yield part

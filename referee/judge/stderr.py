@@ -1,0 +1,259 @@
+"""The kept part of a bot's standard error (its beginning and its end), and the extraction of last words."""
+
+import re
+from functools import cached_property
+
+DEFAULT_KEPT_BYTES = 64 * 1024
+"""Bytes kept of each bot's standard error per game: a long traceback is about 10 KiB."""
+
+
+class StderrKeeper:
+    """Takes any amount of bytes and keeps at most ``limit``: the first quarter and the latest rest.
+
+    The end matters more, since it describes a crash; the beginning describes how the bot was set up.
+    """
+
+    def __init__(self, limit: int = DEFAULT_KEPT_BYTES) -> None:
+        self._head_limit = limit // 4
+        self._tail_limit = limit - self._head_limit
+        self._head = b""
+        self._tail = b""
+        self.total = 0
+        """Number of bytes received, kept or not."""
+
+    def feed(self, data: bytes) -> None:
+        """Add received bytes."""
+        self.total += len(data)
+        room = self._head_limit - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail = (self._tail + data)[-self._tail_limit :]
+
+    def text(self) -> str:
+        """Return the kept text, with a line that gives the number of missing bytes, if there are any."""
+        missing = self.total - len(self._head) - len(self._tail)
+        if missing <= 0:
+            return _with_notices_marked((self._head + self._tail).decode("utf-8", "backslashreplace"))
+        return _with_notices_marked(
+            self._head.decode("utf-8", "backslashreplace")
+            + f"\n[... {missing} bytes not kept ...]\n"
+            + self._tail.decode("utf-8", "backslashreplace")
+        )
+
+    def last_line(self) -> str:
+        """Return the last line that is not blank; empty if there is none."""
+        lines = (self._head[-1024:] + self._tail[-1024:]).decode("utf-8", "backslashreplace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip() and not is_notice(line)), "")
+
+    def last_words(self) -> str:
+        """Return the last words, for a verdict: the line that describes the error, and its place."""
+        return last_words(self.text())
+
+
+class _Pattern:
+    """A regular expression that is compiled when it is first used: few games end with an error message."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._text)
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """Match the beginning of a line."""
+        return self._compiled.match(line)
+
+    def search(self, line: str) -> re.Match[str] | None:
+        """Match anywhere in a line."""
+        return self._compiled.search(line)
+
+    def sub(self, replacement: str, line: str) -> str:
+        """Replace all matches in a line."""
+        return self._compiled.sub(replacement, line)
+
+
+_NOTICE = _Pattern(
+    r"^(NOTE: Picked up JDK_JAVA_OPTIONS: -Xlog:disable |Picked up JAVA_TOOL_OPTIONS: "
+    r"-XX:\+IgnoreUnrecognizedVMOptions -XX:\+DisplayVMOutputToStderr )"
+)
+"""Java's notice about the variables that Kalarena sets (referee/sandbox/runtime_settings.py)."""
+NOTICE_MARK = "  [set by Kalarena: the limits of the bot]"
+"""Remark added to such a line in the kept text."""
+
+
+def is_notice(line: str) -> bool:
+    """Return True if a line is Java's notice of Kalarena's settings, which are no fault of the bot's."""
+    return _NOTICE.match(line) is not None
+
+
+def _with_notices_marked(text: str) -> str:
+    if "Picked up J" not in text:
+        return text
+    return "\n".join(
+        line + NOTICE_MARK if is_notice(line) and not line.endswith(NOTICE_MARK) else line
+        for line in text.split("\n")
+    )
+
+
+_PLACE = _Pattern(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_PYTHON_OWN = _Pattern(r"/lib/python3[.0-9]*/(?!.*(site|dist)-packages/)|^<frozen ")
+_SYNTAX = _Pattern(r"^(SyntaxError|IndentationError|TabError): ")
+MAX_MESSAGE_LINES = 4
+"""Most lines of a Python error message; more lines after a traceback are other text."""
+
+_JAVA_FRAME = _Pattern(
+    r"^\s+at (?P<function>\S+?)\((?P<file>[^():]+)(?::(?P<line>\d+))?\)$|^\s+at |^\s+\.\.\. \d+ (more|common)"
+)
+_JAVA_HEAD = _Pattern(r"^(Exception in thread |Caused by: |[\w.$]+(Exception|Error)\b)")
+_JAVA_PREFIX = _Pattern(r'^(Exception in thread "main" |Caused by: )')
+_JAVA_OWN = _Pattern(r"^(java|javax|jdk|sun)\b")
+
+_NODE_ERROR = _Pattern(r"^(\w*Error)\b(?: \[\w+\])?(: .*)?$")
+_NODE_FRAME = _Pattern(r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js):(?P<line>\d+):\d+\)?")
+_NODE_NATIVE = _Pattern(r"^ *\d+: 0x[0-9a-f]+ ")
+
+_GO_HEAD = _Pattern(r"^(panic: |fatal error: |runtime: goroutine stack exceeds )")
+_GO_FRAME = _Pattern(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$")
+
+_RUST_PANIC = _Pattern(r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$")
+_TERMINATE = _Pattern(r"^terminate called after throwing an instance of '(?P<type>.+)'$")
+_NOT_TELLING = _Pattern(
+    r"^(note: |/\S*env: use -\[v\]S|Error: Could not create the Java Virtual Machine|"
+    r"Error: A fatal exception has occurred|exit status \d+$|Aborted( \(core dumped\))?$)"
+)
+"""Pattern of lines that come after the informative one."""
+_GAP = _Pattern(r"^\[\.\.\. \d+ bytes not kept \.\.\.\]$")
+
+
+def last_words(text: str) -> str:
+    """Return the most informative line, with the place in the bot's own program if the text names one.
+
+    That is the error of a Python traceback, the last exception of a Java one, the error of Node, the panic of
+    Go or Rust, the message of a C++ exception; else the last line that is not blank.
+    """
+    lines = [line.rstrip() for line in text.split("\n") if line.strip() and not is_notice(line)]
+    while len(lines) > 1 and _NOT_TELLING.match(lines[-1]):
+        lines.pop()
+    if not lines:
+        return ""
+    for find in (_giving_up, _java, _node, _go, _rust, _cplusplus, _python):
+        found = find(lines)
+        if found:
+            return found
+    return lines[-1].strip()
+
+
+_GIVING_UP = re.compile(
+    r"^(?:\[ERROR\] FATAL UNHANDLED EXCEPTION: )?(?P<words>memory allocation of \d+ bytes failed$"
+    r"|# There is insufficient memory for the Java|(?<=EXCEPTION: )\S.*)"
+)
+"""Pattern of lines after which a runtime always ends, though it may print more: Rust, Java, Mono."""
+
+
+def _giving_up(lines: list[str]) -> str:
+    for line in lines:
+        found = _GIVING_UP.match(line)
+        if found is not None:
+            return line[found.start("words") :].removeprefix("# ")
+    return ""
+
+
+def _at(words: str, place: re.Match[str] | None, function: str = "") -> str:
+    if place is None:
+        return words
+    file = place["file"].rpartition("/")[2]
+    return f"{words} (at {file}, line {place['line']}{f', in {function}' if function else ''})"
+
+
+def _python(lines: list[str]) -> str:
+    starts = [
+        number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")
+    ]
+    if _SYNTAX.match(lines[-1]):  # a program that could not even begin has no traceback line
+        starts += [number for number, line in enumerate(lines) if _PLACE.match(line)][-1:]
+    if not starts:
+        return ""
+    place, error = None, None
+    for number in range(starts[-1], len(lines)):
+        found = _PLACE.match(lines[number])
+        if found is not None:
+            if place is None or not _PYTHON_OWN.search(found["file"]):
+                place = found  # the place in the bot's own program, not in the library that it called
+        elif place is not None and not lines[number].startswith(" "):
+            error = number
+            break
+    if place is None or error is None or len(lines) - error > MAX_MESSAGE_LINES:
+        return ""
+    return _at(lines[error], place, place["function"] or "")
+
+
+def _java(lines: list[str]) -> str:
+    if len(lines) > 1 and lines[-2].startswith("Error: Could not find or load main class"):
+        return lines[-2]
+    if not _JAVA_FRAME.match(lines[-1]) or _NODE_FRAME.match(lines[-1]):
+        return ""
+    head = None
+    frames: list[re.Match[str]] = []
+    for number in range(len(lines) - 1, -1, -1):
+        found = _JAVA_FRAME.match(lines[number])
+        if found is not None:
+            if found["line"] and not _JAVA_OWN.match(found["function"]):
+                frames.append(found)
+        elif _JAVA_HEAD.match(lines[number]):
+            head = number if head is None else head
+            if frames or not lines[number].startswith("Caused by: "):
+                break  # else the place is further up, where this exception was passed on
+        elif not _GAP.match(lines[number]) and not (number and _GAP.match(lines[number - 1])):
+            break
+    if head is None:
+        return ""
+    place = frames[-1] if frames else None
+    return _at(_JAVA_PREFIX.sub("", lines[head]), place, place["function"] if place else "")
+
+
+def _node(lines: list[str]) -> str:
+    if _NODE_NATIVE.match(lines[-1]):
+        return next((line for line in reversed(lines) if line.startswith("FATAL ERROR: ")), "")
+    if not lines[-1].startswith("Node.js v"):
+        return ""
+    for number in range(len(lines) - 1, -1, -1):
+        if _NODE_ERROR.match(lines[number]):
+            frames = map(_NODE_FRAME.match, lines[number:])
+            place = next((frame for frame in frames if frame and not frame["file"].startswith("node:")), None)
+            function = (place["function"] or "") if place else ""
+            return _at(lines[number], place, "" if "<anonymous>" in function else function)
+    return ""
+
+
+def _go(lines: list[str]) -> str:
+    stacks = [
+        number
+        for number, line in enumerate(lines)
+        if line.startswith("goroutine ") or line == "runtime stack:"
+    ]
+    if not stacks:
+        return ""
+    for number in range(stacks[0] - 1, -1, -1):
+        if _GO_HEAD.match(lines[number]):
+            frames = map(_GO_FRAME.match, lines[stacks[0] :])
+            own = (frame for frame in frames if frame and "/src/runtime/" not in frame["file"])
+            return _at(lines[number], next(own, None))
+    return ""
+
+
+def _rust(lines: list[str]) -> str:
+    for number in range(max(0, len(lines) - MAX_MESSAGE_LINES), len(lines) - 1):
+        place = _RUST_PANIC.match(lines[number])
+        if place is not None:
+            return _at(f"panicked: {lines[number + 1]}", None if "/library/" in place["file"] else place)
+    return ""
+
+
+def _cplusplus(lines: list[str]) -> str:
+    found = _TERMINATE.match(lines[-2]) if len(lines) > 1 else None
+    if found is None or not lines[-1].startswith("  what():  "):
+        return ""
+    what = lines[-1].removeprefix("  what():  ")
+    return what if what == found["type"] else f"{found['type']}: {what}"

@@ -1,0 +1,203 @@
+"""Sentences of verdicts, for people.
+
+Each one ends ``NAME (SEAT) lost: ...``, for the student whose bot lost: the event, with the offending text,
+and a hint.  The functions below return them.
+"""
+
+from collections.abc import Sequence
+
+from referee.judge import crash_hints, runtime_messages
+from referee.judge.limits import Limits
+from referee.judge.runtime_messages import Hint
+
+LONGEST_QUOTE = 80
+"""Characters after which a quoted line is cut; the whole line is in the wire log."""
+LONGEST_WORDS = 160
+"""Characters after which last words are cut: a whole error message is more use than a short note."""
+
+NOT_READING = (
+    "it does not read its standard input, so that the pipe to it is full; read one line for each line sent"
+)
+NOTHING_CAME = (
+    ". Nothing came in this turn: if the bot did print its move, it did not flush standard output (Python: "
+    "print(..., flush=True)); else it was still thinking, or waiting for a line that does not come"
+)
+WAS_DOING = {
+    "reading": (
+        ". It is waiting to read from us while we wait for its move: did you flush stdout? "
+        "(Python: print(..., flush=True)); or does it wait for a line that does not come?"
+    ),
+    "running": ". Nothing came in this turn, and it is still computing",
+    "queued": ". Nothing came in this turn, and it is still computing",
+    "waiting": (
+        ". Nothing came in this turn, and it is neither computing nor in a read of its standard input: "
+        "it sleeps, or waits for something else (a lock, a thread, a file; "
+        "or for input through select or a poll)"
+    ),
+    "stopped": (
+        ". Nothing came in this turn, and its process is stopped by a signal, which it must have sent itself"
+    ),
+    "ended": ". Nothing came in this turn, and its process is ending",
+}
+"""Activity of a late bot (events.DOING) -> advice for its author."""
+CLOSED_INPUT = (
+    "it closed its standard input, or its process ended, so that it could not be told the last move; "
+    "a bot must read until it gets END"
+)
+
+
+def quote(text: str, longest: int = LONGEST_QUOTE) -> str:
+    """Return a text in quotes with control characters made visible, cut if it is long."""
+    return repr(text if len(text) <= longest else text[:longest] + "...")
+
+
+def visible(text: str) -> str:
+    """Return a text on one line, with characters that do not print (such as line ends) as escapes."""
+    if text.isprintable():  # nearly always, and a report calls this a million times
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _unfinished(text: str) -> str:
+    return (
+        f". It had written {quote(text)} without a line feed, and a reply counts only with its line feed"
+        if text
+        else ""
+    )
+
+
+def refused(line: str, why: str) -> str:
+    """Return the sentence for a line that was no legal move."""
+    meaning = crash_hints.explain_line(line)
+    return f"it sent {quote(line)}: {why}{f'; {meaning}' if meaning else ''}"
+
+
+def late(why: str, unfinished: str, doing: str = "") -> str:
+    """Return the sentence for a bot without a complete reply in time."""
+    return f"out of time: {why}{_unfinished(unfinished) or WAS_DOING.get(doing, NOTHING_CAME)}"
+
+
+def late_reply(why: str, line: str) -> str:
+    """Return the sentence for a complete reply after the deadline."""
+    return f"out of time: {why} before its reply {quote(line)} was complete"
+
+
+def start_limit(limit_s: float, doing: str = "") -> str:
+    """Return the sentence for a bot that did not take START."""
+    state = {"running": "; it is still computing", "stopped": "; it is stopped by a signal"}.get(doing, "")
+    return (
+        f"it did not start: its process ran, but in {limit_s:g} s it neither read its START line from "
+        f"standard input nor sent anything{state}"
+    )
+
+
+def limit_passed(limit: str, used: int, allowed: int) -> str:
+    """Return the sentence for a bot that exceeded a limit and was killed."""
+    if limit == "memory":
+        return (
+            f"it was killed by the memory limit: its processes held {used} MB together, "
+            f"{allowed} MB are allowed"
+        )
+    if limit == "files":
+        return (
+            f"it made more than {allowed} files in its working directory: it had {used} new files and folders"
+        )
+    return (
+        f"it was killed by the limit of processes: it had {used} processes and threads at the same time, "
+        f"{allowed} are allowed"
+    )
+
+
+def wire_limit(allowed: int) -> str:
+    """Return the sentence for a bot that sent more bytes than are kept."""
+    return f"it sent more than {allowed} bytes in this game; print debug text to standard error"
+
+
+def not_started(why: str) -> str:
+    """Return the sentence for a command that could not be run."""
+    return f"it could not be started: {why}"
+
+
+def long_line(head: str) -> str:
+    """Return the sentence for a line that is too long."""
+    return (
+        f"it sent a line of more than {len(head)} characters, beginning {quote(head)}; "
+        "print debug text to standard error"
+    )
+
+
+def unasked(count: int, line: str) -> str:
+    """Return the sentence for far too many lines in advance."""
+    return (
+        f"it sent {count} lines that nobody had asked for, the last one {quote(line)}; "
+        "send one move for each line that ends in YOU"
+    )
+
+
+def closed_output(unfinished: str) -> str:
+    """Return the sentence for a bot that closed its output on its turn."""
+    return f"it closed its standard output while its move was awaited{_unfinished(unfinished)}"
+
+
+def exited(status: int, when: str, unfinished: str) -> str:
+    """Return the sentence for a process that ended."""
+    if status < 0:
+        text = f"its process was killed by {crash_hints.signal_name(-status)} {when}"
+    else:
+        text = f"its process ended with exit status {status} {when}"
+        if status == 0:
+            text += ", by itself: a bot must go on reading until it gets END"
+    meaning = crash_hints.explain_status(status)
+    text += f" ({meaning})" if meaning else ""
+    return text + _unfinished(unfinished)
+
+
+def gave_up(hint: Hint, when: str, limits: Limits | None) -> str:
+    """Return the sentence for a process that ended by itself, for lack of memory or because of a file."""
+    memory_mb = None if limits is None else limits.memory_mb
+    allowed = ""
+    if limits is not None:
+        allowed = {
+            runtime_messages.MEMORY: f" ({limits.memory_mb} MB are allowed)",
+            runtime_messages.TOO_LARGE: f" ({limits.file_mb} MB are allowed)",
+            runtime_messages.DISK_FULL: f" ({limits.scratch_mb} MB are allowed)",
+        }.get(hint.fault, "")
+    what = "ran out of memory" if hint.fault == runtime_messages.MEMORY else "ended because of a file"
+    return f"it {what} {when}{allowed}: {runtime_messages.advise(hint, memory_mb)}"
+
+
+def complained(lines: Sequence[str]) -> str:
+    """Return the note on an error message on standard output."""
+    told = next((line for line in lines if runtime_messages.find_fault([line])), lines[0])
+    return f"it complained on standard output: {quote(told, LONGEST_WORDS)}"
+
+
+def last_words(text: str) -> str:
+    """Return the note on the end of standard error, with an explanation where one is known."""
+    if not text:
+        return ""
+    meaning = crash_hints.explain(text)
+    return f"its last words on standard error: {_quote_end(text)}{f'. That is: {meaning}' if meaning else ''}"
+
+
+def full_directories(names: str) -> str:
+    """Return the note on directories that had no space left when the bot ended."""
+    return f"no space was left in {names}" if names else ""
+
+
+def _quote_end(text: str) -> str:
+    """Quote a text as ``quote`` does, but never cut a place in the program at its end."""
+    words, begins, place = text.rpartition(" (at ")
+    if not begins or not place.endswith(")") or not place.isprintable():
+        return quote(text, LONGEST_WORDS)
+    return quote(words, LONGEST_WORDS) + begins + place
+
+
+def score(
+    names: tuple[str, str], seats: tuple[str, str], winner: int | None, points: tuple[int, int], how: str
+) -> str:
+    """Return the sentence for a finished game; ``how`` is the cause of the end beside the points, if any."""
+    end = f"{how}; " if how else ""
+    if winner is None:
+        return f"draw: {end}{points[0]} to {points[1]}"
+    return f"{names[winner]} ({seats[winner]}) won: {end}{points[winner]} to {points[1 - winner]}"

@@ -1,0 +1,511 @@
+"""One bot's subprocess: start, write lines, read lines and stamp them at the read, drain, kill.
+
+It reports events with their times; the verdict is a matter of referee/judge/match.py.  All file descriptors
+are raw and non-blocking, and nothing here waits for a bot's output: the driver does.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping
+from typing import IO
+
+from protocol.codec import decode_bytes
+from protocol.lines import LineBuffer
+from referee.errors import RefereeError
+from referee.judge.events import (
+    BotExited,
+    Event,
+    InputClosed,
+    LimitPassed,
+    LineReceived,
+    LineTooLong,
+    NotStarted,
+    OutputBlocked,
+    OutputClosed,
+    Sent,
+)
+from referee.judge.limits import MIB, Limits
+from referee.judge.results import KeptFile, Player
+from referee.judge.runtime_messages import NEARLY_ALL
+from referee.judge.stderr import StderrKeeper
+from referee.process.host_memory import killed_for_memory
+from referee.process.launch import (
+    await_sandbox,
+    bot_status,
+    failed_to_execute,
+    first_process,
+    launch,
+    ran_to_its_end,
+)
+from referee.process.process_tree import ProcessTree
+from referee.sandbox.bubblewrap import GO, Sandbox, Tier
+from referee.sandbox.held_directories import HeldDirectories
+from referee.sandbox.hidden_memory import hidden_bytes
+from referee.sandbox.kept_files import written_files
+
+OPEN = Sandbox()
+"""The absence of a sandbox."""
+USUAL_LIMITS = Limits()
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+"""Exit statuses of a killed process, and of a shell whose program was killed."""
+READ_BYTES = 4096
+"""Bytes of one read of standard output: a move is below 20, and a small buffer is a quick one."""
+DRAIN_READS = 256
+"""Maximum number of reads in one call when a bot has ended: a grandchild may go on writing for ever."""
+
+NEAR = 5
+"""Divisor of the memory limit: a bot that uses more than a fifth of it is checked more often."""
+SANDBOX_GONE_S = 5.0
+"""Seconds that ``close`` waits for the end of a killed sandbox.  It takes up to 20 ms, on a busy host
+more."""
+GROUP_GONE_S = 0.2
+"""Seconds that ``close`` waits for the rest of a killed group; a kill takes effect within milliseconds."""
+
+now = time.monotonic
+"""The one clock of stamps and deadlines, in seconds."""
+
+
+class Bot:
+    """A running bot.  The constructor starts it; ``settle`` and, in any case, ``close`` must be called.
+
+    Raises NotRunnableError if the command cannot be run, RefereeError if the host is to blame.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        player: Player,
+        environment: Mapping[bytes, bytes],
+        *,
+        sandbox: Sandbox = OPEN,
+        limits: Limits = USUAL_LIMITS,
+    ) -> None:
+        self.index = index
+        self.player = player
+        self.limits = limits
+        self._root: int | None = None
+        """Number of the bot's first process, once ``settle`` was called."""
+        self._tree: ProcessTree | None = None
+        self.stderr = StderrKeeper(limits.stderr_bytes)
+        self.status: int | None = None
+        """The exit status, once it is known; negative is a signal's number."""
+        self.is_near_a_limit = False
+        """True if the bot used much memory at the last check (see NEAR)."""
+        self._held_mb = 0
+        """Memory at the last check, in MiB."""
+        self.output_ended_at: float | None = None
+        """Time of the end of standard output; None while it is open."""
+        self.ended_at: float | None = None
+        """Time at which the end of the process was noticed; None while it lives."""
+        self._lines = LineBuffer(limits.line_bytes)
+        self._overflow_reported = False
+        self._has_spoken = False
+        self._is_confined = sandbox.tier.confines
+        self._has_limits = sandbox.tier is not Tier.OFF
+        self._first_process: int | None = None
+        """Pidfd of the first process of the sandbox; all others end with that process."""
+        self._directories: HeldDirectories | None = None
+        """The directories that the bot can write, once ``settle`` was called."""
+        self._is_being_killed = False
+        self._limit_is_reported = False
+        """True once ``limit_passed`` has returned an event and killed the bot."""
+        self.exit_descriptor: int | None = None
+        """Pidfd, readable when the process has ended; None where the system has none."""
+        self._killed_before = killed_for_memory()
+        self._confined = sandbox.confine(index, player, limits, environment)
+        try:
+            self._process = launch(player, self._confined)
+        except BaseException:
+            self._confined.close_status()
+            self._remove_group()
+            raise
+        finally:
+            self._confined.close()
+        try:
+            self._open_descriptors()
+        except BaseException:
+            self.kill()
+            self.close()
+            raise
+
+    def _open_descriptors(self) -> None:
+        self._stdin, self.stdout, self.errors = (stream.fileno() for stream in _streams(self._process))
+        for descriptor in (self._stdin, self.stdout, self.errors):
+            os.set_blocking(descriptor, False)
+        self.exit_descriptor = _open_pidfd(self._process.pid)
+
+    def settle(self) -> None:
+        """Wait until the bot's sandbox is complete, if it has one.  Raises RefereeError on failure.
+
+        This is separate from the constructor so that two bots can be started at the same time.
+        """
+        self._find_first_process()
+        if self._confined.status is None or self._root is None:
+            return
+        if not await_sandbox(self._process, self.player):
+            return  # the sandbox has ended already, which is reported elsewhere
+        self._directories = HeldDirectories.open(self._root, self._confined.working_directory)
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, which is reported elsewhere
+            os.write(self._stdin, GO)
+
+    def _find_first_process(self) -> None:
+        if self._confined.status is None:
+            self._root = self._process.pid
+        elif self._root is None:
+            self._root = first_process(self._confined.status, self._process)
+            self._first_process = _open_pidfd(self._root)
+
+    @property
+    def tree(self) -> ProcessTree | None:
+        """The bot's processes; None before ``settle``."""
+        if self._tree is None and self._root is not None:
+            group = self._confined.group
+            if group is None:
+                self._tree = ProcessTree(self._root, skip_root=self._is_confined)
+            else:
+                self._tree = ProcessTree(
+                    self._root, skip_root=self._is_confined, group_times_ns=group.cpu_times_ns
+                )
+        return self._tree
+
+    @property
+    def pid(self) -> int:
+        """The number of the process, and of its process group."""
+        return self._process.pid
+
+    @property
+    def runtime_settings(self) -> dict[str, str]:
+        """The environment variables that pass the bot's limits to its runtime."""
+        return dict(self._confined.settings)
+
+    @property
+    def unfinished(self) -> str:
+        """The text on standard output after the last line feed."""
+        return decode_bytes(self._lines.unfinished)
+
+    def write(self, line: str) -> Event:
+        """Send a line, whole or not at all, and return the event of the outcome.
+
+        A line is shorter than PIPE_BUF, so the system writes it in one piece (POSIX, write).
+        """
+        try:
+            os.write(self._stdin, line.encode() + b"\n")
+        except BlockingIOError:
+            return OutputBlocked(self.index, now())
+        except BrokenPipeError:
+            return InputClosed(self.index, now())
+        return Sent(self.index, now(), line)
+
+    def has_taken_all(self) -> bool:
+        """Return True if the bot has read everything that was written to it.
+
+        Linux answers FIONREAD on either end of a pipe; elsewhere this is always True.
+        """
+        if sys.platform != "linux":
+            return True
+        return _bytes_waiting(self._stdin) == 0
+
+    def has_closed_input(self) -> bool:
+        """Return True if no process holds the bot's standard input open any more."""
+        asked = select.poll()
+        asked.register(self._stdin, 0)  # errors are reported for any event mask
+        return bool(asked.poll(0))
+
+    def read_output(self) -> list[Event]:
+        """Read once from standard output and return the events of the lines that are now complete."""
+        try:
+            data = os.read(self.stdout, READ_BYTES)
+        except BlockingIOError:
+            return []
+        at = now()
+        if not data:
+            self.output_ended_at = at
+            return []
+        self._has_spoken = True
+        lines = self._lines.feed(data)
+        events: list[Event]
+        if len(lines) == 1:  # as it nearly always is, and a comprehension costs a call
+            events = [LineReceived(self.index, at, decode_bytes(lines[0]))]
+        else:
+            events = [LineReceived(self.index, at, decode_bytes(line)) for line in lines]
+        if self._lines.overflow is not None and not self._overflow_reported:
+            self._overflow_reported = True
+            events.append(LineTooLong(self.index, at, decode_bytes(self._lines.overflow)))
+        return events
+
+    def read_errors(self) -> bool:
+        """Read once from standard error; return False at its end, or if nothing was there."""
+        try:
+            data = os.read(self.errors, 65536)
+        except BlockingIOError:
+            return False
+        self.stderr.feed(data)
+        return bool(data)
+
+    def discard_output(self) -> bool:
+        """Read once from standard output after the game; return False at its end, or if nothing was there."""
+        try:
+            return bool(os.read(self.stdout, 65536))
+        except BlockingIOError:
+            return False
+
+    def has_ended(self) -> bool:
+        """Return True if the process has ended; its number stays taken until ``close``."""
+        if self.status is None:
+            status = _exit_status(self._process)
+            if status is not None:
+                self.status = bot_status(status) if self._is_confined else status
+                self.ended_at = now()
+        return self.status is not None
+
+    def why_closed(self, event: InputClosed, within_s: float) -> Event:
+        """Wait for the process's end and return its event; return ``event`` if it lives on after this time.
+
+        Nothing else matters in the game any more, so the wait does no harm.
+        """
+        if self.exit_descriptor is not None:
+            waiting = select.poll()
+            waiting.register(self.exit_descriptor, select.POLLIN)
+            waiting.poll(within_s * 1000)
+        if not self.has_ended():
+            return event
+        self.drain_errors()
+        return self.exited_event()
+
+    def drain(self) -> Iterator[Event]:
+        """Yield the events of the lines that an ended process left behind, and keep its standard error."""
+        for _ in range(DRAIN_READS):
+            if self.output_ended_at is not None:
+                break
+            if not _bytes_waiting(self.stdout):
+                break
+            yield from self.read_output()
+        self.drain_errors()
+
+    def drain_errors(self) -> None:
+        """Read all that is available on standard error."""
+        for _ in range(DRAIN_READS):
+            if not self.read_errors():
+                return
+
+    def exited_event(self) -> BotExited | LimitPassed | NotStarted:
+        """Return the event of the process's end; to be called only after ``has_ended``.
+
+        A limit that ``limit_passed`` has reported is not reported again.  Raises RefereeError if the sandbox
+        failed, not the bot.
+        """
+        assert self.status is not None
+        assert self.ended_at is not None
+        if self._limit_is_reported:
+            return self._plain_end(self.status, self.ended_at)
+        group = self._confined.group
+        if group is not None and group.ran_out_of_memory():
+            return self._memory_passed(group.most_memory_mb())
+        if group is not None and group.was_killed_for_others():
+            raise RefereeError(f"{self.player.name} was killed within its limit: the host has no memory left")
+        was_killed = self._has_limits and self.status in KILLED
+        if group is None and was_killed and killed_for_memory() > self._killed_before:
+            raise RefereeError(
+                f"{self.player.name} was killed while this host, or what we may use of it, had no memory left"
+            )
+        if self._confined.status is not None and not ran_to_its_end(self._confined.status):
+            raise RefereeError(f"the sandbox of {self.player.name} failed: {self.stderr.text().strip()}")
+        if self._has_limits and not self._has_spoken:
+            why = failed_to_execute(self.player, self.status, self.stderr.text())
+            if why is not None:
+                return NotStarted(self.index, self.ended_at, why)
+        if (passed := self._files_passed()) is not None:
+            return passed
+        return self._plain_end(self.status, self.ended_at)
+
+    def _plain_end(self, status: int, ended_at: float) -> BotExited:
+        """Return the event of an end that neither the sandbox nor a limit has caused."""
+        full = () if self._directories is None else self._directories.full()
+        return BotExited(
+            self.index,
+            ended_at,
+            status,
+            self.unfinished,
+            self.stderr.last_words(),
+            self._held_near_limit_mb(),
+            " and ".join(full),
+        )
+
+    def _held_near_limit_mb(self) -> int:
+        """Return the bot's last known memory in MiB if it was nearly all that is allowed; otherwise 0."""
+        group = self._confined.group
+        held_mb = self._held_mb if group is None else group.most_memory_mb()
+        return held_mb if held_mb >= NEARLY_ALL * self.limits.memory_mb else 0
+
+    def limit_passed(self) -> LimitPassed | None:
+        """Check whether the bot's processes together exceed a limit; if so, kill them and return the event.
+
+        A limit is reported once: a killed process can be seen until it has ended.  Where the kernel itself
+        bounds memory (a control group), only files are counted.
+        """
+        if self._limit_is_reported:
+            return None
+        passed = self._find_passed_limit()
+        if passed is not None:
+            self._limit_is_reported = True
+            self.kill()
+        return passed
+
+    def _find_passed_limit(self) -> LimitPassed | None:
+        if (passed := self._files_passed()) is not None:
+            return passed
+        if not self._has_limits or self._confined.group is not None or self.tree is None:
+            return None
+        allowed = self.limits.memory_mb * MIB
+        used = self.tree.memory_bytes(allowed)
+        if self._is_confined and self._root is not None:
+            used += hidden_bytes(self._root)
+        self.is_near_a_limit = used > allowed // NEAR
+        self._held_mb = used // MIB
+        if used > allowed:
+            return self._memory_passed(used // MIB)
+        if not self._is_confined and (count := self.tree.count()) > self.limits.processes:
+            return LimitPassed(self.index, now(), "process", count, self.limits.processes)
+        return None
+
+    def _files_passed(self) -> LimitPassed | None:
+        allowed = self.limits.directory_files
+        count = 0 if self._directories is None else self._directories.new_files()
+        return LimitPassed(self.index, now(), "files", count, allowed) if count > allowed else None
+
+    def _memory_passed(self, used_mb: int) -> LimitPassed:
+        allowed_mb = self.limits.memory_mb
+        return LimitPassed(self.index, now(), "memory", max(used_mb, allowed_mb), allowed_mb)
+
+    def written_files(self) -> tuple[KeptFile, ...]:
+        """Return the files that the bot wrote; to be called after its end and before ``close``."""
+        return () if self._directories is None else written_files(self._directories)
+
+    def output_closed_event(self) -> OutputClosed:
+        """Return the event of an end of output that was not followed by an end of the process."""
+        assert self.output_ended_at is not None
+        return OutputClosed(self.index, self.output_ended_at, self.unfinished)
+
+    def kill(self) -> None:
+        """End the bot's sandbox, or where it has none its process group, at once.  Never fails."""
+        if self._root is None:
+            with contextlib.suppress(RefereeError):
+                self._find_first_process()
+        if self._first_process is not None and not self._is_being_killed:
+            # The outer bubblewrap then reaps it and ends; if both were killed, others would have to reap it.
+            self._is_being_killed = True
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first_process, signal.SIGKILL)
+            return
+        if self._confined.group is not None:
+            self._confined.group.kill()
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            # No group any more, or (macOS) only processes that have ended but are not yet reaped.
+            return
+
+    def _wait_for_group(self) -> None:
+        """Wait until the kill has reached the rest of the group: a moment at most, and usually not at all.
+
+        It would be useless to wait for processes that have ended but are never reaped (no proper init).
+        """
+        until = now() + GROUP_GONE_S
+        while now() < until:
+            with contextlib.suppress(ChildProcessError):  # adopted orphans must be reaped here
+                os.waitpid(-self._process.pid, os.WNOHANG)
+            try:
+                os.killpg(self._process.pid, 0)
+            except (ProcessLookupError, PermissionError):
+                return
+            time.sleep(0.001)
+
+    def _wait_for_sandbox(self) -> None:
+        """Wait until the first process of the sandbox is gone; it is always the last one."""
+        if self._first_process is None:
+            return
+        _wait_readable(self._first_process, SANDBOX_GONE_S)
+        os.close(self._first_process)
+        self._first_process = None
+        if self._root is not None:
+            with contextlib.suppress(ChildProcessError):  # not a child of this process, as is normal
+                os.waitpid(self._root, os.WNOHANG)
+
+    def _remove_group(self) -> None:
+        if self._confined.group is not None:
+            self._confined.group.remove()
+
+    def close(self) -> None:
+        """Reap the process and close all descriptors; to be called after ``kill``."""
+        if self._is_being_killed and self.exit_descriptor is not None:
+            _wait_readable(self.exit_descriptor, SANDBOX_GONE_S)
+            self.kill()  # the remaining processes; usually there are none
+        status = self._process.wait()
+        if self.status is None:
+            self.status = bot_status(status) if self._is_confined else status
+        self._wait_for_sandbox()
+        self._wait_for_group()
+        self._remove_group()
+        self._confined.close_status()
+        if self._directories is not None:
+            self._directories.close()
+            self._directories = None
+        if self._tree is not None:
+            self._tree.close()
+        for stream in _streams(self._process):
+            stream.close()
+        if self.exit_descriptor is not None:
+            os.close(self.exit_descriptor)
+            self.exit_descriptor = None
+
+
+def _wait_readable(descriptor: int, within_s: float) -> None:
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    poller.poll(within_s * 1000)
+
+
+def _bytes_waiting(descriptor: int) -> int:
+    """Return the number of bytes in a pipe, without reading them."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder)
+
+
+def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+    """Return the referee's ends of the three pipes, which always exist."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    return process.stdin, process.stdout, process.stderr
+
+
+def _open_pidfd(pid: int) -> int | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno == errno.ENOSYS:  # Linux before 5.3
+            return None
+        raise RefereeError(f"could not watch process {pid}: {error}") from error
+
+
+def _exit_status(process: subprocess.Popen[bytes]) -> int | None:
+    """Return the exit status, or None while the process lives.
+
+    Where the system can (waitid is not on macOS), the process is left unreaped, so that the number of its
+    group cannot be reused before the group is killed.
+    """
+    if not hasattr(os, "waitid"):
+        return process.poll()
+    info = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if info is None:
+        return None
+    return info.si_status if info.si_code == os.CLD_EXITED else -info.si_status

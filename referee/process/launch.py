@@ -1,0 +1,235 @@
+"""Start of a bot's command in its sandbox, and explanations if it cannot be run."""
+
+import errno
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from protocol.codec import decode_bytes
+from referee.errors import RefereeError
+from referee.judge.results import Player
+from referee.sandbox.bubblewrap import READY, Confinement
+from referee.sandbox.reaper import mark
+from referee.sandbox.runtime_paths import first_line, first_words, interpreter_of
+
+SETUP_LIMIT_S = 10.0
+"""Seconds to wait for a sandbox.  bubblewrap reports its first process within 10 ms; a host that needs longer
+than this is stuck."""
+CANNOT_EXECUTE = (126, 127)
+"""Exit statuses of prlimit when it cannot execute the command (as a shell, POSIX 2.8.2)."""
+PRLIMIT_COMPLAINT = "prlimit: failed to execute "
+ELF = b"\x7fELF"
+OTHER_FORMS = Path("/proc/sys/fs/binfmt_misc")
+"""Directory with a file for each program format registered in the kernel, and two of its own."""
+SIGNAL_STATUS = 128
+"""Base of bubblewrap's exit status when a signal killed the bot: this plus the signal's number, as in a
+shell."""
+
+# Failing to start a program is the bot's fault only where the program itself is to blame.
+_BOT_ERRNOS = {
+    errno.ENOENT,
+    errno.EACCES,
+    errno.ENOEXEC,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.EPERM,
+}
+
+
+class NotRunnableError(Exception):
+    """The bot's command cannot be run; the message gives the reason, for the student."""
+
+
+def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
+    """Start the command.  Raises NotRunnableError, or RefereeError if the host is to blame."""
+    wrapped = confined.command != player.command
+    words = confined.command if confined.status is None else (_mark(), *confined.command[1:])
+    try:
+        if wrapped:
+            _check_runnable(player)
+        return subprocess.Popen(
+            words,
+            executable=confined.command[0],
+            cwd=confined.cwd,
+            env=confined.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=confined.descriptors,
+            start_new_session=True,  # a group of its own, so that it can be killed whole
+        )
+    except OSError as error:
+        if error.errno not in _BOT_ERRNOS or (wrapped and error.filename == confined.command[0]):
+            raise RefereeError(f"could not start a process for {player.name}: {error}") from error
+        raise NotRunnableError(why_not_runnable(player, error.errno)) from error
+    except ValueError as error:  # a NUL byte in an argument
+        raise NotRunnableError(f"its command cannot be run: {error}") from error
+
+
+def _mark() -> str:
+    """Return the mark of sandboxes, by which a guard ends them if this process cannot."""
+    try:
+        return mark()
+    except OSError as error:
+        raise RefereeError(f"could not start a guard for sandboxes: {error}") from error
+
+
+def _check_runnable(player: Player) -> None:
+    """Raise OSError if the system would not execute the bot's program.
+
+    The program is executed by another one, such as prlimit, so that starting the process reports no such
+    error.
+    """
+    program = Path(player.command[0])
+    if not Path(player.cwd).is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no directory", player.cwd)
+    with program.open("rb"):
+        pass
+    if program.is_dir() or not os.access(program, os.X_OK):
+        raise PermissionError(errno.EACCES, "not executable", str(program))
+    if not _has_a_known_form(program):
+        raise OSError(errno.ENOEXEC, "no program", str(program))
+    if (
+        first_line(program).startswith(b"#!")
+        and interpreter_of(program) is None
+        and not _finds_interpreter(program)
+    ):
+        raise FileNotFoundError(errno.ENOENT, "no interpreter", str(program))
+
+
+def _has_a_known_form(program: Path) -> bool:
+    """Return True if the kernel would execute a file: a script, or a program compiled for this machine.
+
+    The programs that start a bot's program (execvp of the C library) run everything else with a shell.
+    """
+    head, own = _head(program), _head(Path("/proc/self/exe"))
+    if not own.startswith(ELF) or len(list(OTHER_FORMS.glob("*"))) > len(("register", "status")):
+        return True  # no Linux, or one with other program formats registered
+    # The kernel may also execute a file of another class (32 bits).
+    compiled = head.startswith(ELF) and (head[:6] != own[:6] or head[18:20] == own[18:20])
+    return compiled or head.startswith(b"#!")
+
+
+def _head(program: Path) -> bytes:
+    try:
+        with program.open("rb") as file:
+            return file.read(20)
+    except OSError:
+        return b""
+
+
+def _finds_interpreter(program: Path) -> bool:
+    """Return True if ``env NAME`` in a first line could find a program.  Only env itself decides for sure."""
+    words = first_words(program)
+    return bool(words) and Path(words[0]).name == "env" and any(map(shutil.which, words[1:]))
+
+
+def failed_to_execute(player: Player, status: int, errors: str) -> str | None:
+    """Return why the command could not be executed inside its sandbox; None if it was executed."""
+    if status not in CANNOT_EXECUTE or not errors.startswith(PRLIMIT_COMPLAINT):
+        return None
+    said = errors.splitlines()[0].rpartition(": ")[2]
+    number = next((code for code in _BOT_ERRNOS if os.strerror(code) == said), None)
+    return why_not_runnable(player, number, said)
+
+
+def why_not_runnable(player: Player, number: int | None, said: str = "") -> str:
+    """Return why the command cannot be run, judged by its file and the system's error number."""
+    program = Path(player.command[0])
+    name = program.name  # its directory is private to its owner
+    if not Path(player.cwd).is_dir():
+        return "its directory is not there"
+    if not program.exists():
+        return f"there is no file {name} (command not found)"
+    if program.is_dir():
+        return f"{name} is a directory"
+    if number == errno.ENOEXEC:
+        return (
+            f"{name} is not a program this system can run: a script needs a first line such as "
+            "#!/usr/bin/env python3, a compiled program must be compiled for this system"
+        )
+    if number == errno.ENOENT:
+        line = first_line(program)
+        if line.startswith(b"#!"):
+            return (
+                f"the first line of {name}, {decode_bytes(line)!r}, names an interpreter that is not there"
+                + (" (the line ends in CR LF: save it with LF)" if line.endswith(b"\r") else "")
+            )
+        return f"{name} needs a loader or an interpreter that is not on this system"
+    if number == errno.EACCES and not os.access(program, os.X_OK):
+        return f"{name} is not executable: chmod +x {name}"
+    return f"{name}: {said or os.strerror(number or 0)}"
+
+
+def first_process(status: int, process: subprocess.Popen[bytes]) -> int:
+    """Wait for bubblewrap's report, and return the number of the sandbox's first process.
+
+    Killing bubblewrap before that report would leave a sandbox behind.  Raises RefereeError.
+    """
+    poller = select.poll()
+    poller.register(status, select.POLLIN)
+    told = b""
+    while b"\n" not in told:
+        data = os.read(status, 4096) if poller.poll(SETUP_LIMIT_S * 1000) else b""
+        if not data:
+            raise RefereeError(f"the sandbox could not be made{_complaint(process)}")
+        told += data
+    try:
+        pid: int = json.loads(told.split(b"\n")[0])["child-pid"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise RefereeError(f"bubblewrap told something unknown of itself: {told!r}") from error
+    return pid
+
+
+def await_sandbox(process: subprocess.Popen[bytes], player: Player) -> bool:
+    """Wait until the sandbox is complete; return False if it has ended instead.
+
+    Raises RefereeError if it takes too long.
+    """
+    assert process.stdout is not None
+    descriptor = process.stdout.fileno()
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    said = b""
+    while len(said) < len(READY):
+        if not poller.poll(SETUP_LIMIT_S * 1000):
+            raise RefereeError(f"the sandbox of {player.name} was not ready within {SETUP_LIMIT_S:g} s")
+        data = os.read(descriptor, len(READY) - len(said))  # not more: the rest is the bot's output
+        if not data:
+            return False
+        said += data
+    return True
+
+
+def ran_to_its_end(status: int) -> bool:
+    """Return True if bubblewrap, which has ended, has reported the bot's end.
+
+    Otherwise it never started the bot.
+    """
+    os.set_blocking(status, False)
+    try:
+        told = os.read(status, 4096)
+    except BlockingIOError:
+        return False
+    return b"exit-code" in told
+
+
+def bot_status(status: int) -> int:
+    """Return the bot's own exit status, given that of bubblewrap; negative is a signal's number."""
+    if status > SIGNAL_STATUS and status - SIGNAL_STATUS in set(signal.Signals):
+        return SIGNAL_STATUS - status
+    return status
+
+
+def _complaint(process: subprocess.Popen[bytes]) -> str:
+    """Return the error message of a process that should have started a bot."""
+    assert process.stderr is not None
+    os.set_blocking(process.stderr.fileno(), False)
+    said = process.stderr.read(4096) or b""
+    return f": {decode_bytes(said.strip())}" if said else ""

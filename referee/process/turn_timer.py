@@ -1,0 +1,368 @@
+"""Measurement of turns with the system's counters, and suspension of the bot that is not on turn.
+
+Reading costs more than a whole move of a bot that answers at once, and no more than the wall time of a turn
+can be charged anyway.  The counters are therefore not read for a bot whose last turn took under a
+millisecond; if it then takes longer, they are read when that is noticed, and compared with those of the last
+reading, whenever that was.
+
+In a longer turn they are read again and again, since a thread's counted wait is lost when the thread ends
+(referee/process/cpu_accounting.py).
+"""
+
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from referee.judge.clock import FAIR, SUSPEND, WALL, TimeControl, charged_us, extension_us, host_fault_us
+from referee.judge.events import Usage
+from referee.process.cpu_accounting import Contention, Reading, TurnAccount, between
+from referee.process.process_tree import OwnWait, ProcessTree, has_counters
+from referee.sandbox.host_resources import usable_cores
+
+QUICK_S = 0.001
+"""Turns shorter than this are not measured; also the time after which the measurement of others begins: a
+glance of watch.py."""
+NOTICED_S = 0.002
+"""If a reply comes later than this in a turn that was not measured, the referee itself had to wait: it would
+have begun to measure after a glance (1 ms)."""
+START_S = 0.005
+"""Seconds in which no interpreter starts, and every compiled bot does, unless it has to wait for a CPU."""
+SAMPLE_S = 0.01
+"""Seconds between two readings of a turn in which the bot waits for a CPU, or in which threads end: several
+of the kernel's time slices (3 ms).  A reading of a Java machine's 30 threads takes 0.2 ms."""
+CALM_SAMPLE_S = 0.05
+"""Seconds between two readings of any other turn."""
+CALM_AFTER_S = 0.1
+"""Seconds without such a wait after which a turn counts as any other.  A wait under way is not counted yet,
+and lasts 20 ms with five processes for each core."""
+STOP_LIMIT_S = 0.25
+"""Most seconds for stopping a bot's processes, which takes 0.1 ms for simple ones."""
+
+
+_has_counters = lru_cache(maxsize=1)(has_counters)
+"""Cached, since it does not change on a system."""
+
+
+def _cores() -> int:
+    """Return the number of cores that the bots can run on: as many as the referee."""
+    return len(usable_cores())
+
+
+class HasTree(Protocol):
+    """The part of a bot that is needed here."""
+
+    @property
+    def tree(self) -> ProcessTree | None:
+        """The bot's processes; None before there are any."""
+
+
+class Timekeeper:
+    """Measures the turns of one game."""
+
+    def __init__(self, bots: Sequence[HasTree], control: TimeControl) -> None:
+        self._bots = bots
+        self._counts = _has_counters()
+        self.clock = FAIR if control.clock == FAIR and self._counts else WALL
+        """The clock in use: FAIR or WALL."""
+        self._suspends = control.ponder == SUSPEND
+        self._suspended = [False, False]
+        self._began = time.monotonic()
+        self._starts: list[TurnAccount | None] = [None, None]
+        """The times of each bot from the start of its process until it takes START."""
+        self._own_wait: OwnWait | None = None
+        self._marked_ns = 0
+        self.must_prepare = [self._suspends or self._counts] * 2
+        """For each player, True if ``turn_begins`` must be called: not while its turns are quick.  Before
+        ``game_begins`` it is called only if a bot moved early: it did not wait for START, or START was seen
+        to be taken too late."""
+        self.has_begun = self._suspends
+        """True if ``game_begins`` was called, or need not be."""
+        self.is_looking = False
+        """True if the current turn is being measured."""
+        self.must_follow = self._suspends
+        """True if ``turn_has_begun`` must be called."""
+        self._has_looked = False
+        self._player = 0
+        """The player whose turn is being measured."""
+        self._has_looked_back = False
+        """True if the turn is measured from an older reading."""
+        self._turn: TurnAccount | None = None
+        """The times of the current turn, if it is being measured."""
+        self._contention = (Contention(), Contention())
+        self._contended_at = -CALM_AFTER_S
+        """Time when a bot on turn was last seen to have waited for a CPU, in the clock of the stamps."""
+        self.sample_due = 0.0
+        """Time of the next call of ``sample``, in a turn that is being measured; in the clock of the
+        stamps."""
+        self._begin: list[Reading | None] = [None, None]
+        self._now: list[Reading | None] = [None, None]
+        """The newest readings, where they are still valid for the beginning of the next turn."""
+        self._last: list[Reading | None] = [None, None]
+        """The last reading of each bot, however old."""
+        self.off_turn_cpu_us = [0, 0]
+
+    @property
+    def off_turn(self) -> tuple[int, int]:
+        """CPU time of each bot while its opponent was on turn, in microseconds."""
+        return (self.off_turn_cpu_us[0], self.off_turn_cpu_us[1])
+
+    def mark(self) -> None:
+        """Record the moment at which the referee begins to wait for an event."""
+        self._marked_ns = self._waited_ns()
+
+    def _waited_ns(self) -> int:
+        """Return how long the referee itself has waited for a CPU, in ns."""
+        if self._own_wait is None:
+            self._own_wait = OwnWait()
+        return self._own_wait.wait_ns()
+
+    def game_begins(self, started_s: float = START_S) -> None:
+        """Take the readings with which later turns can be compared; to be called just before the first turn.
+
+        With an opening it is called just before the opening.  If the bots took START in less than START_S,
+        their first turns are as quick, and nothing is read.
+        """
+        if self._suspends:
+            self.turn_begins(0)
+        elif self._counts:
+            self.has_begun = True
+            self.must_prepare = [False, False]
+            if started_s >= START_S:
+                self._read(0)
+                self._read(1)
+                self.mark()
+
+    def turn_begins(self, player: int) -> None:
+        """Begin to measure a turn; to be called just before the player is given its turn."""
+        if self._suspends:
+            self._suspend(1 - player)
+            self._wake(player)
+        self._look(player)
+
+    def start_measuring(self, player: int) -> None:
+        """Measure a time that is not a turn, from a fresh reading."""
+        self._now = [None, None]
+        self._look(player)
+
+    def look_closer(self, player: int, earlier_us: int, turn_began: float) -> None:
+        """Start measuring a turn that turned out to be slow.
+
+        The counters are compared with the last reading; ``earlier_us`` is the wall time of the player's quick
+        turns since then.  ``turn_began`` is in the clock of the stamps.
+        """
+        last, marked_ns = self._last[player], self._marked_ns
+        self._look(player)
+        reading = self._begin[player]
+        if last is not None and reading is not None:
+            self._has_looked_back = True
+            self._marked_ns = marked_ns  # the referee may have been late for the reply
+            self._turn = self._account(player, last, turn_began, earlier_us)
+            self._turn.add(reading)
+
+    def _look(self, player: int) -> None:
+        if not self._counts:
+            return
+        self._player = player
+        self.is_looking = self._has_looked = True
+        self._has_looked_back = False
+        self._begin = [now if now is not None else self._read(index) for index, now in enumerate(self._now)]
+        self._now = [None, None]
+        begin = self._begin[player]
+        self._turn = None if begin is None else self._account(player, begin, begin.at_ns / 1e9)
+        self.sample_due = time.monotonic() + SAMPLE_S
+        self.mark()
+
+    def _account(self, player: int, first: Reading, began: float, earlier_us: int = 0) -> TurnAccount:
+        contention = self._contention[player]
+        return TurnAccount(
+            first, round(began * 1e9), earlier_us * 1000, contention=contention, cores=_cores()
+        )
+
+    def sample(self) -> None:
+        """Read the counters during a turn that is being measured."""
+        self._add_reading()
+        now = time.monotonic()
+        if self._turn is not None and self._turn.is_contended:
+            self._contended_at = now
+        self.sample_due = now + (SAMPLE_S if now < self._contended_at + CALM_AFTER_S else CALM_SAMPLE_S)
+
+    def _add_reading(self) -> Reading | None:
+        reading = self._read(self._player)
+        if reading is not None and self._turn is not None:
+            self._turn.add(reading)
+        return reading
+
+    def _read(self, player: int) -> Reading | None:
+        tree = self._bots[player].tree
+        reading = self._last[player] = None if tree is None else tree.read()
+        return reading
+
+    def usage(self) -> Usage | None:
+        """Return the counters of the current turn until now; None if it is not being measured."""
+        if not self.is_looking:
+            return None
+        # First, since the next steps delay no stamp.  All of the referee's last wait counts, in the bot's
+        # favour: if a timer had woken the referee, the reply may have come in the midst of it.
+        own_us = (self._waited_ns() - self._marked_ns) // 1000
+        reading = self._add_reading()
+        if self._turn is None or reading is None:
+            return None
+        self._now[self._player] = reading
+        return Usage(*self._turn.spent, own_us)
+
+    def start_usage(self, player: int) -> Usage | None:
+        """Return the counters of a bot since its process was started; None if they cannot be read."""
+        self.sample_start(player)
+        start = self._starts[player]
+        return None if start is None else Usage(*start.spent, 0)
+
+    def sample_start(self, player: int) -> None:
+        """Read the counters of a bot that is starting; to be called every few hundredths of a second."""
+        reading = self._read(player) if self._counts and self.clock == FAIR else None
+        if reading is None:
+            return
+        start = self._starts[player]
+        if start is None:
+            nothing = Reading(0, {}, stalled_ns=None if reading.stalled_ns is None else 0)
+            start = self._starts[player] = TurnAccount(nothing, round(self._began * 1e9), cores=_cores())
+        start.add(reading)
+
+    def turn_ends(self, player: int, wall_s: float) -> Usage | None:
+        """End a measured turn after the player's reply, and return the counters of the turn."""
+        # Of a quick turn all is charged, so that the counters would change nothing.
+        usage = self.usage() if wall_s >= QUICK_S else None
+        may_ponder = usage is not None and not self._has_looked_back and self._is_running(player)
+        if usage is not None and may_ponder and 0 < usage.referee_wait_us < wall_s * 1e6:
+            # A bot that ponders used CPU time after its reply, too, while we waited for a CPU to read it.
+            # That time is not counted: it is at most all cores', and as a rule no more than before.
+            after_us = usage.referee_wait_us * min(_cores(), usage.cpu_us / (wall_s * 1e6))
+            usage = usage._replace(cpu_us=usage.cpu_us - int(after_us))
+        self.must_prepare[player] = self._suspends or wall_s >= QUICK_S
+        if usage is not None:
+            self._count_off_turn(1 - player)
+        self.is_looking = False
+        self.must_follow = True
+        return usage
+
+    def _is_running(self, player: int) -> bool:
+        tree = self._bots[player].tree
+        return tree is not None and tree.doing() not in ("reading", "waiting", "ended")
+
+    def _count_off_turn(self, player: int) -> None:
+        begin, now = self._begin[player], self._read(player)
+        self._now[player] = now
+        if begin is not None and now is not None:
+            self.off_turn_cpu_us[player] += between(begin, now).cpu_us
+
+    def turn_has_begun(self, player: int) -> None:
+        """Discard readings that may be old by the next turn.
+
+        To be called just after this player was given its turn.
+        """
+        self._now = [None, None]
+        self.must_follow = self._suspends
+        if self._suspends:
+            self._suspend(1 - player)
+
+    def _suspend(self, player: int) -> None:
+        tree = self._bots[player].tree
+        if not self._suspended[player] and tree is not None:
+            self._suspended[player] = True
+            # A process that was not stopped, or went on by itself, shows in the CPU time off its turn.
+            tree.stop(STOP_LIMIT_S)
+
+    def is_queued(self, player: int) -> bool:
+        """Return True if something of this player's bot is ready to run and has no CPU at this moment.
+
+        The system counts a wait for a CPU only when it is over.
+        """
+        tree = self._bots[player].tree
+        return tree is not None and tree.is_queued()
+
+    def _wake(self, player: int) -> None:
+        if not self._suspended[player]:
+            return
+        tree = self._bots[player].tree
+        if tree is not None:
+            self._suspended[player] = False
+            tree.go_on()
+
+    def cpu_us(self) -> tuple[int | None, int | None]:
+        """Return the CPU time of each bot so far, in microseconds.
+
+        None where it is not counted, or where no turn was long enough to be measured.
+        """
+        if not self._counts or not self._has_looked:
+            return (None, None)
+        first, second = (self._read(player) for player in (0, 1))
+        return (first and first.cpu_ns // 1000, second and second.cpu_ns // 1000)
+
+    def game_over(self) -> None:
+        """Continue suspended bots, so that they can end."""
+        for player in (0, 1):
+            self._wake(player)
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        if self._own_wait is not None:
+            self._own_wait.close()
+
+
+class Grace:
+    """A limit of charged time for a bot that is not on turn, such as the time to end after END.
+
+    The limit begins when the object is created.  The timekeeper measures it as it measures a turn.  Where
+    there are no counters, and with the wall clock, all time that passes is charged.
+    """
+
+    def __init__(self, timekeeper: Timekeeper, player: int, limit_s: float) -> None:
+        self._timekeeper, self._player = timekeeper, player
+        self._limit_us = self._due_us = round(limit_s * 1e6)
+        self._is_fair = timekeeper.clock == FAIR
+        self.is_hosts_fault = False
+        """True if the grace ended because the host kept the bot waiting for too long."""
+        timekeeper.start_measuring(player)
+        self._began = time.monotonic()
+
+    def again(self, limit_s: float) -> "Grace":
+        """Return another limit for the same bot, which begins now."""
+        return Grace(self._timekeeper, self._player, limit_s)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until ``is_over`` is to be called again."""
+        at = time.monotonic()
+        due = self._began + self._due_us / 1e6
+        if self._is_fair and self._timekeeper.is_looking:
+            due = min(due, self._timekeeper.sample_due)
+        return max(0.0, due - at)
+
+    def is_over(self) -> bool:
+        """Read the counters if that is due; return True if more time is charged than the limit."""
+        if self._is_fair and self._timekeeper.is_looking and time.monotonic() >= self._timekeeper.sample_due:
+            self._timekeeper.sample()
+        wall_us = self._wall_us()
+        if wall_us <= self._due_us:
+            return False
+        usage = self._usage()
+        is_queued = usage is not None and self._timekeeper.is_queued(self._player)
+        more_us = extension_us(self._limit_us, charged_us(wall_us, usage), usage, is_queued=is_queued)
+        if more_us is None:
+            return True
+        if wall_us > host_fault_us(self._limit_us):
+            self.is_hosts_fault = True
+            return True
+        self._due_us = wall_us + more_us
+        return False
+
+    def spent_us(self) -> int:
+        """Return the time that is charged so far, in microseconds."""
+        wall_us = self._wall_us()
+        return charged_us(wall_us, self._usage())
+
+    def _wall_us(self) -> int:
+        return round((time.monotonic() - self._began) * 1e6)
+
+    def _usage(self) -> Usage | None:
+        return self._timekeeper.usage() if self._is_fair else None

@@ -1,0 +1,474 @@
+"""The sandbox of bots: the command line that runs a player within its limits.
+
+There are tiers, of which referee/sandbox/detection.py finds the best one at the start by running it, and each
+record contains the tier.  A tier is never lowered silently: if a bot cannot be confined as requested, that is
+the host's fault.
+
+bubblewrap puts the bot into namespaces of its own: it sees /usr, its own files and its interpreter,
+read-only; no network, no processes but its own; /tmp and a scratch directory in memory, bounded.  All of its
+processes end with the namespace's first process.  System calls that a player of a board game does not need
+are refused (referee/sandbox/seccomp.py), and setrlimit bounds each process; the memory of all processes
+together is bounded by a control group where one is delegated (referee/sandbox/cgroup.py), else it is checked
+every 50 ms.
+
+As an ordinary user the sandbox is a user namespace of that user.  As root there is none: bubblewrap itself is
+run as root, so that it reaches files below directories that are closed to others, and the bot's program is
+run by setpriv as another user without any privilege, a different one for each bot at a time.  No program of a
+bot ever runs as root, not even with its capabilities dropped: root owns too much of /proc.
+"""
+
+import os
+import platform
+import resource
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+
+from referee.errors import RefereeError
+from referee.judge.limits import MIB, Limits
+from referee.judge.results import Player
+from referee.sandbox.cgroup import BotGroup, CgroupError, group_name
+from referee.sandbox.host_resources import core_count
+from referee.sandbox.runtime_paths import SHOWN_ALWAYS, needed_paths, program_directories
+from referee.sandbox.runtime_settings import merged, runtime_settings
+from referee.sandbox.seccomp import program as seccomp_program
+from referee.sandbox.working_directory import Placement, WorkingDirectory, is_readable_for_all
+
+
+class Tier(StrEnum):
+    """Tiers of confinement, from the best to none."""
+
+    CGROUP = "bubblewrap+cgroup"
+    """Namespaces, and a control group for each bot that bounds its memory exactly."""
+    BUBBLEWRAP = "bubblewrap"
+    """Namespaces; the memory of several processes together is checked every 50 ms."""
+    WEAK = "weak"
+    """Limits for each process only: for bots that are trusted."""
+    OFF = "off"
+    """No confinement."""
+
+    @property
+    def confines(self) -> bool:
+        """True if a hostile bot is held."""
+        return self in (Tier.CGROUP, Tier.BUBBLEWRAP)
+
+
+SCRATCH = "/scratch"
+"""A confined bot's own directory for files, its HOME and TMPDIR."""
+TMP_BYTES = 16 * MIB
+SHM_BYTES = 1 * MIB
+"""Bounds of /tmp and /dev/shm: enough for an interpreter's own files, which is all they are for."""
+STACK_BYTES = 8 * MIB
+"""Linux's usual stack, and the reservation of each thread; a larger value would be reserved by each
+thread."""
+MAX_STACK_BYTES = 64 * MIB
+"""Stack size to which a bot may raise its own limit, for a deep recursion."""
+DATA_PER_MEMORY, SPARE_DATA_BYTES = 4, 2 << 30
+"""Limit of a process's address space for data: its memory so many times, and this much more.  Virtual
+machines commit memory that they never touch, the more the larger the heap, and 60 threads commit 8 MB of
+stack each.  Memory that is touched is counted, by the control group or every 50 ms; a process can touch some
+250 MB in that time, so that this limit matters only where a check comes late."""
+OPEN_FILES = 256
+LOCKED_BYTES = 64 * 1024
+"""Linux's usual bound (include/uapi/linux/resource.h, MLOCK_LIMIT was 64 KiB)."""
+
+FIRST_USER = 1_900_000_000
+"""First number of the users for bots, as root: a range that nothing uses (systemd's list of user numbers
+leaves 1879048192 to 2147483647 free)."""
+FEW_USERS_FIRST, FEW_USERS = 20_000, 40_000
+"""First number and range where only 65536 users exist (in a container): then with a small chance of two
+alike."""
+
+SHELL = "/bin/sh"
+FROM_US = (
+    '[ "$PPID" = "$0" ] || exit 1; [ -z "$1" ] || echo 0 > "$1" || exit 1; shift; exec {redirections}"$@"'
+)
+"""Shell script that goes on only if its parent is still the named one, and in the control group if one is
+named.  The process has just set its parent-death signal, and the parent may have died before that."""
+PUT_AWAY = "{input}<&0 {output}>&1 </dev/null >/dev/null "
+"""Redirections for bubblewrap.  Its own processes keep their standard input and output for as long as they
+live, and would keep the bot's open after the bot has closed them: they are given /dev/null, and the bot's
+streams are carried past them."""
+WHEN_TOLD = 'exec <&{input} >&{output} {input}<&- {output}>&- && echo ready && read -r go && exec "$@"'
+"""Shell script that restores standard input and output, sends READY, waits for the word GO, and starts
+nothing if the input ends before it.  (A shell reads no more than the line from a pipe.)"""
+READY = b"ready\n"
+"""First bytes of a confined bot's standard output, sent when bubblewrap has mounted everything."""
+GO = b"go\n"
+"""First bytes of a confined bot's standard input, read by the shell that starts the bot.  They are sent when
+the referee holds the sandbox's first process and its directories: if the referee is killed before that, no
+program of the bot is started."""
+
+PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING", b"KALARENA_TIME")
+"""Environment variables that are passed to a bot (docs/protocol.md)."""
+ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
+SYSTEM_DIRECTORIES = tuple(map(Path, ("/dev", "/proc", "/sys", "/etc", SCRATCH)))
+REPLACED_DIRECTORIES = {*SYSTEM_DIRECTORIES, *SHOWN_ALWAYS, Path("/"), Path("/tmp")}
+ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Paths of the programs that confine bots; the path of a missing program is empty."""
+
+    bwrap: str = ""
+    setpriv: str = ""
+    prlimit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """The confinement of a game's bots, as detected by referee/sandbox/detection.py; it can be pickled."""
+
+    tier: Tier = Tier.OFF
+    tools: Tools = Tools()
+    cgroup: str = ""
+    """The control group in which each bot's own is made; empty below tier CGROUP."""
+
+    def confine(
+        self, index: int, player: Player, limits: Limits, environment: Mapping[bytes, bytes]
+    ) -> "Confinement":
+        """Return the confined command of a player.  Raises RefereeError if it cannot be confined."""
+        if self.tier is Tier.OFF:
+            return Confinement(player.command, player.cwd, environment)
+        command = (*limiting(self.tools, limits, confined=self.tier.confines), *player.command)
+        if not self.tier.confines:
+            inherited = {os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()}
+            settings = runtime_settings(player.command, limits, core_count(), inherited)
+            return Confinement(
+                (*self._bound_to_us(), *command), player.cwd, merged(settings, environment), settings=settings
+            )
+        settings = runtime_settings(player.command, limits, core_count())
+        confined = _bubblewrapped(
+            self.tools, command, index, player, limits, environment, counted=self.tier is Tier.CGROUP
+        )
+        confined = replace(confined, environment=merged(settings, confined.environment), settings=settings)
+        redirections = PUT_AWAY.format(**_carriers(confined.descriptors))
+        if self.tier is not Tier.CGROUP:
+            return replace(confined, command=(*self._bound_to_us("", redirections), *confined.command))
+        try:
+            group = BotGroup(self.cgroup, group_name(index), limits)
+        except CgroupError as error:
+            confined.close()
+            confined.close_status()
+            raise RefereeError(str(error)) from error
+        joining = self._bound_to_us(str(group.path / "cgroup.procs"), redirections)
+        command = (*joining, *confined.command)
+        return replace(confined, command=command, group=group)
+
+    def _bound_to_us(self, group: str = "", redirections: str = "") -> tuple[str, ...]:
+        """Return the words before a command that let it be killed whenever this process dies.
+
+        bubblewrap's own --die-with-parent takes effect some milliseconds too late for that.
+        """
+        if not self.tools.setpriv:
+            return ()
+        asking = (self.tools.setpriv, "--pdeathsig", "KILL", "--")
+        script = FROM_US.format(redirections=redirections)
+        return (*asking, SHELL, "-c", script, str(os.getpid()), group)
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """A command as it is really run.  The caller must ``close`` it when it has been started."""
+
+    command: tuple[str, ...]
+    cwd: str
+    environment: Mapping[bytes, bytes]
+    descriptors: tuple[int, ...] = ()
+    """Descriptors passed on to the command; ``close`` closes them."""
+    status: int | None = None
+    """The referee's end of the pipe for bubblewrap's reports; the program that starts the command closes
+    it."""
+
+    group: BotGroup | None = None
+    """The control group that the command joins; the program that starts the command removes the group."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Variables of ``environment`` that pass limits to the runtime (referee/sandbox/runtime_settings.py)."""
+    working_directory: WorkingDirectory | None = None
+    """The bot's working directory, where it can be written."""
+
+    def close(self) -> None:
+        """Close the descriptors that were passed on."""
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+    def close_status(self) -> None:
+        """Close the referee's end of the status pipe, if there is one."""
+        if self.status is not None:
+            os.close(self.status)
+
+
+def _bubblewrapped(
+    tools: Tools,
+    command: tuple[str, ...],
+    index: int,
+    player: Player,
+    limits: Limits,
+    environment: Mapping[bytes, bytes],
+    *,
+    counted: bool,
+) -> Confinement:
+    """Return the command of a bot in bubblewrap.
+
+    ``counted``: whether a control group counts all memory, also memory that no process shows.
+    """
+    as_root = can_give_users()
+    descriptors: list[int] = []
+    status, told = os.pipe()
+    try:
+        descriptors.append(told)
+        filter_descriptor = _memory_file(_seccomp(counted))
+        descriptors.append(filter_descriptor)
+        own_files, directory = _own_files(player, limits, descriptors, bot_user(index) if as_root else None)
+        words = [
+            tools.bwrap,
+            *("--json-status-fd", str(told), "--seccomp", str(filter_descriptor)),
+            *_namespaces(as_root=as_root),
+            *_system(),
+            *_file_systems(limits),
+            *_names(bot_user(index) if as_root else os.getuid(), descriptors),
+            *own_files,
+            *("--chdir", player.cwd, "--remount-ro", "/dev"),
+            # There a bot could change the scheduling of its own processes (autogroup).
+            *("--remount-ro", "/proc", "--remount-ro", "/"),
+            "--",
+        ]
+        if as_root:
+            user = str(bot_user(index))
+            words += [
+                tools.setpriv,
+                f"--reuid={user}",
+                f"--regid={user}",
+                "--clear-groups",
+                "--inh-caps=-all",
+            ]
+            words += ["--bounding-set=-all", "--no-new-privs", "--"]
+        words += [SHELL, "-c", WHEN_TOLD.format(**_carriers(descriptors)), SHELL]
+        shown = {key: value for key, value in environment.items() if key in PASSED_ON}
+        path = ":".join([*program_directories(Path(player.command[0])), "/usr/local/bin", "/usr/bin", "/bin"])
+        shown |= {
+            b"PATH": os.fsencode(path),
+            b"HOME": SCRATCH.encode(),
+            b"TMPDIR": SCRATCH.encode(),
+            b"USER": b"bot",
+            b"LANG": b"C.UTF-8",
+        }
+        return Confinement(
+            (*words, *command), "/", shown, tuple(descriptors), status, working_directory=directory
+        )
+    except BaseException:
+        os.close(status)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise
+
+
+def _namespaces(*, as_root: bool) -> Iterable[str]:
+    yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+    yield from ("--die-with-parent", "--new-session", "--hostname", "bot", "--cap-drop", "ALL")
+    if as_root:  # setpriv needs these to give them up itself
+        yield from ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
+    else:
+        yield from ("--unshare-user", "--disable-userns")
+
+
+def _system() -> Iterable[str]:
+    """Yield the words that show the system's programs and libraries, read-only."""
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in ROOT_LINKS:
+        path = Path("/", name)
+        if path.is_symlink():
+            yield from ("--symlink", os.readlink(path), str(path))  # noqa: PTH115 - the unchanged text
+        elif path.is_dir():  # a system whose /usr is not merged
+            yield from ("--ro-bind", str(path), str(path))
+    yield from ("--perms", "0755", "--dir", "/etc")
+    for name in (*ETC, *_java_settings()):
+        yield from ("--ro-bind-try", name, name)
+
+
+@lru_cache(maxsize=1)
+def _java_settings() -> tuple[str, ...]:
+    """Return the directories in which Debian keeps Java's settings, without which it does not start."""
+    return tuple(map(str, sorted(Path("/etc").glob("java*"))))
+
+
+def _file_systems(limits: Limits) -> Iterable[str]:
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    # A shared mapping of it would be memory that no process shows after releasing it.
+    yield from ("--ro-bind", "/dev/null", "/dev/zero")
+    for path, size in (("/dev/shm", SHM_BYTES), ("/tmp", TMP_BYTES), (SCRATCH, limits.scratch_mb * MIB)):
+        yield from ("--size", str(size), "--perms", "1777", "--tmpfs", path)
+
+
+def _own_files(
+    player: Player, limits: Limits, descriptors: list[int], user: int | None
+) -> tuple[list[str], WorkingDirectory | None]:
+    """Return the words that show the bot's files and its interpreter, and its writable working directory.
+
+    Each file is shown under its own name.  ``user`` is the user that the bot runs as where that is not the
+    current one.  A working directory that is not part of the bot is empty but for the bot's files.  The
+    directory is None if it is read-only.
+    """
+    own = [Path(path) for path in player.reads]
+    needed = needed_paths(Path(player.command[0]), own)
+    shown = _outermost([*own, *needed])
+    writable = _writable_directory(player, own, needed) if limits.directory_mb else None
+    first = [] if writable is None else [writable]
+    outside = [path for path in shown if writable is None or not path.is_relative_to(writable)]
+    words: list[str] = []
+    made = {Path("/"), Path("/tmp"), Path("/etc"), Path(SCRATCH)}
+    for path in dict.fromkeys([*outside, *first, Path(player.cwd)]):
+        for folder in [*reversed(path.parents), *([path] if path not in (*shown, *first) else [])]:
+            if folder not in made and not _is_inside(folder, (*shown, *first)):
+                made.add(folder)
+                words += ("--perms", "0755", "--dir", str(folder))
+        if path in outside:
+            if user is not None and path in own and not is_readable_for_all(path):
+                copies = Placement(user is not None)
+                copies.add(path)
+                words += copies.read_only_words(descriptors)
+            else:
+                words += ("--ro-bind", str(path), str(path))
+    if writable is None:
+        return words, None
+    copies = Placement(user is not None)
+    for path in shown:
+        if path.is_relative_to(writable) and path in own:
+            copies.add(path)
+    if writable in copies.whole:
+        return words + copies.read_only_words(descriptors), None
+    words += copies.writable_words(writable, limits.directory_mb * MIB)
+    if Path(player.cwd) != writable:
+        words += ("--perms", "0777", "--dir", player.cwd)  # bubblewrap starts the bot there
+    for path in shown:
+        if path.is_relative_to(writable) and path not in own:
+            words += ("--ro-bind", str(path), str(path))
+    return words, copies.make_writable(writable, user)
+
+
+def _writable_directory(player: Player, own: list[Path], needed: list[Path]) -> Path | None:
+    """Return the bot's own directory that holds its start directory, else the start directory itself.
+
+    None where that is a directory of the system, which the sandbox shows or replaces.
+    """
+    cwd = Path(player.cwd)
+    holders = [path for path in own if cwd.is_relative_to(path) and path.is_dir()]
+    found = min(holders, key=lambda path: len(path.parts), default=cwd)
+    is_system = any(found.is_relative_to(path) for path in SYSTEM_DIRECTORIES) or _is_inside(found, needed)
+    if ".." in found.parts or found in REPLACED_DIRECTORIES or (is_system and not holders):
+        return None
+    return found
+
+
+def _names(user: int, descriptors: list[int]) -> Iterable[str]:
+    """Yield the words for /etc/passwd and /etc/hosts: some runtimes look up their user and host."""
+    for path, text in (
+        ("/etc/passwd", f"bot:x:{user}:{user}:bot:{SCRATCH}:/bin/sh\n"),
+        ("/etc/hosts", "127.0.0.1 localhost bot\n::1 localhost\n"),
+    ):
+        descriptors.append(_memory_file(text.encode()))
+        yield from ("--perms", "0444", "--ro-bind-data", str(descriptors[-1]), path)
+
+
+def _is_inside(path: Path, others: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(other) for other in (*SHOWN_ALWAYS, *others))
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    """Return the outermost of the paths, without those that the sandbox shows or replaces anyway."""
+    found: list[Path] = []
+    for path in sorted(set(paths), key=lambda path: (len(path.parts), path)):
+        if not _is_inside(path, found):
+            found.append(path)
+    return found
+
+
+def limiting(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
+    """Yield the words before a command that limit each process; none where prlimit is missing."""
+    if not tools.prlimit:
+        return
+    yield tools.prlimit
+    for name, wanted in (
+        ("data", DATA_PER_MEMORY * limits.memory_mb * MIB + SPARE_DATA_BYTES),
+        ("fsize", limits.file_mb * MIB),
+        # A core of 1 byte is none, and unlike 0 it also keeps the core from a program that the host may give
+        # it to (Linux, fs/coredump.c).
+        ("core", 1),
+        ("nofile", OPEN_FILES),
+        ("memlock", LOCKED_BYTES),
+        ("msgqueue", 0),
+        # Where it is not confined, all other processes of the same user would count, too.
+        *([("nproc", limits.processes)] if confined else []),
+    ):
+        yield f"--{name}={_allowed(name, wanted)}"
+    yield f"--stack={_allowed('stack', STACK_BYTES)}:{_allowed('stack', MAX_STACK_BYTES)}"
+    yield "--"
+
+
+def _allowed(name: str, wanted: int) -> int:
+    """Return a limit, reduced to this process's own hard limit, which it could not raise."""
+    number = getattr(resource, f"RLIMIT_{name.upper()}", None)
+    if number is None:
+        return wanted
+    hard = resource.getrlimit(number)[1]
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+
+
+def bot_user(index: int) -> int:
+    """Return the number of the user that a bot of this process runs as, when the referee is root.
+
+    A process referees one game at a time, so that no two bots of a host have the same user.
+    """
+    number = 2 * os.getpid() + index
+    if _has_all_users():
+        return FIRST_USER + number
+    return FEW_USERS_FIRST + number % FEW_USERS
+
+
+def can_give_users() -> bool:
+    """Return True if this process is root of enough users to give each bot one of its own.
+
+    Root of a user namespace with fewer users is an ordinary user outside, and confines bots as one.
+    """
+    return os.geteuid() == 0 and _users() >= FEW_USERS_FIRST + FEW_USERS
+
+
+def _has_all_users() -> bool:
+    return _users() >= 2**31
+
+
+@lru_cache(maxsize=1)
+def _users() -> int:
+    """Return the number of users, from 0 upwards, in this process's user namespace."""
+    try:
+        first = [int(word) for word in Path("/proc/self/uid_map").read_text().split()[:3]]
+    except (OSError, ValueError):
+        return 0
+    return first[2] if first[:1] == [0] else 0
+
+
+def _carriers(descriptors: Iterable[int]) -> dict[str, int]:
+    """Return two unused descriptor numbers of one digit, which are the only ones that a shell can name."""
+    free = [number for number in range(9, 2, -1) if number not in descriptors]
+    return {"input": free[0], "output": free[1]}
+
+
+@lru_cache(maxsize=2)
+def _seccomp(counted: bool) -> bytes:
+    return seccomp_program(platform.machine(), shared_memory=counted)
+
+
+def _memory_file(content: bytes) -> int:
+    """Return a descriptor of a memory file with this content."""
+    assert sys.platform == "linux"
+    try:
+        descriptor = os.memfd_create("kalarena", os.MFD_CLOEXEC)
+    except OSError as error:
+        raise RefereeError(f"no memory file could be made: {error}") from error
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

@@ -1,0 +1,258 @@
+"""Detection of the best sandbox on this host, by running it, and the reason why no better one works."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from referee.errors import RefereeError
+from referee.judge.limits import Limits
+from referee.judge.results import Player
+from referee.sandbox.bubblewrap import GO, READY, Sandbox, Tier, Tools, limiting
+from referee.sandbox.cgroup import CgroupError, delegated_group
+
+PROBE_LIMIT_S = 20.0
+"""Seconds to wait for a sandbox.  One starts within 20 ms; a host that needs longer than this cannot be
+played on."""
+OLDEST_BWRAP = (0, 8)
+"""The first version of bubblewrap with --disable-userns."""
+REQUIRED, AUTO, OFF = "required", "auto", "off"
+MODES = (REQUIRED, AUTO, OFF)
+"""Sandbox modes: one that holds a hostile bot is required; the best available; none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The best sandbox, with the reason why there is no better one."""
+
+    sandbox: Sandbox
+    why_not_better: str = ""
+    """The reason why there is no better tier; empty for the best one."""
+    advice: str = ""
+    """The command that would make a better tier available; empty if none is known."""
+
+
+class SandboxError(ValueError):
+    """The requested sandbox is not available; the message gives the reason and a remedy."""
+
+
+def find_sandbox(mode: str) -> Sandbox:
+    """Return the sandbox for a mode.  Raises SandboxError if one is required and bots cannot be confined."""
+    if mode == OFF:
+        return Sandbox()
+    found = probe()
+    if mode == REQUIRED and not found.sandbox.tier.confines:
+        advice = f"; try: {found.advice}" if found.advice else ""
+        raise SandboxError(f"a sandbox is required, and there is none: {found.why_not_better}{advice}")
+    return found.sandbox
+
+
+@lru_cache(maxsize=1)
+def probe() -> Probe:
+    """Detect the best sandbox, once in a process."""
+    tools = Tools(*(shutil.which(name) or "" for name in ("bwrap", "setpriv", "prlimit")))
+    if sys.platform != "linux":
+        return Probe(
+            Sandbox(Tier.WEAK),
+            f"bots can be confined on Linux only, and this is {sys.platform}",
+            "play in a Linux virtual machine",
+        )
+    problem, advice = _bubblewrap_problem(tools)
+    if problem:
+        return Probe(_weak(tools), problem, advice)
+    try:
+        group = delegated_group()
+    except CgroupError as error:
+        return Probe(Sandbox(Tier.BUBBLEWRAP, tools), str(error), _delegate())
+    best = Sandbox(Tier.CGROUP, tools, group)
+    said = _try(best)
+    if said is not None:
+        return Probe(
+            Sandbox(Tier.BUBBLEWRAP, tools), f"a bot's control group does not work here ({said})", _delegate()
+        )
+    return Probe(best)
+
+
+def _delegate() -> str:
+    """Return the command that delegates a control group; empty where systemd does not run the system."""
+    if not Path("/run/systemd/system").is_dir():
+        return ""
+    return f"systemd-run {'' if os.geteuid() == 0 else '--user '}--scope -p Delegate=yes kalarena ..."
+
+
+def _bubblewrap_problem(tools: Tools) -> tuple[str, str]:
+    """Return why bubblewrap cannot be used, and a command that helps; empty texts if it can be used."""
+    if not tools.bwrap:
+        return "bubblewrap (bwrap) is not installed", _install("bubblewrap")
+    if not tools.prlimit or not tools.setpriv:
+        return "prlimit and setpriv of util-linux are not installed", _install("util-linux")
+    version = _version(tools.bwrap)
+    if version < OLDEST_BWRAP:
+        shown = ".".join(map(str, version))
+        return (
+            f"bubblewrap 0.8 or newer is needed (Debian 12 and Ubuntu 24.04 have it), and {tools.bwrap} "
+            f"is {shown}",
+            _upgrade(),
+        )
+    said = _try(Sandbox(Tier.BUBBLEWRAP, tools))
+    if said is None:
+        return "", ""
+    return f"bubblewrap cannot make its namespaces here ({said})", _unlock(said)
+
+
+def _weak(tools: Tools) -> Sandbox:
+    """Return the weak tier with those of the tools that work on this host."""
+    for name, command in (
+        ("setpriv", ["--pdeathsig", "KILL", "--", "true"]),
+        ("prlimit", [*limiting(tools, Limits(), confined=False), "true"][1:]),
+    ):
+        program = getattr(tools, name)
+        if program:
+            done = subprocess.run(
+                [program, *command], capture_output=True, timeout=PROBE_LIMIT_S, check=False
+            )
+            if done.returncode:  # of another make (busybox), or too old
+                tools = replace(tools, **{name: ""})
+    return Sandbox(Tier.WEAK, tools)
+
+
+def _install(package: str) -> str:
+    for program, command in (
+        ("apt-get", "apt-get install -y"),
+        ("dnf", "dnf install -y"),
+        ("pacman", "pacman -S"),
+        ("zypper", "zypper install"),
+        ("apk", "apk add"),
+    ):
+        if shutil.which(program):
+            return f"{'' if os.geteuid() == 0 else 'sudo '}{command} {package}"
+    return f"install the package {package}"
+
+
+def _upgrade() -> str:
+    """Return the command that installs a newer bubblewrap: Debian 11 has it among its backports."""
+    command = _install("bubblewrap")
+    try:
+        release = Path("/etc/os-release").read_text(encoding="utf-8")
+    except OSError:
+        release = ""
+    if "VERSION_CODENAME=bullseye" in release:
+        return command.replace(" install ", " install -t bullseye-backports ")
+    return command
+
+
+APPARMOR_PROFILE = "bwrap-userns-restrict"
+"""Profile of Ubuntu's package apparmor-profiles: allows bubblewrap, and no other program, what it needs."""
+SETTINGS = (
+    ("kernel/apparmor_restrict_unprivileged_userns", "0", "0"),  # Ubuntu from 24.04 on
+    ("kernel/unprivileged_userns_clone", "1", "1"),  # Debian up to 10
+    ("user/max_user_namespaces", "", "15000"),  # 0 on hardened systems
+)
+"""Paths below /proc/sys: a setting, the one value that allows user namespaces (empty: any but 0), the value
+to set."""
+
+
+def _unlock(said: str) -> str:
+    """Return the command that makes namespaces possible, if the obstacle is known.
+
+    A user's bubblewrap needs user namespaces.  Root's makes none; it needs CAP_SYS_ADMIN, which can be
+    missing only in a container.
+    """
+    as_root = os.geteuid() == 0
+    for setting, allows, wanted in () if as_root else SETTINGS:
+        try:
+            found = Path("/proc/sys", setting).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if found == allows or (not allows and found != "0"):
+            continue
+        profile = Path("/usr/share/apparmor/extra-profiles", APPARMOR_PROFILE)
+        loaded = Path("/etc/apparmor.d", APPARMOR_PROFILE)
+        if "apparmor" in setting and profile.exists() and not loaded.exists():
+            return f"sudo cp {profile} {loaded.parent}/ && sudo apparmor_parser -r {loaded}"
+        return f"sudo sysctl -w {setting.replace('/', '.')}={wanted}"
+    if _is_container() and any(words in said for words in REFUSALS):
+        # Docker's own filter refuses pivot_root, its AppArmor profile mounts; it hides parts of /proc, and
+        # beside that a user's namespace may mount no whole one.
+        last = "--cap-add SYS_ADMIN" if as_root else "--security-opt systempaths=unconfined"
+        return f"docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined {last} ..."
+    return ""
+
+
+REFUSALS = ("Operation not permitted", "Permission denied", "No permissions")
+"""Texts in bubblewrap's error messages when it lacks a permission."""
+
+
+def _is_container() -> bool:
+    """Return True if this process is in a container of Docker's or Podman's."""
+    return Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
+
+
+def _version(bwrap: str) -> tuple[int, ...]:
+    try:
+        said = subprocess.run(
+            [bwrap, "--version"], capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return (0,)
+    return tuple(int(number) for number in re.findall(r"\d+", said.stdout)) or (0,)
+
+
+def _try(sandbox: Sandbox) -> str | None:
+    """Run a program that does nothing as a bot would be run; return the error, or None."""
+    done = run_as_bot(sandbox, (shutil.which("true") or "/bin/true",))
+    if done.status == 0:
+        return None
+    said = done.errors.strip().splitlines()
+    return said[-1] if said else f"exit status {done.status}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The outcome of a program that was run as a bot would be."""
+
+    status: int
+    """Exit status; -1 if it could not be started, which ``errors`` explains."""
+    output: str
+    errors: str
+    seconds: float
+    """Wall time of the program and all that confines it."""
+
+
+def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...] = ()) -> Run:
+    """Run a command to its end as a bot made of the files ``reads``, and return the outcome."""
+    player = Player("probe", command, "/", reads=reads)
+    try:
+        confined = sandbox.confine(0, player, Limits(), os.environb)
+    except (RefereeError, ValueError, OSError) as error:
+        return Run(-1, "", str(error), 0.0)
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            confined.command,
+            cwd=confined.cwd,
+            env=confined.environment,
+            input=GO.decode() if sandbox.tier.confines else "",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PROBE_LIMIT_S,
+            pass_fds=confined.descriptors,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Run(-1, "", str(error), time.monotonic() - began)
+    finally:
+        confined.close()
+        confined.close_status()
+        if confined.group is not None:
+            confined.group.kill()
+            confined.group.remove()
+    return Run(
+        done.returncode, done.stdout.removeprefix(READY.decode()), done.stderr, time.monotonic() - began
+    )

@@ -1,0 +1,410 @@
+"""The driver of a game, which carries lines and events between the judge and the bots."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from referee.errors import GameStoppedError, RefereeError
+from referee.games.base import Side
+from referee.judge.events import Event, InputClosed, LineReceived, Send, Taken, TimePassed
+from referee.judge.match import Match
+from referee.judge.results import WireLine
+from referee.live_feed import Feed
+from referee.process.bot import Bot, now
+from referee.process.poller import BRIEF_WAIT_S, Watch
+from referee.process.process_tree import ProcessTree
+from referee.process.turn_timer import NOTICED_S, Timekeeper
+
+START_POLL_S = 0.0005
+START_POLL_GROWTH = 1.3
+START_POLL_MAX_S = 0.01
+"""Seconds between two checks whether a bot has taken START: first interval, growth and longest interval.  No
+event is reported when it does.  The error, at most the longest interval, is in the bot's favour."""
+
+END_OF_OUTPUT_GRACE_S = 1.0
+"""Seconds to wait for the end of the process after the end of its output, so that the verdict can contain the
+exit status and the bot's error messages.  A Java machine whose heap is full was seen to take more than 0.25 s
+to end, with ten times as many processes as cores."""
+
+EXIT_SETTLE_S = 0.2
+"""Seconds by which the judgement of the end of the bot on turn is delayed: if both bots end within this time,
+the bot that was not on turn is taken to have ended first, since the other one may end when nothing new is
+sent to it.  An interpreter on a loaded machine takes up to 0.1 s to end."""
+
+EXIT_POLL_S = 0.02
+"""Seconds between two checks for a process's end where there is no pidfd to wait for."""
+
+LIMITS_POLL_S = 0.05
+CLOSE_POLL_S = 0.01
+"""Seconds between two checks of the bots' memory; the second value applies when a bot already holds much.  A
+process fills 5 MB a millisecond."""
+
+KILL_LIMIT_S = 5.0
+"""Seconds after which a killed process is considered stuck in the kernel: the host's fault."""
+
+Observer = Callable[[WireLine], None]
+"""Callback for each wire line as it happens; it must not block."""
+
+AnyMatch = Match[Any, Any]
+
+OUTPUT, ERRORS, EXIT, LEASH = "output", "errors", "exit", "leash"
+
+
+class Timed(Protocol):
+    """The attributes of a bot that ``time_passed`` reads."""
+
+    @property
+    def tree(self) -> ProcessTree | None:
+        """The bot's processes; None before there are any."""
+
+    @property
+    def unfinished(self) -> str:
+        """Output of the bot after its last line feed."""
+
+
+def needs_counters_first(match: AnyMatch, event: Event) -> bool:
+    """Return True if the judge must receive a TimePassed with the counters before this event.
+
+    Only the counters show whether the time of a turn is over.  A reply already carries them.
+    """
+    if match.deadline is None or event.at <= match.deadline or match.on_turn is None:
+        return False
+    is_reply = isinstance(event, LineReceived) and event.player == match.on_turn
+    return not is_reply and not isinstance(event, TimePassed)
+
+
+def time_passed(match: AnyMatch, bots: Sequence[Timed], time: Timekeeper, at: float) -> TimePassed:
+    """Return the event of a deadline that passed, with the counters of the bot that is awaited."""
+    awaited = match.on_turn if match.on_turn is not None else match.starting
+    tree = None if awaited is None else bots[awaited].tree
+    usage = None
+    if match.on_turn is not None:
+        if not time.is_looking:
+            look_closer(match, time, match.on_turn)
+        usage = time.usage()
+    elif match.starting is not None:
+        usage = time.start_usage(match.starting)
+    doing = "" if tree is None else tree.doing()
+    if usage is not None and awaited is not None and doing != "stopped" and time.is_queued(awaited):
+        doing = "queued"
+    return TimePassed(at, (bots[0].unfinished, bots[1].unfinished), usage, doing)
+
+
+def look_closer(match: AnyMatch, time: Timekeeper, player: int) -> None:
+    """Start measuring the current turn, which was expected to be a quick one."""
+    earlier_us = 0
+    for move in reversed(match.moves):
+        if move.cpu_us is not None:
+            break  # both bots' counters were read after this move
+        if move.player == player:
+            earlier_us += move.wall_us
+    time.look_closer(player, earlier_us, match.turn_began)
+
+
+class Driver:
+    """Runs one match with two started bots, then waits for their end.
+
+    A ``leash`` is a descriptor that becomes readable when the game is cancelled by the tournament runner; the
+    game then ends with a GameStoppedError.  A ``feed`` publishes the game for spectators at no cost for a
+    move: it looks for new moves as often as the bots' memory is checked.
+    """
+
+    def __init__(
+        self,
+        match: AnyMatch,
+        bots: tuple[Bot, Bot],
+        observe: Observer | None = None,
+        leash: int | None = None,
+        feed: Feed | None = None,
+    ) -> None:
+        self._match = match
+        self._bots = bots
+        self.time = Timekeeper(bots, match.control)
+        self._limits_due = now() + LIMITS_POLL_S
+        self._observe = observe
+        self._feed = feed
+        self._observed = 0
+        self._watch = Watch()
+        self._start_poll_s = START_POLL_S
+        self._exit_reported = [False, False]
+        self._end_reported = [False, False]
+        self.cpu_us: tuple[int | None, int | None] = (None, None)
+        """CPU time of each bot until the end of the match, in microseconds; None where it is not counted."""
+        self._ending = any(bot.exit_descriptor is None for bot in bots)
+        """True if a bot has begun to end, or may have ended without an event."""
+        for bot in bots:
+            self._watch.add(bot.stdout, (bot.index, OUTPUT))
+            self._watch.add(bot.errors, (bot.index, ERRORS))
+            if bot.exit_descriptor is not None:
+                self._watch.add(bot.exit_descriptor, (bot.index, EXIT))
+        self._leash = -1 if leash is None else leash
+        if leash is not None:
+            self._watch.add(leash, (0, LEASH))
+
+    async def referee(self, sends: Sequence[Send]) -> None:
+        """Play until the match has a result; ``sends`` are the effects returned by its start."""
+        match, watch, time = self._match, self._watch, self.time
+        self._carry_out(sends)
+        while match.result is None:
+            if match.starting is not None and self._look_for_start():
+                continue
+            # In a slow turn a glance, which yields the CPU, could leave us in its queue when the reply comes.
+            ready = [] if time.is_looking else watch.glance()
+            if watch.has_glanced_enough:
+                await watch.rest()
+                if self._look_at_limits():
+                    continue
+            elif not ready:
+                if self._look_at_limits():
+                    continue
+                if not time.is_looking and match.on_turn is not None:
+                    self._look_closer(match.on_turn)
+                left_s = self._next_wake() - now()
+                if left_s > BRIEF_WAIT_S or match.starting is None:  # else a glance does
+                    if time.is_looking:
+                        time.mark()
+                    ready = await watch.ready(left_s)
+            # Everything read so far comes before a flag falls.
+            if not self._take(ready):
+                at = now()
+                if match.deadline is not None and at > match.deadline:
+                    self._tell(self._time_passed(at))
+        self.cpu_us = time.cpu_us()
+        time.game_over()
+        if self._feed is not None:
+            self._feed.end()
+
+    def _carry_out(self, sends: Sequence[Send]) -> None:
+        match, bots, time = self._match, self._bots, self.time
+        while sends:
+            following: Sequence[Send] = ()
+            for send in sends:
+                if send is match.gives_turn and time.must_prepare[send.player] and match.starting is None:
+                    if time.has_begun:
+                        time.turn_begins(send.player)
+                    else:  # enough for a turn that may be a quick one
+                        time.game_begins(now() - match.began)
+                event = bots[send.player].write(send.line)
+                if type(event) is InputClosed:
+                    event = bots[send.player].why_closed(event, END_OF_OUTPUT_GRACE_S)
+                following = match.handle(event)
+                assert not following or send is sends[-1] or match.result is not None
+                if following and match.result is not None:
+                    break  # the game has ended, so the remaining lines are obsolete
+            sends = following  # only the last line can have a following one
+        if time.must_follow and match.on_turn is not None:
+            time.turn_has_begun(match.on_turn)
+        if self._observe is not None:
+            for line in match.wire[self._observed :]:
+                self._observe(line)
+            self._observed = len(match.wire)
+
+    def _tell(self, event: Event) -> None:
+        match = self._match
+        if needs_counters_first(match, event):
+            self._carry_out(match.handle(self._time_passed(event.at)))
+            if match.result is not None:
+                return
+        self._carry_out(match.handle(event))
+
+    def _time_passed(self, at: float) -> TimePassed:
+        return time_passed(self._match, self._bots, self.time, at)
+
+    def _with_usage(self, reply: LineReceived, wall_s: float) -> LineReceived:
+        """Return the reply that ends the current turn, with the counters of the turn."""
+        if not self.time.is_looking:
+            self._look_closer(reply.player)
+        return reply._replace(usage=self.time.turn_ends(reply.player, wall_s))
+
+    def _look_closer(self, player: int) -> None:
+        look_closer(self._match, self.time, player)
+
+    def _look_at_limits(self) -> bool:
+        """Check the bots' limits if that is due; return True if an event was passed to the match."""
+        at = now()
+        if self.time.is_looking and at >= self.time.sample_due:
+            self.time.sample()
+        if at < self._limits_due:
+            return False
+        if self._match.starting is not None:
+            self.time.sample_start(self._match.starting)
+        for bot in self._bots:
+            event = None if bot.has_ended() else bot.limit_passed()
+            if event is not None:
+                self._tell(event)
+                return True
+        if self._feed is not None:
+            self._feed.look(now())
+        close = any(bot.is_near_a_limit for bot in self._bots)
+        self._limits_due = now() + (CLOSE_POLL_S if close else LIMITS_POLL_S)
+        return False
+
+    def _look_for_start(self) -> bool:
+        """Check whether the starting bot has taken START, or closed its input; return True if so."""
+        player = self._match.starting
+        if player is None:
+            return False
+        bot = self._bots[player]
+        if bot.has_taken_all():
+            self._start_poll_s = START_POLL_S
+            if player == Side.FIRST:
+                self.time.game_begins(now() - self._match.began)
+            self._tell(Taken(player, now()))
+        elif bot.has_closed_input() and not self._exit_reported[player]:
+            self._tell(bot.why_closed(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))
+        else:
+            return False
+        return True
+
+    def _next_wake(self) -> float:
+        """Return the time of the next check if nothing becomes readable."""
+        match = self._match
+        assert match.deadline is not None  # a match without a result always has one
+        wake = min(match.deadline, self._limits_due)
+        if self.time.is_looking:
+            wake = min(wake, self.time.sample_due)
+        if match.starting is not None:
+            wake = min(wake, now() + self._start_poll_s)
+            self._start_poll_s = min(self._start_poll_s * START_POLL_GROWTH, START_POLL_MAX_S)
+        if not self._ending:
+            return wake
+        for bot in self._bots:
+            if bot.output_ended_at is not None and not self._end_reported[bot.index]:
+                wake = min(wake, bot.output_ended_at + END_OF_OUTPUT_GRACE_S)
+            if bot.ended_at is not None:
+                wake = min(wake, bot.ended_at + EXIT_SETTLE_S)
+            elif bot.exit_descriptor is None:
+                wake = min(wake, now() + EXIT_POLL_S)
+        return wake
+
+    def _take(self, ready: list[tuple[int, str]]) -> bool:
+        """Process the ready descriptors, output first; return True if an event was passed to the match."""
+        match = self._match
+        told = False
+        exits = []
+        for index, kind in ready:
+            bot = self._bots[index]
+            if kind == OUTPUT:
+                for event in bot.read_output():
+                    told = True
+                    if index == match.on_turn and type(event) is LineReceived:
+                        wall_s = event.at - match.turn_began
+                        if self.time.is_looking or wall_s > NOTICED_S:
+                            event = self._with_usage(event, wall_s)
+                        self._carry_out(match.handle(event))
+                    else:
+                        self._tell(event)
+                    if match.result is not None:
+                        return True
+                if bot.output_ended_at is not None:
+                    self._ending = True
+                    self._watch.remove(bot.stdout)
+            elif kind == ERRORS:
+                self._read_errors(bot)
+            elif kind == EXIT:
+                exits.append(bot)
+            else:
+                self._watch.remove(self._leash)  # it stays readable and would end every wait of ``wind_down``
+                raise GameStoppedError("nobody wants this game any more")
+        if exits:
+            self._ending = True
+        if not self._ending:
+            return told
+        for bot in self._other_first():
+            if bot in exits and bot.has_ended() and bot.exit_descriptor is not None:
+                self._watch.remove(bot.exit_descriptor)
+            if self._must_report_exit(bot):
+                told = self._report_exit(bot) or told
+            elif self._must_report_end(bot):
+                self._end_reported[bot.index] = told = True
+                self._tell(bot.output_closed_event())
+            if match.result is not None:
+                return True
+        return told
+
+    def _read_errors(self, bot: Bot) -> None:
+        before = bot.stderr.total
+        if not bot.read_errors() and bot.stderr.total == before:
+            self._watch.remove(bot.errors)
+
+    def _must_report_end(self, bot: Bot) -> bool:
+        ended_at = bot.output_ended_at
+        if ended_at is None or self._end_reported[bot.index]:
+            return False
+        return now() >= ended_at + END_OF_OUTPUT_GRACE_S or self._flag_is_due()
+
+    def _other_first(self) -> tuple[Bot, Bot]:
+        """Return both bots, the bot on turn last."""
+        return self._bots if self._match.on_turn == 1 else self._bots[::-1]
+
+    def _must_report_exit(self, bot: Bot) -> bool:
+        if bot.exit_descriptor is None:
+            bot.has_ended()
+        if bot.ended_at is None or self._exit_reported[bot.index]:
+            return False
+        settled = now() >= bot.ended_at + EXIT_SETTLE_S
+        return bot.index != self._match.on_turn or settled or self._flag_is_due()
+
+    def _flag_is_due(self) -> bool:
+        """Return True if the deadline has passed, so that earlier events must be passed to the match now."""
+        deadline = self._match.deadline
+        return deadline is not None and now() > deadline
+
+    def _report_exit(self, bot: Bot) -> bool:
+        """Report the end of a process, after the lines that it left; return True if anything was reported."""
+        if self._exit_reported[bot.index]:
+            return False
+        self._exit_reported[bot.index] = True
+        if self._match.starting == bot.index:
+            self._look_for_start()  # it may have taken START since the last check
+        for event in bot.drain():
+            self._tell(event)
+            if self._match.result is not None:
+                return True
+        self._tell(bot.exited_event())
+        return True
+
+    async def wind_down(self, grace_s: float) -> None:
+        """Wait at most this long after the END lines until both bots have ended, and discard their output."""
+        until = now() + grace_s
+        while not all(bot.has_ended() for bot in self._bots):
+            left = until - now()
+            if left <= 0:
+                break
+            await self._drain_once(min(left, LIMITS_POLL_S))
+            for bot in self._bots:
+                if not bot.has_ended():
+                    bot.limit_passed()  # which kills it; the game is over, and its verdict stands
+
+    async def _drain_once(self, timeout_s: float) -> None:
+        if any(bot.exit_descriptor is None for bot in self._bots):
+            timeout_s = min(timeout_s, EXIT_POLL_S)
+        for index, kind in self._watch.glance() or await self._watch.ready(timeout_s):
+            bot = self._bots[index]
+            if kind == OUTPUT:
+                if not bot.discard_output():
+                    self._watch.remove(bot.stdout)
+            elif kind == ERRORS:
+                self._read_errors(bot)
+            elif kind == EXIT and bot.exit_descriptor is not None and bot.has_ended():
+                self._watch.remove(bot.exit_descriptor)
+            elif kind == LEASH:
+                self._watch.remove(self._leash)
+
+    async def kill(self) -> None:
+        """Kill both process groups and wait until the processes are gone.  Raises RefereeError."""
+        for bot in self._bots:
+            bot.kill()
+        until = now() + KILL_LIMIT_S
+        for bot in self._bots:
+            while not bot.has_ended():
+                if now() > until:
+                    raise RefereeError(f"process {bot.pid} cannot be killed")
+                await self._drain_once(EXIT_POLL_S)
+            bot.drain_errors()
+
+    def close(self) -> None:
+        """Close the selector, the timekeeper and the feed's socket."""
+        self.time.close()
+        self._watch.close()
+        if self._feed is not None:
+            self._feed.close()

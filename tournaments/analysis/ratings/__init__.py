@@ -1,0 +1,1 @@
+"""Ratings: the Bradley-Terry model, intervals, and statistics of matches (pure)."""

@@ -1,0 +1,170 @@
+"""Ratings of all bots from all games, with intervals that can be trusted.
+
+One Bradley-Terry model (bradley_terry.py) for the whole tournament; intervals from its profile (profile.py),
+widened or narrowed by what pairs of games have in common (dispersion.py).  docs/statistics.md explains all of
+it and has the measured coverage.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from tournaments.analysis.evidence import Evidence
+from tournaments.analysis.ratings.bradley_terry import GHOST_RESULTS, Array, BradleyTerry, Results, solve
+from tournaments.analysis.ratings.dispersion import PAIRS_FOR_INDEPENDENCE, variance_factors
+from tournaments.analysis.ratings.normal import normal_share, student_quantile
+from tournaments.analysis.ratings.profile import ends, signed_roots
+from tournaments.analysis.ratings.score_scale import ScoreScale
+
+ELO = 400 / np.log(10)
+"""Elo per unit of strength: 400 Elo are odds of ten to one (Elo 1978)."""
+
+CONTRASTS_AT_ONCE = 128
+"""Each needs some arrays of (bots, bots): of 200 bots half a gigabyte for so many."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and the ends of its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Ratings of all bots and their uncertainty, in Elo; arrays are in the order of ``evidence.names``."""
+
+    evidence: Evidence
+    rating: Array
+    low: Array
+    """Lower end of the 95% interval."""
+    high: Array
+    games: Array
+    """Different games that each rating rests on."""
+    covariance: Array
+    """Of the ratings, (bots, bots): the variance of a difference is cov[i, i] + cov[j, j] - 2 cov[i, j].  An
+    approximation that is good for balanced results; to compare two bots use ``likelihood_of_superiority``."""
+    anchor: int | None
+    """The bot whose rating was given; None if the bots with games have the average 0."""
+    advantage: Interval
+    """Advantage of moving first, from the expected score of equal bots; zeros if it is not identifiable."""
+    draws: Interval
+    """Probability of a draw between equal bots, if neither had the advantage; zeros if there was no draw."""
+    model: ScoreScale = field(repr=False)
+    point: Array = field(repr=False)
+    """The most likely strengths."""
+
+    def likelihood_of_superiority(self, one: int, other: int) -> float:
+        """Probability that bot ``one`` is stronger than bot ``other``, given these games and nothing else."""
+        return float(self.superiority[one, other])
+
+    @cached_property
+    def superiority(self) -> Array:
+        """All likelihoods of superiority at once: [i, j] that i is stronger than j, 0.5 on the diagonal;
+        (bots, bots).
+
+        From the likelihood that is lost if the two are taken for equal.
+        """
+        players = len(self.rating)
+        one, other = np.triu_indices(players, 1)
+        contrasts = np.zeros((len(one), self.model.parameters))
+        contrasts[np.arange(len(one)), one] = 1.0
+        contrasts[np.arange(len(one)), other] = -1.0
+        table = np.full((players, players), 0.5)
+        if len(one):
+            factors = variance_factors(self.model, self.point, self.evidence, contrasts)
+            parts = np.array_split(contrasts, len(contrasts) // CONTRASTS_AT_ONCE + 1)
+            roots = np.concatenate([signed_roots(self.model, self.point, part) for part in parts])
+            chance = normal_share(roots / np.sqrt(factors))
+            table[one, other] = chance
+            table[other, one] = 1 - chance
+        return table
+
+
+def results_of(evidence: Evidence) -> Results:
+    """Return the evidence as sums."""
+    players = len(evidence.names)
+    sums = []
+    for points in (1.0, 0.5, 0.0):
+        rows = evidence.points == points
+        place = evidence.first[rows] * players + evidence.second[rows]
+        sums.append(np.bincount(place, evidence.weight[rows], players * players).astype(np.float64))
+    return Results(*(sum_.reshape(players, players) for sum_ in sums))
+
+
+def rate(
+    evidence: Evidence,
+    anchor: int | None = None,
+    anchor_rating: float = 0.0,
+    *,
+    ghosts: float = GHOST_RESULTS,
+) -> Ratings:
+    """Rate all bots.
+
+    With an ``anchor``, the index of a bot whose rating is ``anchor_rating``, all ratings and intervals are of
+    the difference to it, and its own interval has no width.  Without, the average over the bots that have
+    games is 0. ``ghosts`` of 0 gives plain maximum likelihood; ValueError if that has no peak.
+    """
+    players = len(evidence.names)
+    chances = BradleyTerry(results_of(evidence), ghosts)
+    fitted = chances.peak()
+    others = np.eye(chances.parameters)[players:]
+    factors = variance_factors(chances, fitted, evidence, others)
+    least, most = ends(chances, fitted, others, factors * quantile(evidence) / 2)
+    model = ScoreScale(chances, fitted)
+    peak = model.peak()
+    contrasts = _contrasts(evidence, anchor)
+    factors = variance_factors(model, peak, evidence, contrasts)
+    low, high = ends(model, peak, contrasts, factors * quantile(evidence) / 2)
+    shift = anchor_rating if anchor is not None else 0.0
+    spread = np.sqrt(factors)
+    covariance = contrasts @ solve(model.at(peak[None]).curvature[0], contrasts.T)
+    rating = contrasts @ peak
+    advantage, draws = Interval(0.0, 0.0, 0.0), Interval(0.0, 0.0, 0.0)
+    if chances.advantage is not None:
+        shares = (chances.first_share(x, fitted) for x in (fitted[players], least[0], most[0]))
+        advantage = Interval(*(float(ELO * np.log(share / (1 - share))) for share in shares))
+    if chances.log_nu is not None:
+        draws = Interval(*(_draw_share(x) for x in (fitted[chances.log_nu], least[-1], most[-1])))
+    return Ratings(
+        evidence=evidence,
+        rating=ELO * rating + shift,
+        low=ELO * low + shift,
+        high=ELO * high + shift,
+        games=evidence.unique.astype(np.float64),
+        covariance=ELO**2 * covariance * np.outer(spread, spread),
+        anchor=anchor,
+        advantage=advantage,
+        draws=draws,
+        model=model,
+        point=peak,
+    )
+
+
+def quantile(evidence: Evidence) -> float:
+    """Return twice the drop of the log-likelihood that is allowed at the ends of a 95% interval.
+
+    The square of Student's quantile, because the variance is known from the games themselves.
+    """
+    clusters = float(evidence.cluster_weight.sum())
+    return float(student_quantile(2 * (clusters + PAIRS_FOR_INDEPENDENCE)) ** 2)
+
+
+def _contrasts(evidence: Evidence, anchor: int | None) -> Array:
+    """Return ratings as sums of strengths, (bots, bots): minus the anchor's strength, or the average."""
+    players = len(evidence.names)
+    contrasts = np.eye(players)
+    if anchor is not None:
+        contrasts[:, anchor] -= 1.0
+    else:
+        known = evidence.unique > 0 if evidence.unique.any() else np.ones(players, dtype=bool)
+        contrasts -= known / max(int(known.sum()), 1)
+    return contrasts
+
+
+def _draw_share(log_nu: float) -> float:
+    """nu / (2 + nu)."""
+    return float(1 / (1 + 2 * np.exp(-log_nu)))

@@ -1,0 +1,178 @@
+"""Builds of bots: running the build command, and detecting outdated products."""
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from referee.errors import RefereeError
+from referee.judge.verdict_text import visible
+from referee.process.confined_build import NotBuiltError, build_confined
+from referee.sandbox.bubblewrap import Sandbox
+from tournaments.bots.build_products import ProductError, checked, product_names, put
+from tournaments.bots.manifest import MANIFEST_FILE
+from tournaments.bots.toolchains import find_program, toolchains_for
+
+BUILD_LIMIT_S = 120.0
+"""Time limit of a build command in seconds; a Java or C++ bot of a course compiles in seconds."""
+BUILD_LINES_SHOWN = 5
+GROUP_GONE_S = 0.2
+"""Seconds of waiting after a kill, which takes effect within milliseconds."""
+PRINTED_BYTES_READ = 64 * 1024
+LONGEST_LINE_SHOWN = 300
+"""Characters of a line of a build's output that are shown; command lines of makefiles can be long."""
+
+_LANGUAGES = """
+    .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx .hh .hpp .hxx .rs .go .zig .nim .d .cs .fs .vb
+    .swift .ts .tsx .hs .ml .mli .lisp .scm .pas .f90 .adb .ads .s .asm
+"""
+SOURCES = frozenset(_LANGUAGES.split())
+"""Suffixes of source files.  Others are not considered: a build may write them after its products."""
+KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
+"""Files that no confined build may write: sources, the manifest, and files that run commands."""
+
+
+class BuildError(Exception):
+    """A bot could not be built; the message describes the error."""
+
+    def __init__(self, message: str, *, is_ours: bool = False, printed: str = "") -> None:
+        super().__init__(message)
+        self.is_ours = is_ours
+        """True if this host failed, and not the bot."""
+        self.printed = printed
+        """Output of the build command: its end, or its beginning and its end."""
+
+
+def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[str] = ()) -> bool:
+    """Return whether a source file is newer than the oldest product; all products must exist.
+
+    ``skipped`` are names of folders that are not searched.
+    """
+    oldest = min((directory / name).stat().st_mtime_ns for name in products)
+    for folder, folders, names in os.walk(directory):
+        folders[:] = set(folders) - set(skipped)
+        for name in names:
+            path = Path(folder, name)
+            if path.suffix.lower() in SOURCES:
+                with contextlib.suppress(OSError):  # a broken link, as editors leave them
+                    if path.stat().st_mtime_ns > oldest:
+                        return True
+    return False
+
+
+def build(
+    directory: Path,
+    command: list[str],
+    products: Sequence[str] = (),
+    sandbox: Sandbox | None = None,
+    within_s: float | None = None,
+) -> None:
+    """Run a bot's build command.  Raises BuildError with the end of its output.
+
+    It may take ``within_s``, or ``BUILD_LIMIT_S`` if that is less.
+
+    With a sandbox, which must be one that confines, it is run there, in a copy of the directory, and only its
+    products are copied back.  Without one it is run as any command.
+    """
+    limit_s = BUILD_LIMIT_S if within_s is None else min(within_s, BUILD_LIMIT_S)
+    if sandbox is None:
+        _build_bare(directory, command, limit_s)
+    else:
+        _build_in(sandbox, directory, command, products, limit_s)
+
+
+def _build_in(
+    sandbox: Sandbox, directory: Path, command: list[str], products: Sequence[str], limit_s: float
+) -> None:
+    shown = shlex.join(command)
+    program = find_program(command[0])
+    if program is None:
+        raise BuildError(
+            f"{directory}: its build command {shown!r} cannot be run: {command[0]} is not on PATH"
+        )
+    try:
+        names = product_names(directory, products, KEPT)
+        parcels = build_confined(
+            directory,
+            [program, *command[1:]],
+            names,
+            sandbox,
+            within_s=limit_s,
+            toolchains=toolchains_for(program),
+        )
+        put(directory, checked(parcels, names, KEPT))
+    except NotBuiltError as error:
+        raise BuildError(
+            f"{directory}: its build command {shown!r} {error}" + _end_of(error.printed),
+            printed=error.printed,
+        ) from error
+    except ProductError as error:
+        raise BuildError(
+            f"{directory}: what its build command {shown!r} makes cannot be taken: {error}"
+        ) from error
+    except RefereeError as error:
+        raise BuildError(
+            f"{directory}: it could not be built, which is this host's fault, not the bot's: {error}",
+            is_ours=True,
+        ) from error
+    except OSError as error:
+        raise BuildError(
+            f"{directory}: what its build command {shown!r} made could not be kept: {error.strerror}",
+            is_ours=True,
+        ) from error
+
+
+def _end_of(printed: str) -> str:
+    """Return the last lines of a build's output, to end a sentence."""
+    lines = [visible(line[:LONGEST_LINE_SHOWN]) for line in printed.strip().splitlines()[-BUILD_LINES_SHOWN:]]
+    return ": " + " | ".join(lines) if lines else ""
+
+
+def _build_bare(directory: Path, command: list[str], limit_s: float) -> None:
+    shown = shlex.join(command)
+    # Into a file: processes that the command leaves running in another session would hold a pipe open.
+    with tempfile.TemporaryFile() as output:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that its child processes can be ended with it
+            )
+        except OSError as error:
+            raise BuildError(
+                f"{directory}: its build command {shown!r} cannot be run: {error.strerror}"
+            ) from error
+        try:
+            status = process.wait(limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise BuildError(f"{directory}: its build command {shown!r} took over {limit_s:g} s") from error
+        finally:
+            _end_group(process)
+        if status != 0:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - PRINTED_BYTES_READ))
+            printed = output.read().decode("utf-8", "backslashreplace")
+            raise BuildError(
+                f"{directory}: its build command {shown!r} ended with exit status {status}"
+                + _end_of(printed),
+                printed=printed,
+            )
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its group, and wait a moment until they are gone."""
+    until = time.monotonic() + GROUP_GONE_S
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        while time.monotonic() < until:  # in vain where orphans are not reaped
+            os.killpg(process.pid, 0)
+            time.sleep(0.001)
+    process.wait()

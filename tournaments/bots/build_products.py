@@ -1,0 +1,125 @@
+"""Transfer of a confined build's products into the bot's directory: only declared, plain files."""
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePosixPath
+
+from referee.sandbox.build_artifacts import Kind, Parcel
+
+CLASS = ".class"
+
+
+class ProductError(Exception):
+    """A product is refused; the message begins with its name and gives the reason."""
+
+
+def product_names(directory: Path, products: Sequence[str], kept: Collection[str]) -> list[str]:
+    """Return the products as paths from the directory.  Raises ProductError.
+
+    ``kept`` are names and suffixes of files that no build may write.
+    """
+    names = []
+    for product in products:
+        # Not resolved: a link is refused, not followed.
+        path = PurePosixPath(os.path.normpath(directory / product))
+        if not path.is_relative_to(directory) or path == PurePosixPath(directory):
+            raise ProductError(f"{product!r} is not below the bot's directory")
+        name = path.relative_to(directory)
+        _check_writable(name, kept)
+        names.append(str(name))
+    return names
+
+
+def _check_writable(name: PurePosixPath, kept: Collection[str]) -> None:
+    if name.name in kept or name.suffix.lower() in kept or set(name.parts) & set(kept):
+        raise ProductError(f"{str(name)!r} is a source, or none of what a build may write")
+
+
+def checked(
+    parcels: Sequence[Parcel], names: Sequence[str], kept: Collection[str]
+) -> dict[PurePosixPath, Parcel]:
+    """Return the files to write, by path.  Raises ProductError if a product is invalid or missing."""
+    found: dict[PurePosixPath, Parcel] = {}
+    for parcel in parcels:
+        path = PurePosixPath(parcel.name)
+        if path.is_absolute() or ".." in path.parts or not path.parts or not _is_wanted(path, names):
+            raise ProductError(f"{parcel.name!r} is no product that was declared")
+        if parcel.kind is Kind.LINK:
+            raise ProductError(f"{str(path)!r} is a link, not a file")
+        if parcel.kind is Kind.OTHER:
+            raise ProductError(f"{str(path)!r} is not a file")
+        _check_writable(path, kept)
+        found[path] = parcel
+    for name in names:
+        if not any(path.is_relative_to(name) for path in found):
+            raise ProductError(f"{name!r} was not made")
+    return found
+
+
+def _is_wanted(path: PurePosixPath, names: Sequence[str]) -> bool:
+    if path.suffix == CLASS and any(name.endswith(CLASS) for name in names):
+        return True
+    return any(path.is_relative_to(name) for name in names)
+
+
+def put(directory: Path, files: dict[PurePosixPath, Parcel]) -> None:
+    """Write files below a directory, each in one step.  Raises ProductError, OSError.
+
+    No link in the directory is followed, and a file with the name of a product is replaced, not written to.
+    """
+    root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for path, parcel in files.items():
+            folder = _folder(root, path)
+            try:
+                _write(folder, path, parcel)
+            finally:
+                os.close(folder)
+    finally:
+        os.close(root)
+
+
+def _folder(root: int, path: PurePosixPath) -> int:
+    """Return a descriptor of a product's directory, which is created if needed."""
+    here = os.dup(root)
+    try:
+        for part in path.parts[:-1]:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o755, dir_fd=here)
+            try:
+                inner = os.open(
+                    part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here
+                )
+            except OSError as error:
+                if error.errno not in (errno.ENOTDIR, errno.ELOOP):  # a link is no directory, either
+                    raise
+                raise ProductError(f"{str(path)!r} lies below {part!r}, which is no directory") from error
+            os.close(here)
+            here = inner
+            with contextlib.suppress(PermissionError):
+                os.utime(here)  # the time of a product that is a directory is that of its newest file
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def _write(folder: int, path: PurePosixPath, parcel: Parcel) -> None:
+    part = f".{secrets.token_hex(8)}.part"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(part, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(parcel.content)
+            # A bot may run as another user.
+            os.fchmod(file.fileno(), 0o755 if parcel.kind is Kind.PROGRAM else 0o644)
+        try:
+            os.rename(part, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except IsADirectoryError as error:
+            raise ProductError(f"{str(path)!r} is a directory here") from error
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part, dir_fd=folder)
+        raise

@@ -1,0 +1,171 @@
+"""Parser of bot.toml, the manifest of a bot's directory.
+
+It is validated by hand: `kalarena play` reads one or two manifests, and importing pydantic takes longer than
+a game.
+"""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from referee.games.catalog import GAMES
+from referee.games.spec import did_you_mean
+from referee.judge.results import CAPABILITIES
+from tournaments.files.validation_errors import shown, unknown_key
+
+MANIFEST_FILE = "bot.toml"
+
+
+class ManifestError(ValueError):
+    """A manifest cannot be used; the message has one line for each problem."""
+
+
+NAME = re.compile(r"\w[\w .:+=(),'-]{0,59}")
+"""Valid names of bots."""
+
+
+def check_name(name: str | None) -> str | None:
+    """Return the name if it is valid.  Raises ValueError."""
+    if name is not None and not NAME.fullmatch(name):
+        raise ValueError(
+            "a name is 1 to 60 letters, digits, spaces and . : + = ( ) , ' - "
+            "and begins with a letter or digit"
+        )
+    return name
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Declarations of a bot."""
+
+    command: list[str]
+    """Command that starts it, from its directory; a first word with a / in it is a path from there."""
+    name: str | None = None
+    """Name of the bot.  Default: the directory's name."""
+    authors: list[str] = field(default_factory=list)
+    games: list[str] | None = None
+    """Names of the games that it plays, as `kalarena games` lists them; None declares nothing."""
+    capabilities: list[str] = field(default_factory=list)
+    """Optional parts of the protocol that it supports."""
+    build: list[str] | None = None
+    """Build command, run in the bot's directory when a file of ``made`` is missing."""
+    made: list[str] | None = None
+    """Files that the build makes.  Default: the command's program, if it is a path, or its jar."""
+
+    @property
+    def products(self) -> list[str]:
+        """Files that the build makes."""
+        if self.made is not None:
+            return self.made
+        found = [word for word in self.command[:1] if "/" in word]
+        if "-jar" in self.command[:-1]:
+            found.append(self.command[self.command.index("-jar") + 1])
+        return found
+
+
+def _words(value: Any) -> list[str]:
+    """Return the words of a command, which may be a list or a text as for a shell.  Raises ValueError."""
+    words = shlex.split(value) if isinstance(value, str) else value
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise ValueError("must be a text as for a shell, or a list of words")
+    if any("\0" in word for word in words):
+        raise ValueError("holds a NUL character")
+    return words
+
+
+def _name(value: Any) -> str | None:
+    """Return a valid name.  Raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError(f"must be string, not {shown(value)}")
+    return check_name(value)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return a list of texts.
+
+    Raises ValueError, or an ExceptionGroup with an _ItemError for each item that is no text.
+    """
+    if not isinstance(value, list):
+        raise ValueError(f"must be list, not {shown(value)}")
+    wrong = [_ItemError(number, item) for number, item in enumerate(value, 1) if not isinstance(item, str)]
+    if wrong:
+        raise ExceptionGroup("items", wrong)
+    return value
+
+
+class _ItemError(ValueError):
+    """An item of a list is no text."""
+
+    def __init__(self, number: int, item: Any) -> None:
+        super().__init__(f"[{number}]: must be string, not {shown(item)}")
+
+
+def _texts_of(known: Collection[str], what: str) -> Callable[[Any], list[str]]:
+    """Return a check for lists of known words."""
+
+    def check(value: Any) -> list[str]:
+        for word in _texts(value):
+            if word not in known:
+                raise ValueError(
+                    f"no {what} {word!r}{did_you_mean(word, known)}; there are {', '.join(known)}"
+                )
+        return _texts(value)
+
+    return check
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "command": _words,
+    "name": _name,
+    "authors": _texts,
+    "games": _texts_of(GAMES, "game"),
+    "capabilities": _texts_of(CAPABILITIES, "capability"),
+    "build": _words,
+    "made": _texts,
+}
+"""Key -> its check, which returns the value or raises ValueError."""
+
+
+def manifest_of(data: dict[str, Any]) -> Manifest:
+    """Return the manifest of a TOML table.  Raises ManifestError with a line for each problem."""
+    values: dict[str, Any] = {}
+    problems = [] if "command" in data else ["command: is missing"]
+    for key, check in CHECKS.items():
+        if key not in data:
+            continue
+        try:
+            values[key] = check(data[key])
+        except ValueError as error:
+            problems.append(f"{key}: {error}")
+        except ExceptionGroup as group:
+            problems += [f"{key}{error}" for error in group.exceptions]
+    problems += [unknown_key(key, key, list(CHECKS)) for key in data if key not in CHECKS]
+    if not problems:
+        manifest = Manifest(**values)
+        if manifest.build is None or manifest.products:
+            return manifest
+        problems.append('build needs made = ["..."] as well: the files that it makes')
+    raise ManifestError("\n".join(problems))
+
+
+def load_manifest(directory: Path) -> Manifest | None:
+    """Return the manifest of a directory; None if it has none.  Raises ManifestError."""
+    path = directory / MANIFEST_FILE
+    if not path.is_file():
+        return None
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return manifest_of(data)
+    except OSError as error:
+        raise ManifestError(f"{path}: cannot be read: {error.strerror}") from error
+    except ManifestError as error:
+        lines = str(error).split("\n")
+        raise ManifestError("; ".join(f"{path}: {line}" for line in lines)) from error
+    except RecursionError as error:
+        raise ManifestError(f"{path}: its brackets are too deep") from error
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise ManifestError(f"{path}: this is not TOML: {error}") from error

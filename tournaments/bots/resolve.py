@@ -1,0 +1,360 @@
+"""Resolution of a user's text for a bot to the command that starts the bot."""
+
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from referee.games.spec import did_you_mean, parse_spec
+from referee.judge.results import Player
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.runtime_paths import needed_paths
+from sample_bots.catalog import (
+    SAMPLE_BOTS,
+    BadOptionError,
+    needs_kernels,
+    rule_book_directories,
+    sample_bot_command,
+    sample_bot_files,
+    searches,
+)
+from sample_bots.strong import kernels
+from tournaments.bots.manifest import MANIFEST_FILE, ManifestError, load_manifest
+from tournaments.bots.version_managers import behind_shim
+
+SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
+"""Shared directories: no directory above them is a bot's own."""
+
+SAMPLE_BOTS_CAN = ("openings",)
+"""Capabilities of the sample bots; those that search support TIME lines, too."""
+
+NO_PROGRAMS = {".class", ".java", ".c", ".cpp", ".h", ".rs", ".go", ".js", ".txt", ".md", ".toml", ".json"}
+"""Suffixes of files that are no programs, even if they are executable.
+
+WSL and VFAT mark every file as executable.
+"""
+
+MAX_FILES = 10_000
+"""Documented bound on the files of a bot's directory; its digest reads them all."""
+
+SKIPPED_DIRECTORIES = {"__pycache__", ".git", ".venv", "node_modules"}
+"""Directories that do not belong to a bot or its digest."""
+
+
+class BotError(ValueError):
+    """A text names no bot that can be started; the message lists what was looked for."""
+
+    def __init__(self, message: str, *, is_ours: bool = False, printed: str = "") -> None:
+        super().__init__(message)
+        self.is_ours = is_ours
+        """True if this host is at fault: it could not hold a build, or store its products."""
+        self.printed = printed
+        """Output of a build command that failed; see ``tournaments.bots.build.BuildError``."""
+
+
+def resolve_bot(
+    text: str,
+    base: Path,
+    name: str | None = None,
+    game: str | None = None,
+    *,
+    may_build: bool = True,
+    build_in: Sandbox | None = None,
+    build_within_s: float | None = None,
+) -> Player:
+    """Return the player that a text names: a sample bot, a directory, a file, or a command line.
+
+    Relative paths are taken from ``base``.  With ``game``, a spec text, a bot is refused if its manifest does
+    not list the game, and built if it is not up to date: in the sandbox ``build_in`` if one is given, and
+    then only if that confines; else bare, unless ``may_build`` forbids it.  A build may take
+    ``build_within_s``, and ``tournaments.bots.build.BUILD_LIMIT_S`` at most.  Raises BotError.
+    """
+    if not text.strip():
+        raise BotError("an empty text names no bot")
+    if "\0" in text:
+        raise BotError(f"{text!r} names no bot: it holds a NUL character")
+    try:
+        command = sample_bot_command(text)
+    except BadOptionError as error:
+        raise BotError(str(error)) from error
+    if command is not None:
+        return _sample_bot(text, base, name, command, prepare=game is not None)
+    path = _existing_path(base, text)
+    if path is not None and path.is_dir():
+        builder = _Builder(may_build and build_in is None, _confining(build_in), build_within_s)
+        return _directory_bot(path, name, game, builder)
+    if path is not None:
+        digest = _digest([path], path.parent)
+        return Player(name or path.stem, _file_command(path), str(path.parent), digest, reads=(str(path),))
+    return _command_line(text, base, name)
+
+
+def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, prepare: bool) -> Player:
+    """Return the player of a sample bot's text; ``prepare`` compiles its search code if needed."""
+    files = sample_bot_files(text)
+    reads = {str(path.parent) for path in files} | set(map(str, rule_book_directories()))
+    how = ""
+    if needs_kernels(text):
+        try:
+            reads.add(str(kernels.prepare() if prepare else kernels.directory()))
+        except kernels.NotPreparedError as error:
+            how = f"its search could not be compiled, and runs in plain Python, slowly: {error}"
+            command = sample_bot_command(text, compiled=False) or command
+    digest = _digest(files, None, text)
+    can = (*SAMPLE_BOTS_CAN, "time") if searches(text) else SAMPLE_BOTS_CAN
+    return Player(name or text, tuple(command), str(base.resolve()), digest, can, how, tuple(sorted(reads)))
+
+
+def _existing_path(base: Path, text: str) -> Path | None:
+    """Return the existing path that a text names; None if there is none, or the text is no path."""
+    try:
+        path = (base / Path(text).expanduser()).resolve()
+        return path if path.exists() else None
+    except (OSError, RuntimeError):  # too long for a path; home of an unknown user; a loop of links
+        return None
+
+
+def _directory_bot(directory: Path, name: str | None, game: str | None, builder: "_Builder") -> Player:
+    """Return the bot of a directory: by its manifest, else by its files."""
+    try:
+        manifest = load_manifest(directory)
+    except ManifestError as error:
+        raise BotError(str(error)) from error
+    if manifest is None:
+        file = _entry_point(directory)
+        command = _file_command(file)
+        how = f"no {MANIFEST_FILE}; {file.name} was found and is run as: {shlex.join(command)}"
+        digest = _directory_digest(directory)
+        return Player(name or directory.name, command, str(directory), digest, (), how, (str(directory),))
+    if game is not None:
+        family = parse_spec(game).name
+        if manifest.games is not None and family not in manifest.games:
+            raise BotError(
+                f"{directory} does not play {family}: its {MANIFEST_FILE} says games = {manifest.games}"
+            )
+        if manifest.build is not None:
+            builder.bring_up_to_date(directory, manifest.build, manifest.products)
+    return Player(
+        name or manifest.name or directory.name,
+        _manifest_command(directory, manifest.command, built=game is not None or manifest.build is None),
+        str(directory),
+        _directory_digest(directory),
+        tuple(sorted(set(manifest.capabilities))),
+        f"as its {MANIFEST_FILE} says",
+        (str(directory),),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Permission and means to build bots."""
+
+    may_build: bool
+    """True if builds may be run bare."""
+    sandbox: Sandbox | None
+    """Confining sandbox for builds; None if there is none."""
+    within_s: float | None
+    """Time limit of a build in seconds, if less than usual."""
+
+    def bring_up_to_date(self, directory: Path, command: list[str], products: list[str]) -> None:
+        """Build products that are missing, or older than their sources.  Raises BotError."""
+        # Most bots are built already, or need no build: these modules take time to import.
+        from tournaments.bots.build import BuildError, build, is_outdated
+        from tournaments.bots.build_products import ProductError, product_names
+
+        able = self.may_build or self.sandbox is not None
+        if self.sandbox is not None:
+            try:
+                product_names(directory, products, ())  # other existing files are no part of the bot
+            except ProductError as error:
+                raise BotError(f"{directory}: its build cannot make what it says: {error}") from error
+        missing = [name for name in products if not (directory / name).exists()]
+        if missing and not able:
+            raise BotError(
+                f"{directory} has to be built first ({', '.join(missing)} is not there), and its build "
+                f"command {shlex.join(command)!r} is not run for untrusted bots, "
+                "since nothing here confines a build: build it where that is safe"
+            )
+        if missing or (able and is_outdated(directory, products, SKIPPED_DIRECTORIES)):
+            try:
+                build(directory, command, products, self.sandbox, self.within_s)
+            except BuildError as error:
+                raise BotError(str(error), is_ours=error.is_ours, printed=error.printed) from error
+
+
+def _confining(sandbox: Sandbox | None) -> Sandbox | None:
+    return sandbox if sandbox is not None and sandbox.tier.confines else None
+
+
+def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tuple[str, ...]:
+    program = words[0]
+    if os.sep in program:
+        path = Path(os.path.abspath(directory / program))  # noqa: PTH100 - keeps links as they are
+        if built and not _is_file(path):
+            raise BotError(
+                f"{directory}: its {MANIFEST_FILE} names the program {program}, which is not there"
+            )
+        if built and not os.access(path, os.X_OK):
+            raise BotError(_not_executable(path))
+        return (str(path), *words[1:])
+    # `python` and `python3` are the current interpreter: another one may be a slow shim, or missing.
+    found = sys.executable if program in ("python", "python3") else shutil.which(program)
+    if found is None:
+        raise BotError(
+            f"{directory}: its {MANIFEST_FILE} names the program {program!r}, which is not on PATH"
+        )
+    return (os.path.abspath(found), *words[1:])  # noqa: PTH100
+
+
+def _entry_point(directory: Path) -> Path:
+    """Return the file to run in a bot's directory: bot.py, else its one jar, else its one executable file."""
+    script = directory / "bot.py"
+    if script.is_file():
+        return script
+    files = sorted(path for path in directory.iterdir() if _is_file(path) and not path.name.startswith("."))
+    for kind, found in (
+        ("jar files", [path for path in files if path.suffix == ".jar"]),
+        ("executable files", [path for path in files if _is_program(path)]),
+    ):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(path.name for path in found)
+            raise BotError(f"{directory} holds several {kind}, {names}: name the one to run")
+    raise BotError(
+        f"{directory} holds no bot: expected {MANIFEST_FILE}, bot.py, one .jar file or one executable file"
+    )
+
+
+def _is_program(path: Path) -> bool:
+    """Return whether a file is a program, and not only executable on its file system like every file."""
+    return os.access(path, os.X_OK) and path.suffix not in NO_PROGRAMS
+
+
+def _file_command(path: Path) -> tuple[str, ...]:
+    """Return the command that runs a file."""
+    if not os.access(path, os.R_OK):
+        raise BotError(f"{path} cannot be read")
+    # bot.py runs with the current interpreter even if it is executable: `env python3` may be a slow shim. So
+    # does a script without a shebang: on some file systems every file is executable.
+    if path.suffix == ".py" and (
+        path.name == "bot.py" or not os.access(path, os.X_OK) or not _has_shebang(path)
+    ):
+        return (sys.executable, str(path))
+    if path.suffix == ".jar":
+        java = shutil.which("java")
+        if java is None:
+            raise BotError(f"{path} needs java, which is not on PATH")
+        return (java, "-jar", str(path))
+    if not os.access(path, os.X_OK):
+        raise BotError(_not_executable(path))
+    return (str(path),)
+
+
+def _has_shebang(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _not_executable(path: Path) -> str:
+    return (
+        f"{path} is not executable: chmod +x {path}, or write the command that runs it, "
+        'such as "node bot.js" or "java -cp . Bot"'
+    )
+
+
+def _command_line(text: str, base: Path, name: str | None) -> Player:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise BotError(f"{text!r} is no command line: {error}") from error
+    program = words[0]
+    if os.sep in program:
+        # Not resolved: a program may depend on the name by which it was called.
+        existing = _existing_path(base, program) and Path(program).expanduser()
+        found = os.path.abspath(base / existing) if existing else None  # noqa: PTH100
+        if found and (not _is_file(Path(found)) or not os.access(found, os.X_OK)):
+            raise BotError(_not_executable(Path(found)))
+    else:
+        on_path = shutil.which(program)
+        found = on_path and behind_shim(os.path.abspath(on_path))  # noqa: PTH100 - PATH may hold relative folders
+    if found is None:
+        what = f"no such program: {_shorten(program)}" if len(words) > 1 else f"no such bot: {_shorten(text)}"
+        hint = ""
+        if len(words) == 1:
+            hint = did_you_mean(program.partition(":")[0], SAMPLE_BOTS) or did_you_mean(
+                program, _names_in(base)
+            )
+        raise BotError(
+            f"{what}{hint} (looked for a sample bot [{', '.join(SAMPLE_BOTS)}], "
+            f"a path from {base.resolve()}, and a program on PATH)"
+        )
+    files = [path for word in words[1:] if (path := _existing_path(base, word)) and _is_file(path)]
+    if os.sep in program:
+        files.append(Path(found))
+    own_name = files[0].stem if files else Path(program).name
+    for word in words[1:]:
+        folder = _existing_path(base, word)
+        if folder is not None and folder.is_dir() and _is_part(folder):  # a class path, for example
+            for kind in ("*.class", "*.jar"):
+                files += sorted(folder.rglob(kind))[:MAX_FILES]
+    reads = {str(path) for word in words[1:] if (path := _existing_path(base, word)) and _is_part(path)}
+    reads |= {str(path) for path in needed_paths(Path(found), trusted=True)}
+    digest = _digest(files, None, text)
+    command = (found, *words[1:])
+    return Player(name or own_name, command, str(base.resolve()), digest, reads=tuple(sorted(reads)))
+
+
+def _is_part(path: Path) -> bool:
+    """Return whether a path of a command line can belong to the bot: not a whole home, /tmp, or /proc."""
+    inside = any(path.is_relative_to(place) for place in ("/proc", "/sys", "/dev", "/run"))
+    return not inside and not any(
+        Path(place).is_relative_to(path) for place in (Path.home().resolve(), *SHARED)
+    )
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the names in a folder; none if it cannot be read."""
+    try:
+        return sorted(path.name for path in folder.iterdir())[:MAX_FILES]
+    except OSError:
+        return []
+
+
+def _shorten(text: str, limit: int = 80) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "...")
+
+
+def _directory_digest(directory: Path) -> str:
+    files = []
+    for folder, folders, names in os.walk(directory):
+        folders[:] = sorted(set(folders) - SKIPPED_DIRECTORIES)
+        # Pipes, sockets and broken links, which editors leave behind, do not belong to a bot.
+        files += [Path(folder, name) for name in sorted(names) if _is_file(Path(folder, name))]
+        if len(files) > MAX_FILES:
+            raise BotError(f"{directory} holds more than {MAX_FILES} files: is it the directory of a bot?")
+    return _digest(files, directory)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _digest(files: list[Path], root: Path | None, text: str = "") -> str:
+    """Return the SHA-256 of a text and the files' names (below ``root``, if given) and contents."""
+    total = hashlib.sha256(f"{text}\0".encode("utf-8", "surrogatepass") if text else b"")
+    for path in files:
+        name = str(path.relative_to(root)) if root else path.name
+        try:
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise BotError(f"{path} cannot be read: {error.strerror}") from error
+        total.update(f"{name}\0{content}\n".encode("utf-8", "surrogatepass"))  # a name may be any bytes
+    return total.hexdigest()

@@ -1,0 +1,1 @@
+"""Uploads: archives from strangers, read strictly and within limits (pure)."""

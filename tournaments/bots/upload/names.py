@@ -1,0 +1,130 @@
+"""Checks of the paths of a submission's files.
+
+The rules are those of all systems together: an accepted path can be unpacked by a student on Windows, a
+lecturer on macOS and the server on Linux, and means the same file everywhere.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from tournaments.bots.upload.limits import UploadLimits
+from tournaments.bots.upload.upload import UploadError, shown
+
+PASSED_OVER = frozenset(
+    {"__macosx", ".ds_store", "thumbs.db", "desktop.ini", ".git", ".hg", ".svn", ".venv", "__pycache__"}
+)
+"""Casefolded names of what file managers, version control and Python leave in a folder, no part of any bot.
+A ``.git`` holds commands that run when somebody uses git there; a ``__pycache__`` can hold another program
+than the source beside it says, and is not in the digest of ``tournaments.bots.resolve``."""
+
+RESERVED = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9]")
+"""Names of devices on Windows, whatever follows behind a dot (Microsoft, "Naming Files, Paths, and
+Namespaces")."""
+NOT_ON_WINDOWS = '<>:"|?*'
+"""Characters that no name may have there (the same page); ``<`` and ``"`` are markup on a web page, too."""
+
+RENAME = "rename it, and zip the folder again"
+ZIP_THE_FOLDER = "zip the bot's folder itself, with a file manager or `zip -r bot.zip bot`"
+
+
+def check_structure(path: str) -> None:
+    """Refuse a path that leads, or could lead, anywhere but below one directory.  Raises UploadError."""
+    if "\\" in path:
+        raise UploadError(
+            f"{shown(path)} has a backslash in its name; "
+            "use a zip program that writes / between folders, or rename the file"
+        )
+    if path.startswith("/"):
+        raise UploadError(f"{shown(path)} is an absolute path; {ZIP_THE_FOLDER}")
+    if re.match(r"[A-Za-z]:", path):
+        raise UploadError(f"{shown(path)} begins with a drive letter; {ZIP_THE_FOLDER}")
+    for part in path.split("/"):
+        if part == "..":
+            raise UploadError(f"{shown(path)} leads out of the bot's folder (..); {ZIP_THE_FOLDER}")
+        if part in ("", "."):
+            raise UploadError(f'{shown(path)} has an empty part or a "." in its path; {ZIP_THE_FOLDER}')
+
+
+def passed_over(path: str) -> str | None:
+    """Return the beginning of a path that is no part of a bot; None for a path that is one."""
+    parts = path.split("/")
+    for number, part in enumerate(parts, 1):
+        # ._NAME is how macOS keeps a file's attributes on other file systems.
+        if part.casefold() in PASSED_OVER or part.startswith("._"):
+            return "/".join(parts[:number])
+    return None
+
+
+def check_names(path: str, limits: UploadLimits) -> None:
+    """Refuse a path, sound in structure, that is too long or has a name that not every system takes.
+
+    Raises UploadError.
+    """
+    length = len(path.encode("utf-8", "surrogatepass"))
+    if length > limits.path_bytes:
+        raise UploadError(
+            f"{shown(path)} is a path of {length} bytes, {limits.path_bytes} are allowed; use shorter names"
+        )
+    parts = path.split("/")
+    if len(parts) > limits.depth:
+        raise UploadError(
+            f"{shown(path)} lies {len(parts)} folders deep, {limits.depth} are allowed; use fewer folders"
+        )
+    for part in parts:
+        what = _wrong_name(part)
+        if what:
+            raise UploadError(f"{shown(path)} {what}; {RENAME}")
+
+
+def _wrong_name(part: str) -> str | None:
+    """Return the reason why a name is not allowed; None if it is."""
+    for char in part:
+        if not char.isprintable():
+            # Control characters, line ends, marks of the direction of writing, characters without width.
+            return f"has a character in its name that does not show (U+{ord(char):04X})"
+        if char in NOT_ON_WINDOWS:
+            return f"has the character {char} in its name"
+    if part.endswith((".", " ")) or part.startswith(" "):
+        return "has a name that begins with a space, or ends with a space or a dot"
+    device = unicodedata.normalize("NFKC", part.partition(".")[0]).strip().casefold()
+    if RESERVED.fullmatch(device):
+        return "has a name that stands for a device on Windows"
+    return None
+
+
+def check_together(paths: Iterable[str], folders: Iterable[str] = ()) -> None:
+    """Refuse names that some system would take for the same, and a file where a folder is.
+
+    ``folders`` are those that an archive lists by themselves; they may come more than once.  Raises
+    UploadError.
+    """
+    known: dict[tuple[str, ...], tuple[str, bool]] = {}  # as compared -> as written, whether a file
+
+    def add(path: str, *, is_file: bool) -> None:
+        parts = path.split("/")
+        keys = tuple(map(_as_compared, parts))
+        for count in range(1, len(parts) + 1):
+            written, whole = "/".join(parts[:count]), count == len(parts)
+            earlier, was_file = known.setdefault(keys[:count], (written, is_file and whole))
+            if earlier != written:
+                raise UploadError(
+                    f"{shown(earlier)} and {shown(written)} differ only in upper and lower case, or in how "
+                    f"letters are encoded, and are the same name on some systems; rename one of them"
+                )
+            if was_file != (is_file and whole):
+                raise UploadError(f"{shown(written)} is both a file and a folder; rename one of them")
+
+    seen = set()
+    for path in paths:
+        if path in seen:
+            raise UploadError(f"{shown(path)} is there twice; zip the folder again into a new archive")
+        seen.add(path)
+        add(path, is_file=True)
+    for path in folders:
+        add(path, is_file=False)
+
+
+def _as_compared(part: str) -> str:
+    """Return a name as the least discerning file system compares it."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", part).casefold())

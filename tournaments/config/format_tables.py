@@ -1,0 +1,172 @@
+"""``format`` of a tournament file: the tables of all formats, with their options."""
+
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from referee.games.spec import did_you_mean
+from tournaments.schedule.formats.catalog import FORMATS
+
+MAX_PAIRS = 100
+"""Documented bound on pairs of games between two bots in one round."""
+
+
+class _Format(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    EXTENDABLE: ClassVar[tuple[str, ...]] = ()
+    """Options that may change between a run and its resumption."""
+    TAKES_LATE_BOTS: ClassVar[bool] = True
+    """True if a bot can join after the first game."""
+    PAIRS_ROUNDS: ClassVar[bool] = True
+    """True if a round is paired from the results of the rounds before it."""
+    TAKES_MANUAL_PAIRINGS: ClassVar[bool] = False
+    """True if the organiser can fix and forbid pairings."""
+    ANNULS: ClassVar[bool] = False
+    """True if, by default, the games of a bot that withdraws do not count.
+
+    That is so where all bots are compared by the same number of games against the same opponents.
+    """
+
+
+class RoundRobinTable(_Format):
+    """All bots meet each other, from both sides, in each round."""
+
+    PAIRS_ROUNDS: ClassVar[bool] = False
+    ANNULS: ClassVar[bool] = True
+    kind: Literal["round-robin"] = "round-robin"
+
+
+class GauntletTable(_Format):
+    """The challengers meet all other bots."""
+
+    PAIRS_ROUNDS: ClassVar[bool] = False
+    ANNULS: ClassVar[bool] = True
+    kind: Literal["gauntlet"] = "gauntlet"
+    challengers: list[str]
+
+    @field_validator("challengers")
+    @classmethod
+    def _some(cls, challengers: list[str]) -> list[str]:
+        if not challengers:
+            raise ValueError("needs at least one bot")
+        if len(set(challengers)) < len(challengers):
+            raise ValueError("names a bot twice")
+        return challengers
+
+
+class PlacementTable(_Format):
+    """A challenger finds its rank among the other bots, which are in ascending order of strength."""
+
+    TAKES_LATE_BOTS: ClassVar[bool] = False
+    kind: Literal["placement"] = "placement"
+    challengers: list[str] = Field(min_length=1, max_length=1)
+    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+
+
+class SwissTable(_Format):
+    """In each round bots with equal points meet."""
+
+    TAKES_MANUAL_PAIRINGS: ClassVar[bool] = True
+    kind: Literal["swiss"] = "swiss"
+    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+    scoring: Literal["games", "match"] = "games"
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the default scoring out: tournaments of earlier versions do not record it."""
+        return {name: value for name, value in dump(self).items() if (name, value) != ("scoring", "games")}
+
+
+class LadderTable(_Format):
+    """Neighbours meet, and the better one moves up."""
+
+    kind: Literal["ladder"] = "ladder"
+    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+
+
+class KnockoutTable(_Format):
+    """The loser of a match is eliminated."""
+
+    TAKES_LATE_BOTS: ClassVar[bool] = False
+    kind: Literal["knockout"] = "knockout"
+    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+    extra_pairs: int = Field(2, ge=0, le=MAX_PAIRS)
+    third_place: bool = True
+    seeding: Literal["order", "random"] = "order"
+
+
+class GroupsTable(_Format):
+    """Round robins in groups, then a final of the best."""
+
+    TAKES_LATE_BOTS: ClassVar[bool] = False
+    kind: Literal["groups"] = "groups"
+    groups: int = Field(2, ge=1)
+    advance: int = Field(2, ge=1)
+    final: Literal["knockout", "round-robin"] = "knockout"
+    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+    extra_pairs: int = Field(2, ge=0, le=MAX_PAIRS)
+    third_place: bool = True
+
+
+class SprtTable(_Format):
+    """Two bots play until a sequential test decides whether the first is stronger."""
+
+    EXTENDABLE: ClassVar[tuple[str, ...]] = ("max_games",)
+    PAIRS_ROUNDS: ClassVar[bool] = False
+    TAKES_LATE_BOTS: ClassVar[bool] = False
+    kind: Literal["sprt"] = "sprt"
+    elo0: float = Field(0.0, allow_inf_nan=False, ge=-2000, le=2000)
+    elo1: float = Field(50.0, allow_inf_nan=False, ge=-2000, le=2000)
+    alpha: float = Field(0.05, gt=0, lt=0.5)
+    beta: float = Field(0.05, gt=0, lt=0.5)
+    max_games: int = Field(2000, ge=2, le=1_000_000)
+    batch: int = Field(16, ge=2, le=10_000, multiple_of=2)
+
+    @model_validator(mode="after")
+    def _sensible(self) -> "SprtTable":
+        if self.elo1 <= self.elo0:
+            raise ValueError(f"elo1 must be more than elo0, not {self.elo1:g} and {self.elo0:g}")
+        return self
+
+
+AnyFormatTable = (
+    RoundRobinTable
+    | GauntletTable
+    | SwissTable
+    | LadderTable
+    | KnockoutTable
+    | GroupsTable
+    | SprtTable
+    | PlacementTable
+)
+
+FORMAT_TABLES: dict[str, type[_Format]] = {
+    table.model_fields["kind"].default: table for table in get_args(AnyFormatTable)
+}
+"""Name of a format -> its table."""
+
+
+def _with_kind(value: Any) -> Any:
+    """Return the table of a format; a name alone stands for a format with all its defaults."""
+    kind = value if isinstance(value, str) else value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str):
+        raise ValueError(
+            f"takes the name of a format, or a table with its name as kind; there are {', '.join(FORMATS)}"
+        )
+    if kind not in FORMATS:
+        hint = did_you_mean(kind, list(FORMATS)) or f"; there are {', '.join(FORMATS)}"
+        raise ValueError(f"there is no format {kind!r}{hint}")
+    return {"kind": kind} if isinstance(value, str) else value
+
+
+FormatTable = Annotated[AnyFormatTable, Field(discriminator="kind"), BeforeValidator(_with_kind)]

@@ -1,0 +1,80 @@
+"""Bots that join a tournament after its first game, and their storage in the journal."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from referee.judge.results import Player
+from referee.sandbox.detection import REQUIRED
+from tournaments.bots.manifest import NAME
+from tournaments.bots.resolve import BotError, resolve_bot
+from tournaments.config.load import (
+    CANNOT_TAKE_OPENINGS,
+    ConfigError,
+    Tournament,
+    build_sandbox,
+    name_clash,
+    too_wide,
+)
+from tournaments.results.journal import Action, Entry
+
+
+def late_bot(text: str, base: Path, name: str | None, game: str, *, strict: bool) -> Player:
+    """Return the player that a text names.  ``strict``: bots must be confined, and so must their builds.
+
+    Raises BotError.
+    """
+    bot = resolve_bot(text, base, name, game, build_in=build_sandbox(strict=strict))
+    if not NAME.fullmatch(bot.name):
+        raise BotError(f"{bot.name!r} cannot be the name of a bot: give it one with --name")
+    return bot
+
+
+def note_of(bot: Player, text: str, base: Path, replaces: str | None) -> dict[str, Any]:
+    """Return the journal's data on a bot that joins."""
+    return {"bot": text, "base": str(base.resolve()), "digest": bot.digest, "replaces": replaces}
+
+
+def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Path) -> Tournament:
+    """Return the tournament with all bots that have joined according to the journal.
+
+    ``folder`` is that of the tournament's file.  Raises ConfigError, with all problems.
+    """
+    added: list[Player] = []
+    problems: list[str] = []
+    strict = tournament.untrusted or tournament.sandbox_mode == REQUIRED
+    for entry in journal:
+        if entry.action is not Action.ADD:
+            continue
+        try:
+            bot = late_bot(
+                entry.data["bot"], Path(entry.data["base"]), entry.subject, tournament.game, strict=strict
+            )
+        except BotError as error:
+            problems.append(f"{entry.subject}, added {entry.at}: {error}")
+            continue
+        except (LookupError, TypeError) as error:
+            raise ConfigError(f"entry {entry.number} of the journal is damaged: {error!r}") from error
+        if bot.digest != entry.data["digest"]:
+            problems.append(
+                f"the files of {entry.subject} have changed since it was added, {entry.at}: bring them back, "
+                "or withdraw it and add the changed bot under another name"
+            )
+        others = [*tournament.names, *(other.name for other in added)]
+        problems += unfit(bot, others, openings=bool(tournament.openings))
+        added.append(bot)
+    if tournament.untrusted:
+        problems += [problem for _, problem in too_wide(folder, [*tournament.bots, *added])]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return tournament.model_copy(update={"added": tuple(added)})
+
+
+def unfit(bot: Player, names: Sequence[str], *, openings: bool) -> Iterator[str]:
+    """Yield the reasons why a bot cannot join those of these names; ``openings``: games have openings."""
+    clash = name_clash(bot.name, names)
+    if clash is not None:
+        how = "taken already" if clash == bot.name else f"too like {clash!r}"
+        yield f"the name {bot.name!r} is {how}: give it another with --name"
+    if openings and "openings" not in bot.capabilities:
+        yield f"{bot.name} {CANNOT_TAKE_OPENINGS}"

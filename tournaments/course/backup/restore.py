@@ -1,0 +1,96 @@
+"""Verification of a backup, and restoring of a data directory from it."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tournaments.course.backup.manifest import NAME, BackupError, Kept, Manifest, check_path
+from tournaments.course.backup.snapshots import rows_of
+
+BLOCK = 1 << 20
+MOST_OF_MANIFEST = 1 << 28
+"""Bytes; a course of 100,000 files has a tenth of that."""
+
+
+def verify(archive: Path) -> Manifest:
+    """Read and verify all of a backup; return its manifest.  Raises BackupError."""
+    return _read(archive, lambda _path, _mode: contextlib.nullcontext(lambda _block: None))
+
+
+def restore(archive: Path, target: Path) -> Manifest:
+    """Make a data directory from a backup.  Raises BackupError; then ``target`` is as it was.
+
+    ``target`` must be empty, or not there.  It is written aside, verified, and then put into its place.
+    """
+    target = target.resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise BackupError(f"{target} is there already and not empty: restore into another directory")
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.mkdir(parents=True)
+        manifest = _read(archive, lambda path, mode: _new_file(part, path, mode))
+        for path, mode in manifest.directories.items():
+            (part / path).mkdir(parents=True, exist_ok=True)
+            (part / path).chmod(mode)
+        for path, rows in manifest.rows.items():
+            if rows_of(part / path) != rows:
+                raise BackupError(f"{archive}: the tables of {path} are not those that were backed up")
+        part.rename(target)  # over an empty directory, too
+    except OSError as error:
+        raise BackupError(f"nothing was restored: {error.filename or target}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return manifest
+
+
+_Sink = Callable[[bytes], object]
+
+
+@contextlib.contextmanager
+def _new_file(folder: Path, path: str, mode: int) -> Iterator[_Sink]:
+    place = folder / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        yield file.write
+        os.fchmod(file.fileno(), mode)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read(path: Path, sink_of: Callable[[str, int], contextlib.AbstractContextManager[_Sink]]) -> Manifest:
+    """Read an archive from its beginning to its end; the manifest is its last member."""
+    found: dict[str, Kept] = {}
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                file = archive.extractfile(member) if member.isreg() else None
+                if file is None:
+                    raise BackupError(f"{path}: {member.name!r} is no file: this is no backup of kalarena's")
+                if member.name == NAME:
+                    return _checked(path, Manifest.from_json(file.read(MOST_OF_MANIFEST)), found)
+                check_path(member.name)
+                digest = hashlib.sha256()
+                with sink_of(member.name, member.mode) as sink:
+                    while block := file.read(BLOCK):
+                        digest.update(block)
+                        sink(block)
+                found[member.name] = Kept(member.size, digest.hexdigest(), member.mode)
+    except BackupError as error:
+        told = str(error)
+        raise BackupError(told if told.startswith(str(path)) else f"{path}: {told}") from error
+    except (tarfile.TarError, EOFError) as error:
+        raise BackupError(f"{path} is no backup, or only a part of one: {error}") from error
+    raise BackupError(f"{path} is no backup, or only a part of one: it does not say what is in it")
+
+
+def _checked(path: Path, manifest: Manifest, found: dict[str, Kept]) -> Manifest:
+    """Return the manifest if it lists exactly the files that were found.  Raises BackupError."""
+    wrong = sorted(name for name in {*found, *manifest.files} if found.get(name) != manifest.files.get(name))
+    if wrong:
+        raise BackupError(f"{path}: {len(wrong)} files are not what was backed up, the first is {wrong[0]}")
+    return manifest

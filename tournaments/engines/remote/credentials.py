@@ -1,0 +1,101 @@
+"""Temporary credentials of one cluster, which permit a process to join it.
+
+One certificate serves the scheduler, the workers and the head, and is its own authority: each side presents
+it and requires it of the other, so that a plaintext connection, or one with another certificate, is refused.
+With the key, any program can be run as the user of every worker.
+"""
+
+import datetime
+import os
+import shutil
+import ssl
+import tempfile
+from pathlib import Path
+
+from cryptography import x509
+from distributed import Security
+
+from tournaments.engines.remote.errors import ClusterError
+
+AUTHORITY, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
+FILES = (AUTHORITY, CERTIFICATE, KEY)
+PRIVATE = 0o600
+OTHERS = 0o077
+"""Permissions on the key that only its owner may have."""
+COPY = "copy the whole directory that `kalarena tournament run --engine dask` has made"
+
+
+class Credentials:
+    """A directory with the three files, checked.  Raises ClusterError, whose message names the problem."""
+
+    def __init__(self, directory: Path, moment: datetime.datetime | None = None) -> None:
+        """``moment`` is the time at which they must be valid; None is now."""
+        self.directory = directory
+        for name in FILES:
+            path = directory / name
+            try:
+                with path.open("rb"):
+                    pass
+            except OSError as error:
+                raise ClusterError(f"{path}: cannot be read: {error.strerror}; {COPY}") from error
+        key = directory / KEY
+        if key.stat().st_mode & OTHERS:
+            raise ClusterError(
+                f"{key}: other users can read it, and with it run programs as you: chmod 600 {key}"
+            )
+        try:
+            self.security().get_connection_args("client")
+            certificate = x509.load_pem_x509_certificate((directory / CERTIFICATE).read_bytes())
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            why = error.reason if isinstance(error, ssl.SSLError) and error.reason else str(error)
+            raise ClusterError(
+                f"{directory}: this is no cluster's certificate and key ({why}); {COPY}"
+            ) from error
+        self.valid_until = certificate.not_valid_after_utc
+        if self.valid_until < (moment or datetime.datetime.now(datetime.UTC)):
+            raise ClusterError(
+                f"{directory}: these credentials were valid until {self.valid_until:%Y-%m-%d}: remove them "
+                "where the tournament runs, and it makes others"
+            )
+
+    @classmethod
+    def made(cls, directory: Path) -> "Credentials":
+        """Return the credentials of a directory, which is created if needed.
+
+        The directory is created whole or not at all, with mode 0700.  Existing credentials are used again:
+        machines that have them can rejoin a resumed tournament.  Raises ClusterError.
+        """
+        if not directory.exists():
+            try:
+                _make(directory)
+            except OSError as error:
+                raise ClusterError(f"{directory}: credentials cannot be kept: {error.strerror}") from error
+        return cls(directory)
+
+    def security(self) -> Security:
+        """Return Dask's TLS settings for all roles; unencrypted connections are refused."""
+        authority, certificate, key = (str(self.directory / name) for name in FILES)
+        return Security(
+            require_encryption=True,
+            tls_ca_file=authority,
+            **{f"tls_{role}_cert": certificate for role in ("client", "scheduler", "worker")},
+            **{f"tls_{role}_key": key for role in ("client", "scheduler", "worker")},
+        )
+
+
+def _make(directory: Path) -> None:
+    """Create the credentials.  Raises OSError."""
+    temporary = Security.temporary()
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    # mkdtemp creates it with mode 0700; it is renamed once it is complete.
+    unfinished = Path(tempfile.mkdtemp(prefix=".credentials-", dir=directory.parent))
+    texts = (temporary.tls_ca_file, temporary.tls_scheduler_cert, temporary.tls_scheduler_key)
+    try:
+        for name, text in zip(FILES, texts, strict=True):
+            descriptor = os.open(unfinished / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(text)
+        unfinished.rename(directory)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise

@@ -1,0 +1,292 @@
+"""Transfer of a bot to another host: an archive of its files, found by its digest, and its command there.
+
+The archive holds the bot's own files: those that its player ``reads``, and its program, without those of an
+interpreter, of Kalarena or of the system, which each host has itself.  Products of a build are left out, too,
+and are built again where the bot runs.  Permissions are part of the digest, times and owners are not.
+"""
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgpack
+
+import protocol
+import referee
+import sample_bots
+from referee.judge.results import Player
+from referee.sandbox.runtime_paths import (
+    SHOWN_ALWAYS,
+    first_words,
+    interpreter_of,
+    is_installed,
+    needed_paths,
+)
+from sample_bots.strong import kernels
+from tournaments.bots.build_products import CLASS
+from tournaments.bots.manifest import Manifest, ManifestError, load_manifest
+from tournaments.bots.toolchains import find_program
+from tournaments.engines.remote.errors import ClusterError
+
+LEFT_OUT = frozenset({".git", "__pycache__"})
+"""Folders that no bot needs in order to run."""
+MOST_FILES = 10_000
+MOST_BYTES = 256 << 20
+"""Maximum size in bytes of all files of a bot together; four times the maximum of an upload."""
+HOME = Path("home")
+"""Directory of the bot's working directory in the archive."""
+BESIDE = Path("beside")
+"""Directory of all other files in the archive."""
+
+PLAIN, PROGRAM, LINK = "-", "x", "l"
+"""Kinds of entries of an archive."""
+PYTHON, KERNELS = "python", "kernels"
+PACKAGES = {
+    package.__name__: str(Path(package.__path__[0]).resolve()) for package in (protocol, referee, sample_bots)
+}
+"""Kalarena's packages, and their paths on this host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A file on the head that a bot starts with, and that is not sent."""
+
+    path: str
+    is_program: bool
+    """True if a program of the same name on PATH is as good.
+
+    That is so for an installed program, never for a bot's own.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Traveller:
+    """A player as it is sent to another host."""
+
+    player: Player
+    """The player on the host of origin."""
+    digest: str
+    """SHA-256 of the archive; empty if there is none."""
+    folders: tuple[tuple[str, str], ...]
+    """Path on the host of origin -> path in the archive."""
+    installed: tuple[tuple[str, str], ...]
+    """Path on the host of origin -> part that each host has itself: PYTHON, KERNELS, one of PACKAGES."""
+    needs: tuple[Need, ...]
+
+
+def pack(player: Player) -> tuple[Traveller, bytes]:
+    """Return a player for the transfer, and the archive of its files.  Raises ClusterError."""
+    folders, installed = dict(_folders(player)), _installed()
+    archive = _archive(player, folders) if folders else b""
+    needs = tuple(_needs_beside(player, folders))
+    digest = hashlib.sha256(archive).hexdigest() if archive else ""
+    return Traveller(player, digest, tuple(folders.items()), tuple(installed.items()), needs), archive
+
+
+def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
+    """Return the programs that a host must have for these players.
+
+    Programs that start a bot are given by their paths here, those that build it by their names.  Programs
+    that a build starts in its turn are not known.  Raises ClusterError.
+    """
+    found: dict[str, None] = {}
+    for player in players:
+        folders = dict(_folders(player))
+        for need in _needs_beside(player, folders):
+            if need.is_program or os.access(need.path, os.X_OK):
+                found[need.path] = None
+        for manifest in filter(None, (manifest_in(Path(folder)) for folder in folders)):
+            if manifest.build is not None and os.sep not in manifest.build[0]:
+                found[manifest.build[0]] = None
+    return tuple(found)
+
+
+def unpack(archive: bytes, digest: str, folder: Path) -> None:
+    """Write the files of an archive below a folder.  Raises ClusterError if they are damaged."""
+    if hashlib.sha256(archive).hexdigest() != digest:
+        raise ClusterError(f"the files of a bot came damaged: they are not those of {digest}")
+    for name, kind, content in msgpack.unpackb(archive, unicode_errors="surrogateescape"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == LINK:
+            path.symlink_to(os.fsdecode(content))
+        else:
+            path.write_bytes(content)
+            path.chmod(
+                0o755 if kind == PROGRAM else 0o644
+            )  # whatever the umask is: a confined bot runs as another user
+
+
+def arrived(traveller: Traveller, folder: Path, prepare_kernels: Callable[[], Path]) -> Player:
+    """Return the player for this host, its archive unpacked into a folder.
+
+    Raises ClusterError if a file of the host of origin is missing here: the bot could not be started, and
+    would lose for it.
+    """
+    player = traveller.player
+    here: dict[str, str] = {}
+    for path, what in traveller.installed:
+        if what != KERNELS:
+            here[path] = sys.executable if what == PYTHON else PACKAGES[what]
+        elif path in player.command:
+            here[path] = str(prepare_kernels())
+    here |= {path: str(folder / name) for path, name in traveller.folders}
+    for need in traveller.needs:
+        found: str | None = need.path
+        if not os.path.exists(need.path):  # noqa: PTH110 - False for unreadable paths, as below
+            found = find_program(Path(need.path).name) if need.is_program else None
+        if found is None:
+            raise ClusterError(f"{player.name} needs {need.path}, which is not on this host: install it here")
+        here[need.path] = found
+    cwd = here.get(player.cwd, player.cwd)
+    if not os.path.isdir(cwd):  # noqa: PTH112 - it may hold no file of the bot
+        cwd = str(folder / HOME)
+        Path(cwd).mkdir(parents=True, exist_ok=True)
+    return replace(
+        player,
+        command=tuple(_translated(word, here) for word in player.command),
+        cwd=cwd,
+        reads=tuple(sorted(_translated(path, here) for path in player.reads)),
+    )
+
+
+def manifest_in(folder: Path) -> Manifest | None:
+    """Return the manifest of a bot in a folder, if any.  Raises ClusterError."""
+    try:
+        return load_manifest(folder) if os.path.isdir(folder) else None  # noqa: PTH112
+    except ManifestError as error:
+        raise ClusterError(str(error)) from error
+
+
+def _kernels() -> list[Path]:
+    return [kernels.directory()] if kernels.can_compile() else []
+
+
+def _installed() -> dict[str, str]:
+    """Return path here -> part that each host has itself."""
+    ours = {sys.executable: PYTHON, **{path: name for name, path in PACKAGES.items()}}
+    return ours | {str(path): KERNELS for path in _kernels()}
+
+
+def _needs_beside(player: Player, folders: Mapping[str, str]) -> Iterator[Need]:
+    """Yield a player's needs beside the archive and the parts that each host has itself.
+
+    Not all files in its working directory are sent: an interpreter that was installed there is not.
+    """
+    travels = dict.fromkeys([*_installed(), *(path for path in folders if path in player.reads)], "")
+    for need in _needs(player):
+        is_home = need.path == player.cwd and player.cwd in folders
+        if not is_home and _translated(need.path, travels) == need.path:
+            yield need
+
+
+def _folders(player: Player) -> Iterator[tuple[str, str]]:
+    """Yield the paths to send, and their paths in the archive, which keep their relative positions."""
+    home = Path(player.cwd)
+    stays = [
+        *SHOWN_ALWAYS,
+        *map(Path, PACKAGES.values()),
+        *_kernels(),
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+    ]
+    program = Path(player.command[0])
+    starter = program if is_installed(program, home) else interpreter_of(program)
+    if starter is not None:
+        stays += needed_paths(starter, [home] if player.cwd in player.reads else [], trusted=True)
+    travels = [
+        path
+        for path in map(Path, player.reads)
+        if not any(path.is_relative_to(place) or place.is_relative_to(path) for place in stays)
+    ]
+    beside = [path for path in travels if not path.is_relative_to(home)]
+    top = os.path.commonpath([path.parent for path in beside]) if beside else ""
+    for path in travels:
+        inside = HOME / path.relative_to(home) if path not in beside else BESIDE / path.relative_to(top)
+        yield str(path), str(inside)
+    if len(beside) < len(travels):
+        yield player.cwd, str(HOME)
+
+
+def _needs(player: Player) -> Iterator[Need]:
+    """Yield the files on a command line, and the interpreter of its program."""
+    program, *words = player.command
+    # A link of the bot's own may have any name.
+    yield Need(program, is_program=is_installed(Path(program), Path(player.cwd), follow=False))
+    interpreter = interpreter_of(Path(program))
+    if interpreter is not None:
+        yield Need(str(interpreter), is_program=Path(first_words(Path(program))[0]).name == "env")
+    for word in words:
+        if word.startswith("/") and os.path.exists(word):  # noqa: PTH110 - False for unreadable paths
+            yield Need(word, is_program=False)
+
+
+def _archive(player: Player, folders: Mapping[str, str]) -> bytes:
+    """Return the archive of the files, in a fixed order.  Raises ClusterError."""
+    files: dict[str, tuple[str, str, bytes]] = {}
+    total = 0
+    for read in player.reads:
+        for path, inner in _walk(Path(read)) if read in folders else ():
+            name = os.path.normpath(Path(folders[read], inner))
+            try:
+                files[name] = (name, *_content(path, Path(read)))
+            except OSError as error:
+                raise ClusterError(f"{player.name}: {path} cannot be read: {error.strerror}") from error
+            total += len(files[name][2])
+            if len(files) > MOST_FILES or total > MOST_BYTES:
+                raise ClusterError(
+                    f"{player.name} cannot be sent to other hosts: {read} holds more than {MOST_FILES} files "
+                    f"or {MOST_BYTES >> 20} MB; keep there only what the bot needs"
+                )
+    packed: bytes = msgpack.packb([files[name] for name in sorted(files)], unicode_errors="surrogateescape")
+    return packed
+
+
+def _content(path: Path, top: Path) -> tuple[str, bytes]:
+    """Return the kind and content of a file or link.  Raises ClusterError, OSError."""
+    if path == top or not path.is_symlink():  # a path that a player names is always part of the bot
+        return (PROGRAM if os.access(path, os.X_OK) else PLAIN), path.read_bytes()
+    target = path.resolve()
+    if not target.is_relative_to(
+        top.resolve()
+    ):  # it might be a private file that the bot's author may not read
+        raise ClusterError(f"{path} is a link that leads out of {top}: put the file itself there")
+    return LINK, os.fsencode(os.path.relpath(target, path.parent.resolve()))
+
+
+def _walk(top: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of a bot at this path with their paths below it, without products of its build."""
+    if os.path.isfile(top):  # noqa: PTH113
+        yield top, "."
+    manifest = manifest_in(top)
+    made = manifest.products if manifest is not None and manifest.build is not None else []
+    for folder, folders, names in os.walk(top):
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        folders[:] = sorted(set(folders) - LEFT_OUT - set(links))
+        for name in sorted([*names, *links]):
+            path = Path(folder, name)
+            inner = path.relative_to(top)
+            # Skips broken links and pipes, which editors leave behind.
+            is_there = os.path.isfile(path) or os.path.isdir(path)  # noqa: PTH112, PTH113 - see arrived
+            if is_there and not _is_made(inner, made):
+                yield path, str(inner)
+
+
+def _is_made(inner: Path, made: list[str]) -> bool:
+    """Return whether a file is a product; class files may be compiled together with a product that is one."""
+    if inner.suffix == CLASS and any(name.endswith(CLASS) for name in made):
+        return True
+    return any(inner.is_relative_to(os.path.normpath(name)) for name in made)
+
+
+def _translated(word: str, here: Mapping[str, str]) -> str:
+    """Return a word of a command line with this host's paths, as in ``-cp=FOLDER:FOLDER/lib.jar``."""
+    if not here:
+        return word
+    longest_first = sorted(here, key=len, reverse=True)
+    paths = "|".join(map(re.escape, longest_first))
+    return re.sub(rf"(?<![^=:,])({paths})(?=$|[/:,])", lambda found: here[found[1]], word)

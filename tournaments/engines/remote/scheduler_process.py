@@ -1,0 +1,83 @@
+"""The scheduler of a cluster, run as ``python -m tournaments.engines.remote.scheduler_process``.
+
+Its command line says where to listen.  It writes one line of JSON with its address, or with an error.  It
+ends when its standard input ends, and so with the process that started it, however that ended.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+
+import dask
+import uvloop
+from distributed import Scheduler
+
+from referee.process.subreaper import adopt_orphans
+from tournaments.engines.remote.credentials import Credentials
+from tournaments.engines.remote.dask_settings import SETTINGS
+from tournaments.engines.remote.errors import ClusterError
+
+WORKER_TTL = "60s"
+"""Time after which a silent worker is dropped, as its host has vanished, and its games are reassigned.
+
+Dask's own 300 s would cost as many lost games of others.
+"""
+
+
+class ClientGone(logging.Filter):
+    """Filter for the traceback of a client that vanished while it registered.
+
+    ``Scheduler.add_client`` of distributed then looks for a connection that its own ``remove_client`` has
+    removed already.  Nothing is lost by that: a head that is killed and starts again is another client.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return False for such a record."""
+        error = record.exc_info[1] if record.exc_info else None
+        return not (isinstance(error, KeyError) and str(error.args[0]).startswith("Client-"))
+
+
+async def serve(credentials: Credentials, host: str | None, port: int) -> None:
+    """Run the scheduler until standard input ends.  Raises RuntimeError if it cannot listen."""
+    async with Scheduler(
+        host=host,
+        port=port,
+        protocol="tls",
+        security=credentials.security(),
+        dashboard_address="127.0.0.1:0",
+        dashboard=False,
+    ) as scheduler:
+        let_go = asyncio.Event()
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), let_go.set)
+        _tell({"address": scheduler.address})
+        await let_go.wait()
+
+
+def _tell(said: dict[str, str]) -> None:
+    print(json.dumps(said), flush=True)
+
+
+def main() -> None:
+    """Run the scheduler with the arguments of the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("credentials", type=Path)
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int, default=0)
+    asked = parser.parse_args()
+    logging.getLogger("distributed").setLevel(logging.WARNING)
+    for name in ("distributed.core", "asyncio"):  # the second one reports the task that has failed
+        logging.getLogger(name).addFilter(ClientGone())
+    adopt_orphans()
+    try:
+        with dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": WORKER_TTL}):
+            uvloop.run(serve(Credentials(asked.credentials), asked.host, asked.port))
+    except (ClusterError, RuntimeError) as error:  # the cause of an error from Dask is another exception
+        _tell({"error": str(error.__cause__ or error)})
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The part that runs on a worker's machine: its games, its bots, its lifetime."""

@@ -1,0 +1,338 @@
+"""Games on a worker, each played in a reused game process.
+
+Games are awaited in the worker's event loop: threads would add two context switches to each game.  Only slow
+work, such as building a bot, runs in threads.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from referee.judge.results import Player
+from referee.live_feed import DATAGRAM_BYTES
+from referee.play import Job
+from referee.process.subreaper import sweep_orphans
+from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.detection import AUTO, find_sandbox
+from referee.sandbox.host_resources import usable_cores
+from tournaments.config.scaled_time import scaled
+from tournaments.engines.live_feed import listening
+from tournaments.engines.local import FEED_PATTERN
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.packed_bot import Traveller
+from tournaments.engines.remote.worker.bot_cache import BotShelf
+from tournaments.engines.remote.worker.game_process import (
+    ENDED,
+    GIVE_UP,
+    LENGTH_BYTES,
+    ORDER,
+    Order,
+    Reply,
+    frame,
+    write_all,
+)
+
+Value = TypeVar("Value")
+
+QUICK_S = 0.05
+"""Seconds within which the end of a game is reported together with its beginning, unless it is followed.
+
+Each message of a worker wakes three processes, on the cores of games.
+"""
+ENDS_WITHIN_S = 10.0
+"""Seconds after which a game process is killed; it ends its bots within milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Request for a game, as it is sent to a worker; can be pickled."""
+
+    job: Job
+    """The game, with commands and paths of the head."""
+    travellers: tuple[Traveller, Traveller]
+    own_core: bool = False
+    reference_speed: float | None = None
+    """Speed from which time limits are scaled, see tournaments/config/scaled_time.py."""
+    followed: bool = False
+    """True if snapshots are requested."""
+
+
+class GameProcess:
+    """A process for games, which is reused."""
+
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        replies: asyncio.StreamReader,
+        connection: asyncio.ReadTransport,
+    ) -> None:
+        """``connection`` is the transport that feeds ``replies``; ``started`` creates a new process."""
+        assert process.stdin is not None
+        self._process = process
+        self._orders = process.stdin.fileno()
+        self._replies = replies
+        self._connection = connection
+
+    @classmethod
+    async def started(cls) -> "GameProcess":
+        """Start a new process.  Raises ClusterError."""
+        try:
+            process = subprocess.Popen(  # noqa: ASYNC220 - some milliseconds, and seldom
+                # -P: no module in the worker's directory shadows Kalarena's.
+                [sys.executable, "-P", "-m", "tournaments.engines.remote.worker.game_process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                process_group=0,  # a signal to the worker's group must not end it before its bots
+            )
+        except OSError as error:
+            raise ClusterError(f"no game process could be started: {error.strerror}") from error
+        replies = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        protocol = asyncio.StreamReaderProtocol(replies)
+        try:
+            connection, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        return cls(process, replies, connection)
+
+    def begin(self, order: bytes) -> None:
+        """Send a pickled order, if the process lives."""
+        with contextlib.suppress(OSError):
+            write_all(self._orders, frame(ORDER, order))
+
+    async def reply(
+        self, feed: int | None, begins: Callable[[], None], told: Callable[[bytes], None]
+    ) -> Reply | None:
+        """Wait for the reply to an order; return None if the process died.
+
+        ``feed`` is a descriptor of datagrams, with each of which ``told`` is called.  For ``begins`` see
+        ``WorkerGames.play``.
+        """
+        begun = False
+
+        def begin() -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
+                begins()
+
+        def hear(feed: int) -> None:
+            begin()
+            with contextlib.suppress(BlockingIOError):
+                told(os.read(feed, DATAGRAM_BYTES))
+
+        loop = asyncio.get_running_loop()
+        lasts = loop.call_later(QUICK_S, begin)
+        if feed is not None:
+            loop.add_reader(feed, hear, feed)
+        try:
+            return await self._next_reply()
+        finally:
+            lasts.cancel()
+            if feed is not None:
+                loop.remove_reader(feed)
+
+    async def _next_reply(self) -> Reply | None:
+        try:
+            kind = await self._replies.readexactly(1)
+            length = await self._replies.readexactly(LENGTH_BYTES)
+            return Reply(kind, await self._replies.readexactly(int.from_bytes(length, "big")))
+        except asyncio.IncompleteReadError:
+            return None
+
+    def give_up(self) -> None:
+        """Cancel the current game, if there is one."""
+        try:
+            write_all(self._orders, GIVE_UP)
+        except OSError:  # it has ended
+            return
+
+    def let_go(self) -> None:
+        """End the process and its bots by closing its standard input."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._connection.close()
+
+    def wait(self) -> None:
+        """Wait until the process has ended, after ``let_go``."""
+        try:
+            self._process.wait(ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class WantedGame:
+    """A game that a worker was requested to play, with its cancellation."""
+
+    def __init__(self) -> None:
+        self._process: GameProcess | None = None
+        self.wanted = True
+
+    def give_up(self) -> None:
+        """Cancel the game."""
+        self.wanted = False
+        if self._process is not None:
+            self._process.give_up()
+
+    def begin(self, process: GameProcess, order: bytes) -> bool:
+        """Start the game in this process, unless it is cancelled; return whether it was started.
+
+        A cancellation arrives either before the order, which is not sent then, or after it.
+        """
+        if self.wanted:
+            self._process = process
+            process.begin(order)
+        return self.wanted
+
+    def ended(self) -> None:
+        """Detach the game from its process."""
+        self._process = None
+
+
+class WorkerGames:
+    """Player of assignments on this host.  Its methods are called in one event loop."""
+
+    def __init__(self, scratch: Path, slots: int, speed: float | None, threads: Executor) -> None:
+        """``scratch`` is a folder of this host's own; ``speed`` is in positions per second.
+
+        ``threads`` has as many threads as ``slots``, and they are not awaited for ever at the end.
+        """
+        self._threads = threads
+        self._scratch = scratch
+        self._speed = speed
+        self._children = threading.Lock()
+        """Lock held by a build, and while orphaned bots are killed: a build's processes look like orphans."""
+        self._shelf = BotShelf(scratch / "bots", self._children)
+        self._shelf.remove_old()
+        self._sandboxes: dict[Sandbox, Sandbox] = {}
+        """Requested sandbox -> this host's sandbox, which takes a moment to detect."""
+        cores = usable_cores()
+        self._all_cores = tuple(cores)
+        self._places = [(core,) for core in cores[:slots]] if slots <= len(cores) else []
+        self._idle: list[GameProcess] = []
+        self._numbers = itertools.count()
+
+    async def play(
+        self,
+        assignment: Assignment,
+        game: WantedGame,
+        fetch: Callable[[str], bytes],
+        begins: Callable[[], None],
+        told: Callable[[bytes], None],
+    ) -> Reply:
+        """Play a game to its end.  Raises ClusterError if this host cannot.
+
+        When cancelled, the game is cancelled too.  For ``fetch`` see BotShelf; it is called in a thread.
+        ``begins`` is called before the first snapshot, or when the game has lasted ``QUICK_S``; not if it is
+        over by then.  ``told`` is called with snapshots.
+        """
+        job = await self._job_here(assignment, fetch)
+        process, cores = await self._take(own_core=assignment.own_core)
+        alive, sweeps = True, True
+        try:
+            number = next(self._numbers)
+            path = self._scratch / FEED_PATTERN.replace("*", f"{os.getpid()}-{number}")
+            with listening(path) if assignment.followed else contextlib.nullcontext() as feed:
+                order = Order(
+                    job, assignment.job.players, cores, None if feed is None else str(path), self._speed
+                )
+                if not game.begin(process, order.packed()):
+                    raise ClusterError("nobody wants this game any more")
+                alive = False
+                reply = await process.reply(None if feed is None else feed.fileno(), begins, told)
+                alive = reply is not None
+        except asyncio.CancelledError:
+            sweeps = False  # the shutdown of this worker does that; here it would wait for a build
+            raise
+        finally:
+            game.ended()
+            await self._give_back(process, cores, alive=alive, sweeps=sweeps)
+        if reply is None:
+            return Reply(ENDED, b"the game's process died")
+        return reply
+
+    async def close(self) -> None:
+        """End the idle processes."""
+        idle, self._idle = self._idle, []
+        for process in idle:
+            process.let_go()
+        for process in idle:
+            await asyncio.to_thread(process.wait)  # the worker's own threads may all be building bots
+
+    async def _job_here(self, assignment: Assignment, fetch: Callable[[str], bytes]) -> Job:
+        """Return the job with this host's players, sandbox and time control.  Raises ClusterError."""
+        job = assignment.job
+        sandbox = self._sandboxes.get(job.sandbox)
+        if sandbox is None:
+            sandbox = await self._in_a_thread(sandbox_here, job.sandbox)
+            self._sandboxes[job.sandbox] = sandbox
+        first, second = [
+            await self._player_here(traveller, sandbox, fetch) for traveller in assignment.travellers
+        ]
+        control = scaled(job.control, assignment.reference_speed, self._speed)
+        return replace(job, players=(first, second), sandbox=sandbox, control=control)
+
+    async def _player_here(
+        self, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]
+    ) -> Player:
+        found = self._shelf.at_hand(traveller)
+        if found is None:
+            found = await self._in_a_thread(self._shelf.ready, traveller, sandbox, fetch)
+        return found
+
+    async def _take(self, *, own_core: bool) -> tuple[GameProcess, tuple[int, ...]]:
+        cores = self._places.pop() if own_core and self._places else self._all_cores
+        try:
+            return (self._idle.pop() if self._idle else await GameProcess.started()), cores
+        except BaseException:
+            self._free(cores)
+            raise
+
+    async def _give_back(
+        self, process: GameProcess, cores: tuple[int, ...], *, alive: bool, sweeps: bool
+    ) -> None:
+        try:
+            if alive:
+                self._idle.append(process)
+                return
+            process.let_go()
+            await self._in_a_thread(process.wait)
+            if sweeps:
+                await self._in_a_thread(self._sweep)
+        finally:
+            self._free(cores)
+
+    async def _in_a_thread(self, function: Callable[..., Value], *arguments: object) -> Value:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    def _sweep(self) -> None:
+        """Kill the orphaned bots of a game process, which this process has adopted."""
+        with self._children:
+            sweep_orphans()
+
+    def _free(self, cores: tuple[int, ...]) -> None:
+        if cores != self._all_cores:
+            self._places.append((cores[0],))
+
+
+def sandbox_here(asked: Sandbox) -> Sandbox:
+    """Return this host's sandbox of the same tier.  Raises ClusterError if it has none so good."""
+    if asked.tier is Tier.OFF:
+        return asked
+    here = find_sandbox(AUTO)
+    tiers = list(Tier)
+    if tiers.index(here.tier) > tiers.index(asked.tier):  # the best is the first
+        raise ClusterError(f"bots are to be confined ({asked.tier}), and this host gives {here.tier} only")
+    return here if here.tier is asked.tier else replace(here, tier=asked.tier, cgroup="")

@@ -1,0 +1,173 @@
+"""Plugin that makes a Dask worker play games."""
+
+import asyncio
+import os
+import pickle
+import stat
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from distributed import Worker, WorkerPlugin, get_worker
+from distributed.utils import sync
+
+from referee.process.subreaper import adopt_orphans
+from referee.sandbox.bubblewrap import Tier
+from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.host import HostFacts, Versions
+from tournaments.engines.remote.worker.game_process import ENDED, FAILURE, Reply
+from tournaments.engines.remote.worker.worker_play import Assignment, WantedGame, WorkerGames
+
+NAME = "kalarena"
+"""Name of the plugins, and of the facts among a worker's metrics."""
+SLOT = "slot"
+"""Name of the Dask resource of which a game takes one."""
+FETCH_LIMIT_S = 300
+"""Limit in seconds; the largest archive takes 20 s on a line of 100 Mbit/s."""
+PRIVATE = 0o700
+
+
+def resources(facts: HostFacts, slots: int) -> dict[str, float]:
+    """Return a worker's resources: slots, and the same number for its versions and for each tier it has."""
+    tiers = list(Tier)
+    names = [SLOT, _with(facts.plays), *map(_tier, tiers[tiers.index(Tier(facts.tier)) :])]
+    return dict.fromkeys(names, float(slots))
+
+
+def needed(versions: Versions, tier: Tier) -> dict[str, float]:
+    """Return a game's required resources, which restrict it to workers with these versions and this tier."""
+    return dict.fromkeys([SLOT, _with(versions), _tier(tier)], 1.0)
+
+
+def _with(versions: Versions) -> str:
+    return f"{SLOT} of {versions}"
+
+
+def _tier(tier: Tier) -> str:
+    return f"{SLOT} with sandbox {tier.value}"
+
+
+def worker_options(facts: HostFacts, slots: int, scratch: Path | None = None) -> dict[str, Any]:
+    """Return arguments that make a ``distributed.Worker``, or the worker of a ``Nanny``, play games."""
+    return {
+        "nthreads": slots,
+        "resources": resources(facts, slots),
+        "plugins": (GamePlugin(facts, slots, scratch),),
+        "memory_limit": 0,  # games have limits of their own, and a worker that pauses would delay its games
+    }
+
+
+class GamePlugin(WorkerPlugin):  # type: ignore[misc]
+    """Plugin that plays the games assigned to its worker."""
+
+    name = NAME
+
+    def __init__(self, facts: HostFacts, slots: int, scratch: Path | None = None) -> None:
+        """``scratch`` is a folder that only workers of this user on this host use.
+
+        By default it is one in the temporary directory.
+        """
+        self.facts = facts
+        self.slots = slots
+        self._scratch = scratch
+
+    def setup(self, worker: Worker) -> None:
+        """Prepare to play.
+
+        Raises ClusterError if there is no folder for files: then the worker does not start.
+        """
+        self._worker = worker
+        self._games: dict[Any, WantedGame] = {}
+        self._replies: dict[Any, tuple[str, dict[str, Any]]] = {}
+        """Topics and replies of games that have ended, whose tasks go on for a moment."""
+        adopt_orphans()
+        scratch = self._scratch or Path(tempfile.gettempdir(), f"kalarena-worker-{os.getuid()}")
+        make_private(scratch)
+        self._play = WorkerGames(scratch, self.slots, self.facts.speed, worker.executors["default"])
+        worker.metrics[NAME] = lambda _worker: self.facts.to_json()
+
+    def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
+        """Follow a task's state; called by Dask.
+
+        A cancelled task cannot be stopped by Dask: it becomes ``cancelled``, and runs on.  This happens when
+        the head cancels a game and when the head is gone.
+        """
+        if not is_game(key):
+            return
+        if finish == "executing":
+            self._games[key] = WantedGame()
+            return
+        if start == "executing" and key in self._games:
+            self._games[key].give_up()
+        reply = self._replies.pop(key, None)
+        if reply is not None and finish == "memory":
+            # An event logged here is sent together with Dask's own message that the task has ended.
+            self._worker.log_event(*reply)
+
+    async def teardown(self, worker: Worker) -> None:
+        """Cancel all games."""
+        for game in list(self._games.values()):
+            game.give_up()
+        await self._play.close()
+
+    async def play(self, key: Any, assignment: Assignment, topic: str) -> None:
+        """Play a game, and report its events under a topic."""
+        tell = partial(self._worker.log_event, topic)
+        name = [str(part) for part in key]
+        here = [self._worker.address, self.facts.name, self.slots]
+        try:
+            reply = await self._play.play(
+                assignment,
+                self._games[key],
+                self._fetch,
+                begins=lambda: tell({"game": name, "begins": here}),
+                told=lambda snapshot: tell({"game": name, "snapshot": snapshot}),
+            )
+        except asyncio.CancelledError:  # noqa: ASYNC103 - the task ends, with a reply
+            # This worker ends. It reports that itself: Dask would have the game played elsewhere long before
+            # it reports the loss of a worker.
+            reply = Reply(ENDED, b"this worker was ended")
+        except ClusterError as error:
+            reply = Reply(FAILURE, str(error).encode("utf-8", "backslashreplace"))
+        finally:
+            self._games.pop(key, None)
+        self._replies[key] = (topic, {"game": name, "begins": here, "reply": reply.kind + reply.content})
+
+    def _fetch(self, digest: str) -> bytes:
+        archive = sync(
+            self._worker.loop,
+            self._worker.scheduler.kalarena_archive,
+            digest=digest,
+            callback_timeout=FETCH_LIMIT_S,
+        )
+        if archive is None:
+            raise ClusterError(f"the scheduler does not have the files {digest} of a bot")
+        found: bytes = archive
+        return found
+
+
+def is_game(key: Any) -> bool:
+    """Return whether a task is a game of Kalarena."""
+    return isinstance(key, tuple) and str(key[0]).startswith(f"{NAME}-")
+
+
+async def play_on_worker(assignment: bytes, topic: str, key: tuple[str, ...]) -> None:
+    """Run the task of this key: play a game on the current worker, in its event loop.
+
+    The reply is logged under the topic: one byte for its kind, and its content.
+    """
+    await get_worker().plugins[NAME].play(key, pickle.loads(assignment), topic)
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder that only this user can write to, or check an existing one.  Raises ClusterError."""
+    try:
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise ClusterError(f"{folder}: this folder cannot be made: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise ClusterError(
+            f"{folder} is not a folder that only you can write to: remove it, or choose another"
+        )

@@ -1,0 +1,1 @@
+"""Files in the formats that people write: TOML with clear errors, tables of spreadsheets."""

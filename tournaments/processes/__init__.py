@@ -1,0 +1,1 @@
+"""Kalarena's own processes: their priority, their interpreter's settings, and pools of them."""

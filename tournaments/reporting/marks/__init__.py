@@ -1,0 +1,1 @@
+"""Mark sheets: rules in marks.toml, their application to a table, and the sheet."""

@@ -1,0 +1,287 @@
+"""The rules of a mark sheet: the keys of each kind, and the marks that it gives a bot.  Pure.
+
+Everything is computed with exact fractions of the decimal numbers in the file.  A rule uses numbers as the
+tables show them (ratings in whole Elo, times in tenths of a millisecond): a reader of the table can check
+every mark.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from referee.games.spec import did_you_mean
+from tournaments.analysis.standing import Standing
+from tournaments.reporting.marks.bands import LevelBand, Marks, MarksModel, Number, RankBand, order_problems
+from tournaments.reporting.marks.checks import NO_GAMES, Check
+from tournaments.reporting.marks.numbers import HUNDREDTH, decimal, exact, share_of, shown_rating, to_step
+
+
+class Given(NamedTuple):
+    """The marks that a rule gave, and the reason."""
+
+    marks: Fraction
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts on a bot that rules use."""
+
+    line: Standing
+    rank: int
+    """Among the marked bots, from 1; ties share the better rank."""
+    marked: int
+    """Number of bots that are marked."""
+
+
+class _Rule(MarksModel):
+    name: str = Field(min_length=1, max_length=200)
+    """Prefix of the titles of its columns."""
+
+    @property
+    def titles(self) -> tuple[str, str]:
+        """Titles of its columns: the marks that it gave, and the reason."""
+        return f"{self.name} (marks)", f"{self.name} (why)"
+
+    @property
+    def title_before(self) -> str:
+        """Title of the column with the marks that it gave in an earlier sheet."""
+        return f"{self.name} (before)"
+
+    def give(self, facts: Facts) -> Given:
+        """Return the marks for a bot that has played."""
+        raise NotImplementedError
+
+    @property
+    def opponents_named(self) -> Sequence[tuple[str, str]]:
+        """Bots that it compares with: (where in the rule, name)."""
+        return ()
+
+
+class RankRule(_Rule):
+    """By rank among the marked bots."""
+
+    kind: Literal["rank"] = "rank"
+    bands: list[RankBand] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "RankRule":
+        problems = [
+            f"bands[{number}] says both top and top_percent: make two bands of it"
+            for number, band in enumerate(self.bands, 1)
+            if band.top is not None and band.top_percent is not None
+        ]
+        problems += order_problems(self.bands)
+        for name in ("top", "top_percent"):
+            least = None
+            for number, band in enumerate(self.bands, 1):
+                value = getattr(band, name)
+                if value is None:
+                    continue
+                if least is not None and value <= least:
+                    problems.append(
+                        f"bands[{number}] is never reached: {name} = {value:g} lies within {name} = {least:g}"
+                    )
+                least = value
+        everyone = [number for number, band in enumerate(self.bands, 1) if band.top_percent == 100]
+        if everyone and everyone[0] < len(self.bands):
+            problems.append(f"bands[{everyone[0] + 1}] is never reached: top_percent = 100 is everybody")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def give(self, facts: Facts) -> Given:
+        """Return the marks of the first band that holds the rank."""
+        where = f"rank {facts.rank} of {facts.marked} marked"
+        for band in self.bands:
+            if band.holds(facts.rank, facts.marked):
+                return Given(exact(band.marks), f"{where}: {band}")
+        return Given(Fraction(), f"{where}: in no band")
+
+    def unused(self, marked: int) -> list[str]:
+        """Return the bands that no rank of ``marked`` is in first; the class may be smaller than expected."""
+        firsts = {
+            next((band for band in self.bands if band.holds(rank, marked)), None)
+            for rank in range(1, marked + 1)
+        }
+        return [str(band) for band in self.bands if band not in firsts]
+
+
+class _Scaled(_Rule):
+    """By a value: ``bands``, or a straight line from 0 marks at ``from`` to ``marks`` at ``to``."""
+
+    bands: list[LevelBand] | None = Field(None, min_length=1)
+    low: Number | None = Field(None, alias="from")
+    high: Number | None = Field(None, alias="to")
+    marks: Marks | None = None
+    NEEDS_ENDS: ClassVar[bool] = False
+    """True if a line has no natural ends; shares have the ends 0 and 1."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "_Scaled":
+        line = [key for key in ("from", "to", "marks") if _field(key) in self.model_fields_set]
+        if self.bands is not None and line:
+            raise ValueError(f"takes either bands or a straight line ({', '.join(line)}), not both")
+        if self.bands is None and self.marks is None:
+            raise ValueError("needs bands, or marks for a straight line")
+        if self.bands is None:
+            if self.NEEDS_ENDS and None in (self.low, self.high):
+                raise ValueError("a straight line of ratings needs both from and to")
+            low, high = self._ends()
+            if low >= high:
+                raise ValueError(f"from must be less than to, not {low:g} and {high:g}")
+        else:
+            problems = order_problems(self.bands)
+            for number in range(1, len(self.bands)):
+                above, here = self.bands[number - 1].at_least, self.bands[number].at_least
+                if above is not None and here is not None and here >= above:
+                    problems.append(
+                        f"bands[{number + 1}] is never reached: at_least = {here:g} lies within "
+                        f"at_least = {above:g}; write the best band first"
+                    )
+            if problems:
+                raise ValueError("; ".join(problems))
+        return self
+
+    def _ends(self) -> tuple[float, float]:
+        return (0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high)
+
+    def _level(self, value: Fraction, what: str) -> Given:
+        """Return the marks of a value; ``what`` is the value in words."""
+        if self.bands is not None:
+            for band in self.bands:
+                if band.at_least is None or value >= exact(band.at_least):
+                    return Given(exact(band.marks), f"{what}: {band}")
+            return Given(Fraction(), f"{what}: in no band")
+        low, high = map(exact, self._ends())
+        assert self.marks is not None  # without bands
+        share = min(Fraction(1), max(Fraction(), (value - low) / (high - low)))
+        given = to_step(share * exact(self.marks), HUNDREDTH)
+        return Given(given, f"{what}: {decimal(given)} of {self.marks:g} on the line from {_span(low, high)}")
+
+
+def _field(key: str) -> str:
+    return {"from": "low", "to": "high"}.get(key, key)
+
+
+def _span(low: Fraction, high: Fraction) -> str:
+    return f"{decimal(low)} to {decimal(high)}"
+
+
+class _ShareRule(_Scaled):
+    @model_validator(mode="after")
+    def _shares(self) -> "_ShareRule":
+        ends = [("from", self.low), ("to", self.high)]
+        ends += [
+            (f"bands[{number}].at_least", band.at_least) for number, band in enumerate(self.bands or (), 1)
+        ]
+        wrong = [f"{key} = {end:g}" for key, end in ends if end is not None and not 0 <= end <= 1]
+        if wrong:
+            raise ValueError(f"a share of points is from 0 to 1, not {', '.join(wrong)}")
+        return self
+
+
+class ScoreRule(_ShareRule):
+    """By the share of points against reference players."""
+
+    kind: Literal["score"] = "score"
+    opponents: list[str] = Field(min_length=1)
+
+    @property
+    def opponents_named(self) -> Sequence[tuple[str, str]]:
+        """Its opponents."""
+        return [("opponents", name) for name in self.opponents]
+
+    def give(self, facts: Facts) -> Given:
+        """Return the marks by all games against the opponents together."""
+        met = [facts.line.versus[name] for name in dict.fromkeys(self.opponents) if name in facts.line.versus]
+        games = sum(versus.games for versus in met)
+        against = f"against {', '.join(self.opponents)}"
+        if not games:
+            return Given(Fraction(), f"{NO_GAMES} {against}")
+        share, what = share_of(sum(versus.points for versus in met), games)
+        return self._level(share, f"{what} {against}")
+
+
+class PointsRule(_ShareRule):
+    """By the share of all points that the bot could have made."""
+
+    kind: Literal["points"] = "points"
+
+    def give(self, facts: Facts) -> Given:
+        """Return the marks by points; points without a game (byes) count as made and as possible."""
+        line = facts.line
+        share, what = share_of(line.points, line.games + line.bye_points)
+        return self._level(share, what)
+
+
+class RatingRule(_Scaled):
+    """By rating, or by the lower end of its interval."""
+
+    kind: Literal["rating"] = "rating"
+    use: Literal["rating", "low"] = "rating"
+    NEEDS_ENDS: ClassVar[bool] = True
+
+    def give(self, facts: Facts) -> Given:
+        """Return the marks by the rating in whole Elo, as the tables show it."""
+        rating = facts.line.rating
+        if rating is None:
+            return Given(Fraction(), "no rating")
+        value = shown_rating(rating.value if self.use == "rating" else rating.low)
+        name = "rating" if self.use == "rating" else "lower end of the rating's interval"
+        return self._level(value, f"{name} {decimal(value)}")
+
+
+class ChecksRule(_Rule):
+    """By passing checks, each for itself."""
+
+    kind: Literal["checks"] = "checks"
+    checks: list[Check] = Field(min_length=1)
+
+    @property
+    def opponents_named(self) -> Sequence[tuple[str, str]]:
+        """The bots that are to be beaten."""
+        return [
+            (f"checks[{number}].beats", check.beats)
+            for number, check in enumerate(self.checks, 1)
+            if check.beats is not None
+        ]
+
+    def give(self, facts: Facts) -> Given:
+        """Return the marks of all checks that were passed."""
+        total = Fraction()
+        words = []
+        for check in self.checks:
+            found = check.look(facts.line)
+            passed = all(holds for holds, _ in found)
+            given = exact(check.marks) if passed else Fraction()
+            total += given
+            told = ", ".join(what for _, what in found)
+            words.append(f"{check.name}: {'passed' if passed else 'failed'}, {told} ({decimal(given)})")
+        return Given(total, "; ".join(words))
+
+
+AnyRule = RankRule | ScoreRule | RatingRule | ChecksRule | PointsRule
+RULE_KINDS: dict[str, type[MarksModel]] = {
+    kind.model_fields["kind"].default: kind for kind in get_args(AnyRule)
+}
+"""Name of a kind -> its table."""
+
+
+def _with_kind(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError(f"must be a table of keys, not {value!r}")
+    kind = value.get("kind")
+    if kind is None:
+        raise ValueError(f"needs a kind; there are {', '.join(RULE_KINDS)}")
+    if kind not in list(RULE_KINDS):  # it may be a list, which a dict could not look up
+        hint = did_you_mean(str(kind), list(RULE_KINDS)) or f"; there are {', '.join(RULE_KINDS)}"
+        raise ValueError(f"there is no kind {kind!r} of rule{hint}")
+    return value
+
+
+MarkRule = Annotated[AnyRule, Field(discriminator="kind"), BeforeValidator(_with_kind)]
+"""One ``[[rule]]``."""

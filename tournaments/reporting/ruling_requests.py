@@ -1,0 +1,152 @@
+"""Conversion of a lecturer's rulings to journal entries, for the command line and the server."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.reporting.summary import Summary
+from tournaments.results.journal import BOT, GAME, ON_PAIRINGS, Action, Entry
+from tournaments.results.rulings import RulingError, Rulings
+from tournaments.schedule.formats.swiss_pairing import can_avoid
+from tournaments.schedule.pairing import NOBODY, round_under_way
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A requested ruling, which is not checked yet."""
+
+    action: Action
+    subject: str
+    """Key of a game, or name of a bot."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Additional data, see ``journal.Entry``."""
+
+
+def withdrawal(summary: Summary, bot: str, annul: bool | None = None) -> Ruling:
+    """Return the withdrawal of a bot; ``annul`` tells whether its games count, None is the format's rule."""
+    annulled = FORMAT_TABLES[summary.plan.kind].ANNULS if annul is None else annul
+    return Ruling(Action.WITHDRAW, bot, {"annul": annulled})
+
+
+def restoration(summary: Summary, subject: str) -> Ruling:
+    """Return the ruling that restores a void game or a withdrawn bot, ``subject``.
+
+    Raises RulingError if rounds were paired without the bot meanwhile.
+    """
+    left = summary.rulings.withdrawn.get(subject)
+    under_way = round_under_way(summary.schedule, summary.history)
+    if left is not None and FORMAT_TABLES[summary.plan.kind].PAIRS_ROUNDS and left.round < under_way:
+        raise RulingError(
+            f"{subject!r} withdrew in round {left.round}, and rounds were paired without it since; where "
+            "late bots are taken, let it join anew (kalarena tournament add, with another --name)"
+        )
+    return Ruling(Action.RESTORE, subject, {"what": BOT if subject in summary.bots else GAME})
+
+
+@dataclass(frozen=True, slots=True)
+class PairingRequest:
+    """Pairings to fix and to forbid, or to take back; bots by name."""
+
+    pairs: Sequence[tuple[str, str]] = ()
+    byes: Sequence[str] = ()
+    forbidden: Sequence[tuple[str, str]] = ()
+    round_number: int | None = None
+    """Round of the pairings, and the first one of a forbidden pairing; None is the next round."""
+    undo: bool = False
+    """True if earlier rulings on these pairings are taken back."""
+
+
+def pairing_rulings(summary: Summary, request: PairingRequest) -> list[Ruling]:
+    """Return the rulings that a request stands for.
+
+    Raises:
+        RulingError: The format takes no manual pairings, or nothing is requested.
+
+    """
+    if not FORMAT_TABLES[summary.plan.kind].TAKES_MANUAL_PAIRINGS:
+        kinds = " or ".join(kind for kind, table in FORMAT_TABLES.items() if table.TAKES_MANUAL_PAIRINGS)
+        raise RulingError(
+            f"a tournament of format {summary.plan.kind!r} takes no manual pairings, only one of format "
+            f"{kinds!r} does"
+        )
+    number = request.round_number or summary.rulings.rounds_begun + 1
+    wanted: list[tuple[Action, str, str | None]]
+    wanted = [(Action.PAIR, one, other) for one, other in request.pairs]
+    wanted += [(Action.BYE, bot, None) for bot in request.byes]
+    wanted += [(Action.FORBID, one, other) for one, other in request.forbidden]
+    if not wanted:
+        raise RulingError("name two bots that meet, a bot that has a bye, or two bots that do not meet")
+    rulings = []
+    for action, subject, opponent in wanted:
+        data: dict[str, Any] = {"for_round": number}
+        if opponent is not None:
+            data["opponent"] = opponent
+        if request.undo:
+            rulings.append(Ruling(Action.RESTORE, subject, {"what": action.value, **data}))
+        else:
+            rulings.append(Ruling(action, subject, data))
+    return rulings
+
+
+def entries_of(summary: Summary, rulings: Sequence[Ruling], why: str, now: datetime) -> list[Entry]:
+    """Return the entries for rulings, for ``Store.note``.  Raises RulingError for an invalid ruling.
+
+    All have one round and one moment: a replacement begins when the replaced bot ends.
+    """
+    under_way = round_under_way(summary.schedule, summary.history)
+    at = now.isoformat(timespec="seconds")
+    entries: list[Entry] = []
+    for ruling in rulings:
+        known = Rulings(summary.file_bots, summary.kept, [*summary.journal, *entries])
+        data = dict(ruling.data)
+        if data.get("annul"):
+            data["games"] = known.games_of(ruling.subject)
+        entry = Entry(ruling.action, ruling.subject, " ".join(why.split()), under_way, at, data)
+        known.check(entry)
+        entries.append(entry)
+    if any(entry.action in ON_PAIRINGS for entry in entries):
+        _check_rounds(Rulings(summary.file_bots, summary.kept, [*summary.journal, *entries]))
+    return entries
+
+
+def _check_rounds(rulings: Rulings) -> None:
+    """Raise RulingError if a coming round cannot be paired without bots that are forbidden to meet."""
+    following = rulings.rounds_begun + 1
+    for number in sorted({following, *(one for one in rulings.fixed if one > following)}):
+        playing = [bot for bot, entrant in enumerate(rulings.entrants) if entrant.plays(number)]
+        manual = rulings.manual
+        if not can_avoid(playing, manual.fixed_in(number, playing), manual.forbidden_in(number)):
+            raise RulingError(
+                f"round {number} cannot be paired like this: some of its bots would be left with opponents "
+                "that they are forbidden to meet"
+            )
+
+
+def unexpected(summary: Summary, entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield sentences on consequences of these entries that a lecturer might not expect."""
+    rounds = {game.key: game.round for game in summary.kept}
+    yield from _of_pairings(summary, entries)
+    for entry in entries:
+        game_round = rounds.get(entry.subject, entry.round) if entry.is_of_game else entry.round
+        if FORMAT_TABLES[summary.plan.kind].PAIRS_ROUNDS and game_round < entry.round:
+            yield (
+                f"round {game_round} is followed by rounds that are paired: this changes the table, not who "
+                "met whom, or who went on"
+            )
+
+
+def _of_pairings(summary: Summary, entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield sentences on pairings that a lecturer might not expect."""
+    rulings = summary.rulings
+    for number in sorted({entry.data["for_round"] for entry in entries if entry.action in ON_PAIRINGS}):
+        if number > summary.plan.rounds:
+            yield (
+                f"the tournament has {summary.plan.rounds} rounds: round {number} is played only if its "
+                "rounds are raised"
+            )
+        byes = sum(NOBODY in pair for pair in rulings.fixed.get(number, ()))
+        playing = sum(entrant.plays(number) for entrant in rulings.entrants)
+        if byes and (playing - byes) % 2:
+            yield f"one more bot has a bye in round {number}, since an odd number of bots is left"

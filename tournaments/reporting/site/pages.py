@@ -1,0 +1,317 @@
+"""The pages of a report as HTML.  Pure: the text is in the templates, the data in ``View``."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
+from markupsafe import Markup, escape
+
+from referee.judge.verdict_text import visible
+from tournaments.analysis.ratings.ratings import Interval
+from tournaments.analysis.standing import Standing
+from tournaments.reporting.site import words
+from tournaments.reporting.site.race_chart import race_chart
+from tournaments.reporting.site.rating_chart import Rated, interval, rating_chart
+from tournaments.reporting.site.svg import duration, numeral, short
+from tournaments.reporting.site.time_chart import Timed, time_chart, time_histogram
+from tournaments.reporting.site.view import View, heat
+from tournaments.reporting.tables import SHOWN_ANYWAY, percent
+from tournaments.results.journal import Action, Entry
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+LONGEST_NAME = 32
+"""Characters of a bot's name where there are many of them; the whole name is on the bot's own page."""
+BOT_PARTS = ("figures", "opponents", "faults", "times", "swap", "games")
+LONGEST_SENTENCE = 400
+"""Characters of a verdict's sentence in lists: it quotes up to 80 of a bot's line."""
+
+
+class Link(NamedTuple):
+    """A link to a page, from a page that is one folder deep."""
+
+    text: str
+    href: str
+
+
+@dataclass(frozen=True)
+class GamePage:
+    """The data of a game's page around the replay.  It is small, since it is sent to worker processes."""
+
+    key: str
+    """The key in the store."""
+    shown: str
+    """The key as it is shown."""
+    file: str
+    tournament: str
+    bots: tuple[Link, Link]
+    previous: Link | None
+    following: Link | None
+    rulings: tuple[str, ...]
+    counts: bool
+
+
+class _Compiled(BytecodeCache):
+    """A cache of compiled templates for all views: a site makes many views an hour."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._kept.get(bucket.key)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if bucket.code is not None:
+            self._kept[bucket.key] = bucket.code
+
+
+COMPILED = _Compiled()
+
+
+def environment() -> Environment:
+    """Return the environment of the templates."""
+    made = Environment(
+        loader=PackageLoader("tournaments.reporting.site"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        bytecode_cache=COMPILED,
+    )
+    made.filters |= {
+        "blame": lambda game: short(visible(words.blame(game)), LONGEST_SENTENCE),
+        "bot": _bot,
+        "date": words.date,
+        "duration": duration,
+        "ending": words.ending,
+        "interval": interval,
+        "numeral": numeral,
+        "percent": percent,
+        "points": words.points,
+        "result": words.result,
+        "ruled": words.ruled,
+        "score": words.score,
+        "visible": visible,
+    }
+    return made
+
+
+def _bot(name: str, longest: int = LONGEST_NAME) -> Markup:
+    """Return a bot's name on one line, cut, and isolated from the text direction around it."""
+    return Markup(f"<bdi>{escape(short(visible(name), longest))}</bdi>")
+
+
+class Links(Protocol):
+    """The addresses of a view's pages, such as ``report.addresses.Addresses``."""
+
+    @property
+    def games(self) -> Container[str]:
+        """Keys of games that have a page."""
+
+    def bot(self, name: str) -> str:
+        """Return a link to a bot's page."""
+
+    def game(self, key: str) -> str:
+        """Return a link to a game's page."""
+
+    def meeting(self, name: str, other: str) -> str:
+        """Return a link to the games between two bots."""
+
+    def anchor(self, other: str) -> str:
+        """Return the anchor of the part of a bot's page that is about an opponent."""
+
+
+class Pages:
+    """Renders the pages of one view, or parts of them."""
+
+    def __init__(self, view: View, links: Links | None = None) -> None:
+        """``links`` are relative to the page that uses the parts; they default to those of whole pages."""
+        self.view = view
+        self.links = links or view.addresses
+        self._environment = environment()
+        self._environment.globals |= {
+            "pages": self,
+            "view": view,
+            "summary": view.summary,
+            "address": self.links,
+            "key_of": view.disguise.key,
+            "heat": heat,
+            "outcome": words.outcome,
+            "criterion": _criterion,
+            "detail": _detail,
+            "Action": Action,
+        }
+
+    # Data for the parts of the first page, each computed when a part uses it.
+
+    @cached_property
+    def format_words(self) -> str:
+        """The format with its parameters."""
+        plan = self.view.summary.plan
+        return words.format_words(plan.format, plan.rounds)
+
+    @cached_property
+    def criteria(self) -> list[str]:
+        """Criteria that have a column of their own."""
+        return [name for name in self.view.summary.criteria if name not in SHOWN_ANYWAY]
+
+    @cached_property
+    def match_points(self) -> bool:
+        """True if points are given for matches."""
+        return any(line.match_points is not None for line in self.view.table)
+
+    @cached_property
+    def byes(self) -> bool:
+        """True if a bot has points of a bye."""
+        return any(line.bye_points for line in self.view.table)
+
+    @cached_property
+    def rating(self) -> Markup:
+        """The chart of ratings."""
+        summary = self.view.summary
+        rated = [
+            Rated(visible(line.name), line.rating, self.links.bot(line.name))
+            for line in sorted(self.view.table, key=_by_rating)
+            if line.rating is not None
+        ]
+        zero = (
+            f", {visible(summary.anchor)} = {summary.anchor_rating:g}" if summary.anchor else ", average = 0"
+        )
+        return Markup(rating_chart(rated, zero))
+
+    @cached_property
+    def race(self) -> Markup:
+        """The chart of points round by round."""
+        return Markup(
+            race_chart(self.view.race, {line.name: self.links.bot(line.name) for line in self.view.table})
+        )
+
+    @cached_property
+    def timed(self) -> list[Timed]:
+        """The times of each bot's moves, in the order of the table."""
+        return [
+            Timed(visible(line.name), self.view.times_of(line.name), self.links.bot(line.name))
+            for line in self.view.table
+        ]
+
+    @cached_property
+    def times(self) -> Markup:
+        """The chart of the times of moves."""
+        return Markup(time_chart(self.timed, self.view.move_limit_us))
+
+    @property
+    def has_intervals(self) -> bool:
+        """True if ratings have intervals."""
+        return not self.view.summary.is_adaptive
+
+    @property
+    def caveat(self) -> str:
+        """The caveat on the ratings."""
+        return self.view.summary.caveat
+
+    @property
+    def advantage(self) -> Interval | None:
+        """The advantage of moving first, in Elo."""
+        return self.view.summary.ratings.advantage if self.view.summary.games else None
+
+    @property
+    def missing(self) -> int:
+        """Number of games that are still to be played."""
+        return max(self.view.summary.total - self.view.summary.done, 0)
+
+    def index(self) -> str:
+        """The first page."""
+        return self._render("index.html", root="")
+
+    def part(self, name: str, **values: object) -> Markup:
+        """A part of the first page: a file's name in templates/parts, without its ending."""
+        return Markup(self._render(f"parts/{name}.html", root="", **values))
+
+    def bot(self, line: Standing) -> str:
+        """A bot's page."""
+        return self._render("bot.html", root="../", **self._about(line))
+
+    def bot_parts(self, line: Standing) -> dict[str, Markup]:
+        """The parts of a bot's page, by their files' names in templates/parts without ``bot_``."""
+        about = self._about(line)
+        return {name: Markup(self._render(f"parts/bot_{name}.html", root="", **about)) for name in BOT_PARTS}
+
+    def _about(self, line: Standing) -> dict[str, object]:
+        """Return the data of a bot's page."""
+        times = self.view.times_of(line.name)
+        return {
+            "line": line,
+            "times": times,
+            "histogram": Markup(time_histogram(times.charged_us, self.view.move_limit_us)),
+            "meetings": self.view.meetings(line),
+            "faults": [kind for kind in self.view.faults if kind.bot == line.name],
+            "swaps": self.view.swaps.bots[line.name] if self.view.swaps else None,
+        }
+
+    def games(self) -> str:
+        """The list of all games."""
+        names = sorted(self.view.places)
+        return self._render(
+            "games.html",
+            root="",
+            names=names,
+            number={name: number for number, name in enumerate(names)},
+            endings=sorted({words.ending(game) for game in self.view.kept}),
+        )
+
+    def game_pages(self) -> list[GamePage]:
+        """Return the data around every game's replay, in reading order."""
+        games, links = self.view.kept, self.view.addresses
+        near = [Link(self.view.disguise.key(game.key), f"../{links.game(game.key)}") for game in games]
+        return [
+            GamePage(
+                key=game.key,
+                shown=near[number].text,
+                file=links.game_file(game.key),
+                tournament=self.view.summary.name,
+                bots=(self._bot_link(game.first), self._bot_link(game.second)),
+                previous=near[number - 1] if number else None,
+                following=near[number + 1] if number + 1 < len(near) else None,
+                rulings=tuple(map(ruling_text, self.view.rulings.get(game.key, ()))),
+                counts=self.view.counts(game),
+            )
+            for number, game in enumerate(games)
+        ]
+
+    def _bot_link(self, name: str) -> Link:
+        return Link(name, f"../{self.view.addresses.bot(name)}")
+
+    def _render(self, template: str, **values: object) -> str:
+        return self._environment.get_template(template).render(values)
+
+
+def game_html(made: Environment, page: GamePage, replay: str) -> str:
+    """A game's page around the replay."""
+    return made.get_template("game.html").render(page=page, replay=Markup(replay), root="../")
+
+
+def ruling_text(entry: Entry) -> str:
+    """Return the words for a ruling on a game's page."""
+    return f"{words.date(entry.at)}: {words.ruled(entry)}. {entry.why}"
+
+
+def _by_rating(line: Standing) -> tuple[float, int]:
+    return (0.0 if line.rating is None else -round(line.rating.value), line.rank)
+
+
+def _criterion(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _detail(line: Standing, other: str) -> str:
+    """Return a cell of the cross table in words."""
+    versus = line.versus[other]
+    return (
+        f"{short(visible(line.name), LONGEST_NAME)} against {short(visible(other), LONGEST_NAME)}: "
+        f"{versus.wins} won, {versus.draws} drawn, {versus.losses} lost"
+    )

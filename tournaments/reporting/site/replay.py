@@ -1,0 +1,202 @@
+"""The data of a game's replay, move by move, from its record alone.  Pure.
+
+``replay_data`` gathers the data, tournaments/reporting/site/replay_page.py renders them for a browser.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from referee.judge.results import GameRecord, WireLine
+from referee.judge.verdict_text import visible
+from tournaments.reporting.site.replay_board import ReplayBoard
+
+SHORT_NAME = 3
+"""A bot's name of at most so many characters is replaced only where it is a word of its own: the letter ``a``
+is in nearly every line.  A longer name is replaced inside of words, too."""
+
+
+def replay_data(
+    record: GameRecord,
+    *,
+    public: bool = False,
+    own: Collection[int] = (),
+    rename: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return a game as a page shows it: plain values for JSON, all texts on one line and printable.
+
+    ``public`` leaves out what ``gamefiles.public_view`` does: standard error, the note, our host, paths,
+    commands and facts; but for the standard error of the players in ``own``, and for the note if one of these
+    lost.  ``rename`` replaces bots' names in all texts.
+
+    No move makes this function fail: moves that cannot be replayed are missing; ``remark`` has the reason.
+    The keys are: ``key``, ``game``, ``players`` (two names), ``winner``, ``reason``, ``fault``, ``sentence``
+    (the verdict), ``note``, ``remark``, ``started_at``, ``control``; ``about`` (pairs of a label and a text);
+    ``board`` (see ``ReplayBoard.to_json``; None if there is nothing to be shown), ``final_picture`` (SVG);
+    ``start`` and ``plies`` (see ``_plies``); ``wire`` (lists of microseconds, player, ``to`` or ``from``,
+    text), ``events`` (lists of microseconds, player or None, name, text), ``stderr`` (two lists of lines).
+    """
+    say = _sayer(rename or {})
+    names = [say(player.name) for player in record.players]
+    board = ReplayBoard(record.game, record.opening)
+    for move in record.moves:
+        board.play(move.player, move.move)
+    result = record.result
+    private = _of_players(record, own, say) if public else _private(record, say)
+    return {
+        "key": say(record.key),
+        "game": say(record.game),
+        "players": names,
+        "winner": result.winner,
+        "reason": result.reason.value,
+        "fault": None if result.fault is None else say(result.fault),
+        "sentence": say(result.detail),
+        "note": "",
+        "remark": say(board.remark),
+        "started_at": say(record.started_at),
+        "control": str(record.control),
+        "about": _about(record, say),
+        "board": board.to_json(),
+        "final_picture": board.final_picture(),
+        "start": {"wire": _wire_marks(record)[0], **board.at(0)},
+        "plies": list(_plies(record, board, say)),
+        "wire": [[line.at_us, line.player, line.direction, say(line.line)] for line in record.wire],
+        "events": [],
+        "stderr": [],
+        **private,
+    }
+
+
+def _of_players(record: GameRecord, own: Collection[int], say: Callable[[str], str]) -> dict[str, Any]:
+    """Return the data that the authors of some players may see besides the public data."""
+    lost = record.result.winner is not None and 1 - record.result.winner in own
+    return {
+        "note": say(record.result.note) if lost else "",
+        "stderr": [_lines(text, say) if player in own else [] for player, text in enumerate(record.stderr)],
+    }
+
+
+def _lines(text: str, say: Callable[[str], str]) -> list[str]:
+    """Return the lines of a standard error as they are shown."""
+    return [say(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def _private(record: GameRecord, say: Callable[[str], str]) -> dict[str, Any]:
+    """Return the data that only the lecturer may see."""
+    about = _about(record, say)
+    about.append(["Host", say(record.host)])
+    if record.host_speed is not None:
+        about.append(["Speed of its cores", f"{record.host_speed / 1000:,.0f} thousand positions/s"])
+    for player in record.players:
+        about.append([f"Command of {say(player.name)}", say(" ".join(player.command))])
+        about.append([f"Directory of {say(player.name)}", say(player.cwd)])
+    return {
+        "note": say(record.result.note),
+        "about": about,
+        "events": [[fact.at_us, fact.player, say(fact.name), say(fact.text)] for fact in record.facts],
+        "stderr": [_lines(text, say) for text in record.stderr],
+    }
+
+
+def _about(record: GameRecord, say: Callable[[str], str]) -> list[list[str]]:
+    limits = ", ".join(f"{name} {value}" for name, value in asdict(record.limits).items())
+    versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    about = [
+        ["Game", record.game],
+        ["Key", record.key],
+        ["Opening", record.opening or "the game's own start"],
+        ["Started", record.started_at],
+        ["Lasted", time_text(record.duration_us)],
+        ["Time control", str(record.control)],
+        ["Clock that ran", record.clock],
+        ["Sandbox", record.sandbox or "not recorded"],
+        ["Limits of each bot", limits],
+        ["Versions", versions],
+    ]
+    for index, player in enumerate(record.players):
+        status = record.exit_status[index]
+        cpu_us = record.cpu_us[index]
+        texts = ["never started" if status is None else f"exit status {status}"]
+        texts += [] if cpu_us is None else [f"{time_text(cpu_us)} of CPU time in all"]
+        texts += [f"files {player.digest[:12]}"] if player.digest else []
+        about.append([player.name, ", ".join(texts)])
+    return [[say(label), say(text)] for label, text in about]
+
+
+def time_text(time_us: int | None) -> str:
+    """Return a time with about three digits and its unit; empty for None."""
+    if not time_us:
+        return "" if time_us is None else "0 ms"
+    if time_us >= 1_000_000:
+        return f"{time_us / 1e6:.2f} s"
+    return f"{time_us / 1000:.1f} ms" if time_us >= 10_000 else f"{time_us / 1000:.2f} ms"
+
+
+def _sayer(rename: Mapping[str, str]) -> Callable[[str], str]:
+    """Return a function that makes a text printable, on one line, with names replaced."""
+    names = {visible(name): visible(other) for name, other in rename.items() if name}
+    if not names:
+        return visible
+    found = "|".join(
+        rf"(?<!\w){re.escape(name)}(?!\w)" if len(name) <= SHORT_NAME else re.escape(name)
+        for name in sorted(names, key=len, reverse=True)  # of two names that begin alike, the longer one
+    )
+    pattern = re.compile(found)
+    return lambda text: pattern.sub(lambda match: names[match[0]], visible(text))
+
+
+# The plies.
+
+
+def _plies(record: GameRecord, board: ReplayBoard, say: Callable[[str], str]) -> Iterator[dict[str, Any]]:
+    """Yield the ply of each move.
+
+    The keys are: ``player``, ``move``, ``charged_us``, ``wall_us``, ``cpu_us`` (or None), ``wire`` (the
+    number of wire lines until the bots were sent the move), and those of ``ReplayBoard.at``.  A game that
+    ended by a fault has one more ply, with ``fault``; its ``move`` is the line that the loser sent, if any.
+    """
+    marks = _wire_marks(record)
+    result = record.result
+    for number, move in enumerate(record.moves, 1):
+        times = {"charged_us": move.charged_us, "wall_us": move.wall_us, "cpu_us": move.cpu_us}
+        ply = {"player": move.player, "move": say(move.move), **times, "wire": marks[number]}
+        yield {**ply, **board.at(number)}
+    if result.fault is None or result.winner is None:
+        return
+    loser = 1 - result.winner
+    last = board.at(len(record.moves))
+    ending: dict[str, Any] = {}
+    if last:
+        notes = ["lost" if player == loser else "won" for player in (0, 1)]
+        seats = [[seat[0], note, int(note == "won")] for seat, note in zip(last["seats"], notes, strict=True)]
+        ending = {"changes": [], "phases": [], "seats": seats, "tallies": last["tallies"]}
+    heard = [line.line for line in record.wire if line.player == loser and line.direction == "from"]
+    sent = heard[sum(move.player == loser for move in record.moves) :]
+    ply = {"player": loser, "move": say(sent[0]) if sent else "", "charged_us": None, "wall_us": None}
+    yield {**ply, "cpu_us": None, "wire": len(record.wire), "fault": say(result.fault), **ending}
+
+
+def _wire_marks(record: GameRecord) -> list[int]:
+    """Return the number of wire lines until the bots had been sent the start, then each move.
+
+    A bot's lines become its moves in their order, early ones too (``referee.judge.match``).
+    """
+    wire = record.wire
+    lines = [
+        iter([at for at, line in enumerate(wire) if line.player == player and line.direction == "from"])
+        for player in (0, 1)
+    ]
+    marks = [_past_sends(wire, 0)]
+    for move in record.moves:
+        heard = next(lines[move.player], -1) if move.player in (0, 1) else -1
+        marks.append(_past_sends(wire, max(marks[-1], heard + 1)))
+    if record.result.fault is None:
+        marks[-1] = len(wire)
+    return marks
+
+
+def _past_sends(wire: list[WireLine], at: int) -> int:
+    while at < len(wire) and wire[at].direction == "to":
+        at += 1
+    return at

@@ -1,0 +1,455 @@
+"""Standings as text, CSV, JSON and HTML (pure)."""
+
+import csv
+import html
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len
+
+from referee.judge.verdict_text import visible
+from tournaments.analysis.rankings import criteria_of
+from tournaments.analysis.standing import Standing, Versus
+from tournaments.results.game_summary import GameSummary
+
+OPEN_FAULTS = 20
+"""Number of faults above which they are shown folded, bot by bot."""
+
+Ranking = str | Sequence[str]
+"""A preset of tournaments/analysis/rankings.py, or criteria."""
+Cells = tuple[list[str], list[list[str]]]
+"""Head and rows of a table."""
+
+FORMATS = ("text", "csv", "json", "html")
+
+
+class Figure(str):
+    """A cell with a number, as it is written; empty if there is none."""
+
+    __slots__ = ()
+
+
+class Grid(NamedTuple):
+    """A sheet of a workbook; cells that are no figures are texts."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    frozen_columns: int
+    """Number of columns on the left that stay when others are scrolled."""
+
+
+def number(points: float) -> str:
+    """Return points, which are whole or half, without a needless ``.0``."""
+    return f"{points:.1f}".removesuffix(".0")
+
+
+SHOWN_ANYWAY = ("points", "match-points", "score", "wins", "rating", "fewest-forfeits", "speed")
+"""Criteria of a ranking that need no column of their own."""
+
+
+def columns(table: Sequence[Standing], ranking: Ranking) -> Cells:
+    """Return head and rows of the standings.
+
+    Times are included only where they are a criterion: they differ between any two runs.
+    """
+    criteria = criteria_of(ranking)
+    timed = "speed" in criteria
+    others = [name for name in criteria if name not in SHOWN_ANYWAY]
+    with_byes = any(line.bye_points for line in table)
+    with_matches = any(line.match_points is not None for line in table)
+    head = [
+        "rank",
+        "name",
+        *["match_points"] * with_matches,
+        "points",
+        "played",
+        "unique",
+        "wins",
+        "draws",
+        "losses",
+        "forfeits",
+    ]
+    head += ["byes"] * with_byes + [name.replace("-", "_") for name in others] + ["mean_move_ms"] * timed
+    head += ["rating", "rating_low", "rating_high"]
+    rows = []
+    for line in table:
+        row = [str(line.rank), line.name, *[str(line.match_points)] * with_matches, number(line.points)]
+        counts = (line.games, line.unique, line.wins, line.draws, line.losses, line.forfeits)
+        row += [str(count) for count in counts]
+        row += [number(line.bye_points)] * with_byes
+        row += [_criterion(line.criteria.get(name)) for name in others]
+        if timed:
+            row.append("" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}")
+        row += (
+            ["", "", ""]
+            if line.rating is None
+            else [whole(elo) if math.isfinite(elo) else "" for elo in line.rating]
+        )
+        rows.append(row)
+    return head, rows
+
+
+def whole(elo: float) -> str:
+    """Return a rating without decimals; never -0."""
+    return str(round(elo))
+
+
+SLACK = 1e-9
+"""More than the error of a share of points, and less than any difference between two shares."""
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent with one decimal, halves rounded up; empty if there is none."""
+    return "" if share is None else f"{math.floor(1000 * share + 0.5 + SLACK) / 10:.1f}"
+
+
+def _criterion(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def people_columns(table: Sequence[Standing], ranking: Ranking) -> Cells:
+    """Return the columns for people: the score, each interval in one cell, and spaces for underscores."""
+    head, rows = columns(table, ranking)
+    before_rating = head.index("rating")
+    head.insert(before_rating, SCORE)
+    for line, row in zip(table, rows, strict=True):
+        row.insert(before_rating, percent(line.score))
+    low = head.index("rating_low")
+    shown = [*(name.replace("_", " ") for name in head[:low]), "95 % interval"]
+    cells = [[*row[:low], f"{row[low]} to {row[low + 1]}" if row[low] else ""] for row in rows]
+    for line, row in zip(table, cells, strict=True):
+        if line.withdrawn:
+            row[1] += " (withdrawn)"
+    rated = [line.rating for line in table if line.rating is not None]
+    if rated and not any(rating.has_interval for rating in rated):
+        return shown[:-1], [row[:-1] for row in cells]
+    return shown, cells
+
+
+SCORE = "score %"
+"""Title of the column with the share of points."""
+EXPENDABLE = ("draws", "losses", "unique", "mean move ms", "byes", "wins", "forfeits", "played")
+"""Columns for people that a narrow table omits, in this order.
+
+They repeat other columns, or matter least.  After these, the ranking's own criteria are omitted, the last
+criterion first, then the score.
+"""
+LAST_EXPENDABLE = ("95 % interval", "rating")
+"""Columns that are omitted last."""
+STAYING = ("rank", "name", "match points", "points")
+GAP = 2
+"""Terminal columns between two columns of a table."""
+
+
+def fitting(cells: Cells, width: int, measure: Callable[[str], int] = cell_len) -> Cells:
+    """Return the cells of ``people_columns``, without columns that do not fit into a terminal's width.
+
+    Rank, name and points are never omitted.  ``measure`` returns the width of a text.
+    """
+    head, rows = cells
+    widths = [max(map(measure, column)) for column in zip(head, *rows, strict=True)]
+    kept = list(range(len(head)))
+    criteria = [name for name in head if name not in (*EXPENDABLE, *LAST_EXPENDABLE, *STAYING)]
+    for name in (*EXPENDABLE, *reversed(criteria), *LAST_EXPENDABLE):
+        if sum(widths[index] for index in kept) + GAP * (len(kept) - 1) <= width:
+            break
+        kept = [index for index in kept if head[index] != name]
+    return [head[index] for index in kept], [[row[index] for index in kept] for row in rows]
+
+
+def cross(versus: Versus | None) -> str:
+    """Return a cell of the cross table: points of the row against the column, and the number of games."""
+    if versus is None:
+        return "-"
+    return f"{number(versus.points)}/{versus.games}" if versus.games else ""
+
+
+def to_text(
+    title: str, about: str, table: Sequence[Standing], ranking: Ranking, width: int | None = None
+) -> str:
+    """Return standings and cross table in one, for a terminal: column n is the record against the n-th line.
+
+    If these do not fit into ``width``, the result is the standings alone; if they do not fit either, without
+    some columns.
+    """
+    cells = people_columns(table, ranking)
+    text = _text_table(_crossed(cells, table))
+    left_out = ""
+    if width is not None and _width(text) > width:
+        fit = fitting(cells, width)
+        text = _text_table(fit)
+        left_out = "\n\n(the cross table is too wide for this terminal: see the report)"
+        if fit != cells:
+            left_out = "\n\n(no room here for the cross table and all columns: see the report)"
+    return f"{title}: {about}\n\n{text}{left_out}"
+
+
+def _crossed(cells: Cells, table: Sequence[Standing]) -> Cells:
+    """Return the cells with the cross table beside them, and lines numbered for its columns."""
+    head, rows = cells
+    crossed = []
+    for place, (line, row) in enumerate(zip(table, rows, strict=True), 1):
+        crossed.append([str(place), *row, *(cross(line.versus.get(other.name)) for other in table)])
+    return ["#", *head, *(str(place) for place in range(1, len(table) + 1))], crossed
+
+
+def _width(text: str) -> int:
+    return max(map(cell_len, text.split("\n")))
+
+
+def _text_table(cells: Cells) -> str:
+    head, rows = cells
+    lines = [head, *rows]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    name = head.index("name")
+    return "\n".join(
+        (" " * GAP)
+        .join(
+            cell + _fill(cell, width) if index == name else _fill(cell, width) + cell
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        .rstrip()
+        for line in lines
+    )
+
+
+def _fill(cell: str, width: int) -> str:
+    """Return the spaces that pad a text to a width in terminal columns: some characters take two."""
+    return " " * (width - cell_len(cell))
+
+
+def to_csv(table: Sequence[Standing], ranking: Ranking, caveat: str = "") -> str:
+    """Return the cells of ``to_grid`` as CSV."""
+    grid = to_grid(table, ranking, caveat)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(inert, grid.head))
+    for row in grid.rows:
+        writer.writerow(map(inert, row))
+    return out.getvalue()
+
+
+def to_grid(table: Sequence[Standing], ranking: Ranking, caveat: str = "") -> Grid:
+    """Return standings, a column of points against each bot (empty if the two have not met), and the score.
+
+    A caveat about ratings is in a last column.
+    """
+    head, rows = columns(table, ranking)
+    name = head.index("name")
+    cells = []
+    for line, row in zip(table, rows, strict=True):
+        others = [line.versus.get(other.name) for other in table]
+        met = [number(versus.points) if versus and versus.games else "" for versus in others]
+        figures: list[str] = [Figure(cell) for cell in (*row, *met, percent(line.score))]
+        figures[name] = row[name]
+        cells.append(figures + [caveat] * bool(caveat))
+    last = ["score_percent"] + ["ratings_caveat"] * bool(caveat)
+    return Grid("Standings", [*head, *(f"vs {line.name}" for line in table), *last], cells, name + 1)
+
+
+GAME_COLUMNS = (
+    *("key", "round", "first", "second", "winner", "reason", "fault", "score_first", "score_second"),
+    *("moves_first", "moves_second", "mean_move_ms_first", "mean_move_ms_second", "sandbox", "detail"),
+    *("pair", "opening", "swapped", "fingerprint"),
+)
+
+
+def games_csv(games: Sequence[GameSummary]) -> str:
+    """Return one line per game; the winner of a draw is empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(GAME_COLUMNS)
+    for game in games:
+        winner = "" if game.winner is None else (game.first, game.second)[game.winner]
+        means = [
+            f"{us / n / 1000:.3f}" if n else "" for us, n in zip(game.charged_us, game.moves, strict=True)
+        ]
+        cells = [game.key, game.round, inert(game.first), inert(game.second), inert(winner)]
+        cells += [game.reason.value, game.fault or "", *(game.score or ("", ""))]
+        swapped = "" if game.swapped is None else inert((game.first, game.second)[game.swapped])
+        cells += [*game.moves, *means, game.sandbox, inert(game.detail)]
+        writer.writerow([*cells, game.pair, inert(game.opening), swapped, game.fingerprint])
+    return out.getvalue()
+
+
+def inert(cell: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: names and details come from students.
+
+    Figures are unchanged, negative ones too.
+    """
+    if isinstance(cell, Figure):
+        return cell
+    cell = visible(cell)
+    return "'" + cell if cell[:1] in ("=", "+", "-", "@") else cell
+
+
+def to_json(table: Sequence[Standing], ranking: Ranking, about: dict[str, Any]) -> dict[str, Any]:
+    """Return the standings with the cross table; ``about`` comes first."""
+    criteria = criteria_of(ranking)
+    timed = "speed" in criteria
+    return {
+        **about,
+        "ranking": ranking if isinstance(ranking, str) else list(ranking),
+        "criteria": list(criteria),
+        "standings": [
+            {
+                "rank": line.rank,
+                "name": line.name,
+                **({} if line.match_points is None else {"match_points": line.match_points}),
+                "points": line.points,
+                "played": line.games,
+                "wins": line.wins,
+                "draws": line.draws,
+                "losses": line.losses,
+                "forfeits": line.forfeits,
+                "unique": line.unique,
+                "bye_points": line.bye_points,
+                "criteria": {name: value for name, value in line.criteria.items() if name != "speed"},
+                "rating": None if line.rating is None else line.rating.value,
+                "rating_low": line.rating.low if line.rating and line.rating.has_interval else None,
+                "rating_high": line.rating.high if line.rating and line.rating.has_interval else None,
+                "withdrawn": line.withdrawn,
+                **({"mean_move_ms": line.mean_move_ms} if timed else {}),
+                "versus": {
+                    name: {
+                        "points": v.points,
+                        "wins": v.wins,
+                        "draws": v.draws,
+                        "losses": v.losses,
+                        "games": v.games,
+                    }
+                    for name, v in line.versus.items()
+                },
+                "score_percent": None if line.score is None else round(100 * line.score, 2),
+            }
+            for line in table
+        ],
+    }
+
+
+def json_text(value: Any) -> str:
+    """Return JSON in the format of all output."""
+    return json.dumps(value, indent=1)  # ASCII, which any terminal and any locale can show
+
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8886; --head: #eee; --page: #fff; --fault: #b30000; }
+@media (prefers-color-scheme: dark) {
+  :root { --head: #222; --page: #121212; --fault: #ff8a80; }
+}
+body { font: 16px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
+  background: var(--page); }
+h1 { margin-bottom: 0; overflow-wrap: anywhere; } h2 { margin: 2rem 0 .5rem; }
+.about { margin-top: .2rem; opacity: .75; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; }
+table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; }
+th, td { border: solid var(--line); border-width: 0 1px 1px 0; padding: .25rem .5rem; text-align: right;
+  white-space: nowrap; }
+th:first-child, td:first-child { border-left-width: 1px; }
+thead th { border-top-width: 1px; background: var(--head); }
+th.name, thead th.name, td.text, thead th.text { text-align: left; }
+th.name { position: sticky; left: 0; background: var(--page); }
+thead th.name { background: var(--head); }
+td.self { background: var(--head); }
+td.detail { white-space: normal; text-align: left; min-width: 14rem; overflow-wrap: anywhere; }
+.fault { color: var(--fault); }
+summary { cursor: pointer; margin: .3rem 0; }
+@media (max-width: 40rem) {
+  body { font-size: 14px; margin: 1rem auto; }
+  th, td { padding: .2rem .35rem; }
+  th.name { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; }
+}
+@media print { body { margin: 0; max-width: none; } .wide { overflow: visible; } }
+"""
+
+
+def to_html(
+    title: str,
+    about: str,
+    table: Sequence[Standing],
+    games: Sequence[GameSummary],
+    ranking: Ranking,
+    caveat: str = "",
+) -> str:
+    """Return one page that needs no other file: standings, cross table, faults."""
+    head, rows = people_columns(table, ranking)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{html.escape(title)}</h1><p class=about>{html.escape(about)}</p>",
+        "<h2>Standings</h2>",
+        _html_table(head, rows, name_column=1),
+        f"<p>Ratings: {html.escape(caveat)}.</p>" if caveat else "",
+        "<h2>Cross table</h2><p>Points of the row against the column / games played.</p>",
+        _cross_table(table),
+        _faults(games),
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]], name_column: int) -> str:
+    out = ["<div class=wide><table><thead><tr>"]
+    out += [
+        f"<th{' class=name' if index == name_column else ''}>{html.escape(cell)}</th>"
+        for index, cell in enumerate(head)
+    ]
+    out.append("</tr></thead><tbody>")
+    for row in rows:
+        out.append("<tr>")
+        for index, cell in enumerate(row):
+            tag = '<th class="name" scope="row">{}</th>' if index == name_column else "<td>{}</td>"
+            out.append(tag.format(html.escape(cell)))
+        out.append("</tr>")
+    return "".join(out) + "</tbody></table></div>"
+
+
+def _cross_table(table: Sequence[Standing]) -> str:
+    out = ["<div class=wide><table><thead><tr><th>#</th><th class=name>name</th>"]
+    out += [f'<th title="{html.escape(line.name)}">{place}</th>' for place, line in enumerate(table, 1)]
+    out.append("<th>points</th></tr></thead><tbody>")
+    for place, line in enumerate(table, 1):
+        out.append(f'<tr><td>{place}</td><th class="name" scope="row">{html.escape(line.name)}</th>')
+        for other in table:
+            versus = line.versus.get(other.name)
+            if versus is None:
+                out.append('<td class="self"></td>')
+            else:
+                hint = f"{line.name} against {other.name}: +{versus.wins} ={versus.draws} -{versus.losses}"
+                out.append(f'<td title="{html.escape(hint)}">{cross(versus)}</td>')
+        out.append(f"<td>{number(line.points)}</td></tr>")
+    return "".join(out) + "</tbody></table></div>"
+
+
+def _faults(games: Sequence[GameSummary]) -> str:
+    """Return the games that were lost by a fault, by the bot that lost them."""
+    by_bot: dict[str, list[GameSummary]] = {}
+    for game in games:
+        if game.fault is not None and game.winner is not None:
+            by_bot.setdefault((game.first, game.second)[1 - game.winner], []).append(game)
+    if not by_bot:
+        return "<h2>Faults</h2><p>No game was lost by a fault.</p>"
+    out = ["<h2>Faults</h2>"]
+    few = sum(map(len, by_bot.values())) <= OPEN_FAULTS
+    for bot, lost in sorted(by_bot.items()):
+        out.append(
+            f"<details{' open' if few else ''}><summary><b>{html.escape(bot)}</b>: {len(lost)}</summary>"
+        )
+        out.append(
+            "<div class=wide><table><thead><tr><th class=text>game</th><th class=text>reason</th>"
+            "<th class=text>what happened</th></tr></thead><tbody>"
+        )
+        for game in lost:
+            link = f'<a href="games/{html.escape(game.key)}/wire.txt">{html.escape(game.key)}</a>'
+            out.append(
+                f'<tr><td class="text">{link}</td><td class="text fault">{game.reason}</td>'
+                f'<td class="detail">{html.escape(game.detail)}</td></tr>'
+            )
+        out.append("</tbody></table></div></details>")
+    return "".join(out)

@@ -1,0 +1,151 @@
+"""Files of games for publication, one directory per game.
+
+They are made from the store and can be made again.  Private data of one bot (its standard error, its files)
+is in files of its own, so that each student can receive their own.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from referee.judge.results import GameRecord, KeptFile
+from referee.judge.verdict_text import visible
+
+LONGEST_NAME = 60
+"""Characters of a bot's name in a file name: a name may be as long as a folder's."""
+
+SAFE_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ")
+LONGEST_KEPT_NAME = 150
+GAMES = "games"
+"""Folder of the games in a tournament's directory."""
+
+
+class GameFilesError(Exception):
+    """The files could not be written; the message gives the path and the reason."""
+
+
+def write_game_files(directory: Path, record: GameRecord) -> None:
+    """Write ``game.json``, ``wire.txt`` and ``stderr-NUMBER-NAME.txt`` of a game.
+
+    Files of the bots that were kept are in ``files-NUMBER-NAME``, which only the owner can open.  The game's
+    folder appears whole or not at all.  Raises GameFilesError.
+    """
+    folder = directory / GAMES / record.key
+    temporary = directory / GAMES / f".{record.key}.part"
+    try:
+        _make_empty(temporary)
+        for name, text in _contents(record).items():
+            (temporary / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+        for number, (player, files) in enumerate(zip(record.players, record.kept_files, strict=True), 1):
+            if files:
+                write_kept_files(temporary / kept_files_folder(number, player.name), files)
+        _put_in_place(temporary, folder)
+    except OSError as error:
+        raise GameFilesError(
+            f"{folder}: the files of this game could not be written: {error.strerror}; its result is safe, "
+            "and the next run writes them"
+        ) from error
+
+
+def kept_files_folder(number: int, bot: str) -> str:
+    """Return the name of the folder for a bot's kept files; ``number`` is 1 for the bot that moved first."""
+    return f"files-{number}-{_file_name(bot)}"
+
+
+def write_kept_files(folder: Path, files: Sequence[KeptFile]) -> None:
+    """Write kept files into a new folder that only its owner can open.  Raises OSError.
+
+    Names are made harmless: characters other than letters, digits and a few more are written as ``%`` and
+    their code.  The name of a file of which only the end was kept ends in ``.end``.
+    """
+    folder.mkdir(mode=0o700)
+    for file in files:
+        parts = [_safe_name(part) for part in file.path.split(b"/")]
+        if len(file.content) < file.size:
+            parts[-1] += ".end"
+        inner = folder
+        for part in parts[:-1]:
+            inner /= part
+            inner.mkdir(mode=0o700, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(inner / parts[-1], flags, 0o600), "wb") as target:
+            target.write(file.content)
+
+
+def _safe_name(name: bytes) -> str:
+    """Return a name that no program takes for an option, a hidden file or several names.
+
+    The result is different for each name.
+    """
+    safe = "".join(
+        chr(byte) if byte in SAFE_BYTES and not (at == 0 and byte in b"-. ") else f"%{byte:02X}"
+        for at, byte in enumerate(name)
+    )
+    if len(safe) <= LONGEST_KEPT_NAME:
+        return safe
+    return f"{safe[:LONGEST_KEPT_NAME]}%{hashlib.sha256(name).hexdigest()[:16]}"
+
+
+def _make_empty(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:  # left by a run that was killed
+        shutil.rmtree(folder)
+        folder.mkdir()
+
+
+def _put_in_place(temporary: Path, folder: Path) -> None:
+    try:
+        temporary.rename(folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        shutil.rmtree(folder)
+        temporary.rename(folder)
+
+
+def _file_names(bots: tuple[str, str]) -> list[str]:
+    names = [f"stderr-{number}-{_file_name(bot)}.txt" for number, bot in enumerate(bots, 1)]
+    return ["game.json", "wire.txt", *names]
+
+
+def _contents(record: GameRecord) -> dict[str, str]:
+    game = json.dumps(public_view(record)) + "\n"
+    bots = (record.players[0].name, record.players[1].name)
+    return dict(zip(_file_names(bots), [game, wire_text(record), *record.stderr], strict=True))
+
+
+def public_view(record: GameRecord) -> dict[str, object]:
+    """Return the record without the data that is private to one bot or to this machine."""
+    view = record.to_json()
+    for private in ("stderr", "note", "host", "host_speed", "facts"):
+        del view[private]
+    view["players"] = [{"name": player.name, "digest": player.digest} for player in record.players]
+    return view
+
+
+def wire_text(record: GameRecord) -> str:
+    """Return the conversation for people: milliseconds, bot, direction, line; then the verdict."""
+    width = max(len(player.name) for player in record.players)
+    columns = [f"{player.name:{width}}  " for player in record.players]
+    lines = [
+        f"{at_us / 1000:12.3f} ms  {columns[player]}{'<-' if direction == 'to' else '->'}  {visible(line)}"
+        for player, direction, line, at_us in record.wire
+    ]
+    names = " and ".join(player.name for player in record.players)
+    head = f"{record.game}: {names} ({record.key}, {record.started_at}); <- to the bot, -> from it"
+    return "\n".join([head, "", *lines, "", f"{record.result.reason}: {record.result.detail}", ""])
+
+
+def _file_name(name: str) -> str:
+    return slug(name)[:LONGEST_NAME]
+
+
+def slug(name: str) -> str:
+    """Return a name as part of a file name: letters, digits, dots and underscores only."""
+    return re.sub(r"[^\w.]", "_", name)

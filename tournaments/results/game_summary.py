@@ -1,0 +1,142 @@
+"""Summary of a game for tables, schedules and statistics."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from referee.games.base import MoveError
+from referee.games.catalog import parse_game
+from referee.games.opening import OpeningError, parse_opening
+from referee.games.spec import SpecError
+from referee.judge.results import GameRecord, Reason
+
+FINGERPRINT_BYTES = 8
+"""Size of fingerprints.
+
+With 64 bits, two of a million different games share a fingerprint with a chance of 3 in 100 million.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class GameSummary:
+    """A game without its moves and its conversation."""
+
+    key: str
+    round: int
+    first: str
+    """Name of the bot that moved first."""
+    second: str
+    winner: int | None
+    """Index of the winner: 0 is ``first``, 1 is ``second``, None is a draw."""
+    reason: Reason
+    fault: str | None
+    detail: str
+    score: tuple[int, int] | None
+    moves: tuple[int, int]
+    """Number of moves of first and second."""
+    wall_us: tuple[int, int]
+    """Total wall time of these moves in microseconds."""
+    charged_us: tuple[int, int]
+    """Total charged time of these moves in microseconds."""
+    sandbox: str
+    """Confinement of the bots, see referee/sandbox/bubblewrap.py."""
+    pair: str = ""
+    """Common name of this game and its return game; empty for a game without one."""
+    opening: str = ""
+    """Text of the opening; empty for the game's own start."""
+    fingerprint: str = ""
+    """Fingerprint that is equal for identical games: the same start, moves, winner and reason."""
+    swapped: int | None = None
+    """Bot that used the pie rule's swap (0 first, 1 second); None if neither did."""
+    line: str = ""
+    """Digest that is equal for near-copies: the same rules, start and moves until the game is half over."""
+
+    @property
+    def likeness(self) -> str:
+        """Digest that is equal for games that count once; empty for a game that is like no other."""
+        return self.line or self.fingerprint
+
+    @property
+    def points(self) -> tuple[float, float]:
+        """Points of first and second: 1 for a win, 0.5 for a draw."""
+        if self.winner is None:
+            return 0.5, 0.5
+        return (1.0, 0.0) if self.winner == 0 else (0.0, 1.0)
+
+    @property
+    def loser(self) -> str | None:
+        """Name of the bot that lost; None for a draw."""
+        return None if self.winner is None else (self.first, self.second)[1 - self.winner]
+
+    @classmethod
+    def of(cls, record: GameRecord, round_number: int, pair: str = "") -> "GameSummary":
+        """Create the summary of a record."""
+        result = record.result
+        moves = [[move for move in record.moves if move.player == player] for player in (0, 1)]
+        return cls(
+            key=record.key,
+            round=round_number,
+            first=record.players[0].name,
+            second=record.players[1].name,
+            winner=result.winner,
+            reason=result.reason,
+            fault=result.fault,
+            detail=result.detail,
+            score=result.score,
+            moves=(len(moves[0]), len(moves[1])),
+            wall_us=(sum(move.wall_us for move in moves[0]), sum(move.wall_us for move in moves[1])),
+            charged_us=(sum(move.charged_us for move in moves[0]), sum(move.charged_us for move in moves[1])),
+            sandbox=record.sandbox,
+            pair=pair,
+            opening=record.opening,
+            fingerprint=fingerprint(record),
+            line=line_of(record.game, record.opening, [move.move for move in record.moves]),
+            swapped=next((move.player for move in record.moves if move.move == SWAP), None),
+        )
+
+
+SWAP = "SWAP"
+"""Text of the pie rule's swap in a record's moves, for all games (referee/games/base.py)."""
+
+
+def fingerprint(record: GameRecord) -> str:
+    """Return a digest that is equal for identical games: the same rules, start, moves, winner and reason."""
+    result = record.result
+    moves = [move.move for move in record.moves]
+    return _digest([record.game, record.opening, moves, result.winner, result.reason.value])
+
+
+def line_of(game: str, opening: str, moves: Sequence[str]) -> str:
+    """Return a digest that is equal for near-copies of a game.
+
+    Of two games that agree until they are half over, the second adds hardly any information: a bot that plays
+    at random once its game is decided must not make many games out of one.  All moves count if the game ends
+    before it is half over, or if a move is not possible by the rules.
+
+    Args:
+        game: Spec text of the rules.
+        opening: The opening's text.
+        moves: The moves' texts, the swap written as SWAP.
+    """
+    return _digest([game, opening, list(moves[: _half(game, opening, moves)])])
+
+
+def _half(spec: str, opening: str, moves: Sequence[str]) -> int:
+    """Return the number of moves until the game is half over; at most all."""
+    try:
+        rules = parse_game(spec)
+        steps = parse_opening(rules, opening)
+        state = steps[-1].state if steps else rules.initial_state()
+        for number, text in enumerate(moves, 1):
+            swap = rules.swap if text == SWAP else None
+            state = rules.apply(state, rules.parse_move(state, text) if swap is None else swap)
+            if rules.is_half_over(state):
+                return number
+    except (SpecError, OpeningError, MoveError):
+        pass
+    return len(moves)
+
+
+def _digest(content: object) -> str:
+    return blake2b(json.dumps(content).encode(), digest_size=FINGERPRINT_BYTES).hexdigest()

@@ -1,0 +1,406 @@
+"""The store of a tournament's games, each written in a transaction, alone or with simultaneous ones.
+
+Everything else (due games, tables, reports) is computed from the store.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, func, insert, select
+
+from referee.errors import RefereeError
+from referee.judge.results import GameRecord, Reason
+from tournaments.database.connections import Connections
+from tournaments.database.errors import StoreError
+from tournaments.database.migrations import Migrations
+from tournaments.database.place import Place
+from tournaments.database.sqlite import SQLiteFile
+from tournaments.results.chain import (
+    Head,
+    Item,
+    Link,
+    extend,
+    game_item,
+    head_of,
+    ruling_item,
+    tournament_item,
+)
+from tournaments.results.game_summary import GameSummary, line_of
+from tournaments.results.journal import Action, Entry
+from tournaments.results.packed_game import PackedGame, unpacked
+from tournaments.results.schema import REVISION, chain, game, journal, tournament
+
+__all__ = ["NothingKeptError", "Store", "StoreError"]
+
+KEYS_AT_ONCE = 500
+"""Maximum keys in a query: SQLite takes 999 parameters at least, https://sqlite.org/limits.html."""
+
+WITHOUT_LINES = "0003"
+"""The last revision without near-copies."""
+UNCHAINED = (WITHOUT_LINES, "0004")
+"""Revisions that have all tables but the chain; a store that is only read stays at one of them."""
+
+MIGRATIONS = Migrations(
+    Path(__file__).parent / "migrations",
+    REVISION,
+    "results store",
+    "run the tournament first",
+    UNCHAINED,
+)
+
+_SUMMARY_COLUMNS = [column for column in game.columns if column.name != "record"]
+
+
+class NothingKeptError(StoreError):
+    """The store holds no tournament yet."""
+
+
+@dataclass(frozen=True)
+class StoredGame:
+    """A game's row: its packed record, and its round and pair."""
+
+    key: str
+    round: int
+    pair: str
+    packed: bytes
+
+    @property
+    def item(self) -> Item:
+        """Item of the game in the chain."""
+        return game_item(self.key, self.round, self.pair, self.packed)
+
+
+@dataclass(frozen=True)
+class ChainedStore:
+    """The chain and the stored items that it covers, at one moment."""
+
+    links: Sequence[Link]
+    tournament: Item | None
+    games: frozenset[str]
+    """Keys of all games."""
+    rulings: Mapping[str, Item]
+    """Subject in the chain -> entry of the journal."""
+
+    @property
+    def head(self) -> Head | None:
+        """Last entry; None if there is none."""
+        return head_of(self.links)
+
+
+class Store:
+    """The results of one tournament.  Use as a context manager; raises StoreError."""
+
+    def __init__(self, where: Path | Place, *, read_only: bool = False) -> None:
+        """Open the store in a file or at another location; create or migrate it if needed.
+
+        ``read_only`` changes nothing, works on a medium that cannot be written, and needs an existing store.
+        """
+        self.place = SQLiteFile(where) if isinstance(where, Path) else where
+        self._connections = Connections(self.place, read_only=read_only)
+        try:
+            revision = MIGRATIONS.apply(self._connections)
+            self.is_chained = revision not in UNCHAINED
+            """True if there is a chain: not in an old store that is only read."""
+            self._columns, self._read = _SUMMARY_COLUMNS, _summary
+            if revision == WITHOUT_LINES:  # an old store that is only read
+                self._columns, self._read = [*_SUMMARY_COLUMNS[:-1], game.c.record], _summary_without_line
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connections.close()
+
+    def claim(self, name: str, config: dict[str, Any], identity: dict[str, Any]) -> None:
+        """Store the tournament's data; an existing tournament must have the same identity.
+
+        Raises StoreError that names each difference.
+        """
+        row = self._one_tournament()
+        values = {"name": name, "config": json.dumps(config), "identity": json.dumps(identity)}
+        if row is None:
+            with self._connections.writing(_NOT_NOTED) as connection:
+                connection.execute(insert(tournament).values(id=1, **values))
+                _chain(connection, [tournament_item(**values)])
+            return
+        self.check_identity(identity)
+        if row["config"] != values["config"] or row["name"] != name:
+            with self._connections.writing(_NOT_NOTED) as connection:
+                connection.execute(tournament.update().values(name=name, config=values["config"]))
+                _chain(connection, [tournament_item(**values)])
+
+    def check_identity(self, identity: dict[str, Any]) -> None:
+        """Raise StoreError, naming each difference, if this is another tournament."""
+        row = self._one_tournament()
+        if row is None or row["identity"] == json.dumps(identity):
+            return
+        with self._connections.explained():
+            differences = "; ".join(_differences(json.loads(row["identity"]), identity))
+        raise StoreError(
+            f"{self.place} holds another tournament ({row['name']!r}): {differences}. "
+            "Undo the change, or choose another directory with --out"
+        )
+
+    def identity(self) -> dict[str, Any] | None:
+        """Return the identity that ``claim`` stored; None if there is no tournament yet."""
+        row = self._one_tournament()
+        if row is None:
+            return None
+        with self._connections.explained():
+            identity: dict[str, Any] = json.loads(row["identity"])
+            return identity
+
+    def config(self) -> dict[str, Any]:
+        """Return the configuration that ``claim`` stored, with its ``name``.
+
+        Raises NothingKeptError if there is none.
+        """
+        row = self._one_tournament()
+        if row is None:
+            raise NothingKeptError(f"{self.place} holds no tournament yet: run the tournament first")
+        with self._connections.explained():
+            config: dict[str, Any] = json.loads(row["config"])
+            return {"name": row["name"], **config}
+
+    def _one_tournament(self) -> Any:
+        with self._connections.reading() as connection:
+            return connection.execute(select(tournament)).mappings().one_or_none()
+
+    def add(self, record: GameRecord, round_number: int, pair: str = "") -> bool:
+        """Store a game, as a whole or not at all; return False if it was stored already.
+
+        ``pair`` is the common name of the game and its return game.
+        """
+        return bool(self.add_all([PackedGame.of(record, round_number, pair)]))
+
+    def add_all(self, games: Sequence[PackedGame]) -> set[str]:
+        """Store games of different keys in one transaction; return the keys of those that are new.
+
+        All are stored, or none: the disk is awaited once, however many there are.
+        """
+        keys = [one.summary.key for one in games]
+        what = f"game {keys[0]}" if len(keys) == 1 else f"{len(keys)} games"
+        with self._connections.writing(f"{what} could not be kept: ") as connection:
+            there: set[str] = set()
+            for at in range(0, len(keys), KEYS_AT_ONCE):
+                part = keys[at : at + KEYS_AT_ONCE]
+                there.update(connection.execute(select(game.c.key).where(game.c.key.in_(part))).scalars())
+            added = [_row(one) for one in games if one.summary.key not in there]
+            if added:
+                connection.execute(insert(game), added)
+                items = (game_item(row["key"], row["round"], row["pair"], row["record"]) for row in added)
+                _chain(connection, items)
+        return {row["key"] for row in added}
+
+    def note(self, *entries: Entry) -> None:
+        """Add entries to the journal, all or none, and number them."""
+        rows = [
+            {name: value for name, value in asdict(entry).items() if name != "number"}
+            | {"data": json.dumps(entry.data)}
+            for entry in entries
+        ]
+        with self._connections.writing("nothing was noted in the journal: ") as connection:
+            last = connection.execute(select(func.max(journal.c.number))).scalar() or 0
+            numbered = [{"number": last + i, **row} for i, row in enumerate(rows, 1)]
+            connection.execute(insert(journal), numbered)
+            _chain(connection, map(_ruling_item, numbered))
+
+    def journal(self) -> list[Entry]:
+        """Return all entries, oldest first."""
+        with self._connections.reading() as connection:
+            rows = connection.execute(select(journal).order_by(journal.c.number)).mappings().all()
+            return [
+                Entry(**{**row, "action": Action(row["action"]), "data": json.loads(row["data"])})
+                for row in rows
+            ]
+
+    def played(self, after: str = "") -> set[str]:
+        """Return the keys of all stored games, or of those after a key.
+
+        The order of letters depends on the database, but digits are in order.
+        """
+        query = select(game.c.key).where(game.c.key > after) if after else select(game.c.key)
+        with self._connections.reading() as connection:
+            return set(connection.execute(query).scalars())
+
+    def size(self) -> tuple[int, int]:
+        """Return the numbers of games and of journal entries, which never decrease."""
+        with self._connections.reading() as connection:
+            games, entries = (
+                connection.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in (game, journal)
+            )
+            return games, entries
+
+    def games(self, keys: Collection[str] | None = None) -> list[GameSummary]:
+        """Return all games, or those of some keys, without their records, in the order of their keys."""
+        query = select(*self._columns)
+        with self._connections.reading() as connection:
+            if keys is None:
+                rows = list(connection.execute(query))
+            else:
+                wanted = sorted(keys)
+                parts = (wanted[at : at + KEYS_AT_ONCE] for at in range(0, len(wanted), KEYS_AT_ONCE))
+                rows = [
+                    row for part in parts for row in connection.execute(query.where(game.c.key.in_(part)))
+                ]
+            # Sorted here: the database would read the file in the order of the keys, with many seeks.
+            return sorted(map(self._read, rows), key=attrgetter("key"))
+
+    def record(self, key: str) -> GameRecord:
+        """Return the record of a game.  Raises StoreError if it is not stored."""
+        stored = self.stored([key]).get(key)
+        if stored is None:
+            raise StoreError(f"{self.place} holds no game {key!r}")
+        try:
+            return unpacked(stored.packed)
+        except RefereeError as error:
+            raise StoreError(f"{self.place}: game {key}: {error}", is_ours=True) from error
+
+    def stored(self, keys: Sequence[str]) -> dict[str, StoredGame]:
+        """Return stored games by their keys, at most KEYS_AT_ONCE; missing games are left out."""
+        query = select(game.c.key, game.c.round, game.c.pair, game.c.record).where(game.c.key.in_(keys))
+        with self._connections.reading() as connection:
+            return {row.key: StoredGame(*row) for row in connection.execute(query)}
+
+    def head(self) -> Head | None:
+        """Return the chain's last entry; None if there is no entry or no chain."""
+        if not self.is_chained:
+            return None
+        with self._connections.reading() as connection:
+            return _head(connection)
+
+    def chained(self) -> ChainedStore | None:
+        """Return the chain and its items, without the games' records; None if there is no chain."""
+        if not self.is_chained:
+            return None
+        with self._connections.reading() as connection:
+            links = connection.execute(select(chain).order_by(chain.c.number)).all()
+            noted = connection.execute(select(tournament)).mappings().one_or_none()
+            rulings = map(_ruling_item, connection.execute(select(journal)).mappings())
+            return ChainedStore(
+                [Link(*row) for row in links],
+                None if noted is None else tournament_item(noted["name"], noted["config"], noted["identity"]),
+                frozenset(connection.execute(select(game.c.key)).scalars()),
+                {item.subject: item for item in rulings},
+            )
+
+
+def _head(connection: Connection) -> Head | None:
+    query = select(chain.c.digest, chain.c.number).order_by(chain.c.number.desc()).limit(1)
+    row = connection.execute(query).first()
+    return None if row is None else Head(*row)
+
+
+def _chain(connection: Connection, items: Iterable[Item]) -> None:
+    """Append items to the chain, in the transaction that stores them: there is one writer at a time."""
+    connection.execute(insert(chain), [link._asdict() for link in extend(_head(connection), items)])
+
+
+def _ruling_item(row: Mapping[str, Any] | RowMapping) -> Item:
+    """Return the item of a row of the journal."""
+    columns = ("number", "at", "action", "subject", "why", "round", "data")
+    return ruling_item(*(row[column] for column in columns))
+
+
+def _row(one: PackedGame) -> dict[str, Any]:
+    summary = one.summary
+    return {
+        "key": summary.key,
+        "round": summary.round,
+        "first": summary.first,
+        "second": summary.second,
+        "winner": summary.winner,
+        "reason": summary.reason.value,
+        "fault": summary.fault,
+        "detail": summary.detail,
+        "first_score": summary.score[0] if summary.score else None,
+        "second_score": summary.score[1] if summary.score else None,
+        "first_moves": summary.moves[0],
+        "second_moves": summary.moves[1],
+        "first_wall_us": summary.wall_us[0],
+        "second_wall_us": summary.wall_us[1],
+        "first_charged_us": summary.charged_us[0],
+        "second_charged_us": summary.charged_us[1],
+        "sandbox": summary.sandbox,
+        "pair": summary.pair,
+        "opening": summary.opening,
+        "fingerprint": summary.fingerprint,
+        "line": summary.line,
+        "swapped": summary.swapped,
+        "record": one.packed,
+    }
+
+
+_REASONS = {reason.value: reason for reason in Reason}
+
+
+def _summary(row: Any) -> GameSummary:
+    """Return a summary from the columns in the order of the schema; looking up names takes thrice as long."""
+    (key, round_number, first, second, winner, reason, fault, detail, *numbers, sandbox) = row[:17]
+    score = None if numbers[0] is None else (numbers[0], numbers[1])
+    return GameSummary(
+        key,
+        round_number,
+        first,
+        second,
+        winner,
+        _REASONS.get(reason) or Reason(reason),
+        fault,
+        detail,
+        score,
+        (numbers[2], numbers[3]),
+        (numbers[4], numbers[5]),
+        (numbers[6], numbers[7]),
+        sandbox,
+        *row[17:],
+    )
+
+
+def _summary_without_line(row: Any) -> GameSummary:
+    """Return a summary from a row without line, which is computed from the record, the last column."""
+    *columns, packed = row
+    found = _summary(columns)
+    try:
+        record = unpacked(packed)
+        line = line_of(record.game, record.opening, [move.move for move in record.moves])
+    except (RefereeError, LookupError, TypeError, ValueError, AttributeError):
+        line = ""  # a damaged record is reported where it is read
+    return replace(found, line=line)
+
+
+OLD_DEFAULTS = {"format": "round-robin"}
+"""Values assumed for settings that older databases do not record."""
+
+
+def _differences(there: dict[str, Any], here: dict[str, Any]) -> Sequence[str]:
+    found = [
+        f"its {key} is {there.get(key, OLD_DEFAULTS.get(key, 'none'))}, now it is "
+        f"{here.get(key, OLD_DEFAULTS.get(key, 'none'))}"
+        for key in sorted({*there, *here} - {"bots"})
+        if there.get(key) != here.get(key)
+    ]
+    old, new = there.get("bots", {}), here.get("bots", {})
+    if list(old) != list(new) and sorted(old) == sorted(new):
+        found.append("its bots are the same but in another order")
+    found += [f"it has no bot {name!r}" for name in new if name not in old]
+    found += [f"it has a bot {name!r}, which is not here" for name in old if name not in new]
+    found += [
+        f"the files of bot {name!r} have changed since"
+        for name in new
+        if name in old and new[name] != old[name]
+    ]
+    return found
+
+
+_NOT_NOTED = "the tournament could not be noted: "

@@ -1,0 +1,1 @@
+"""Running a tournament: ``runner`` plays what is due, ``result_writer`` stores each game as it ends."""

@@ -1,0 +1,295 @@
+"""Runner of a tournament, which plays the games that are due, and stores each as it ends."""
+
+import math
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import trio
+import trio_parallel
+
+from referee.errors import RefereeError
+from referee.play import Job
+from referee.sandbox.bubblewrap import Sandbox
+from tournaments.config.load import Tournament
+from tournaments.engines.base import Begun, Engine, EngineError, WorkerLostError
+from tournaments.results.game_files import GAMES, GameFilesError, write_game_files
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.packed_game import PackedGame
+from tournaments.results.rulings import Rulings, result_of
+from tournaments.results.store import Store, StoreError
+from tournaments.running.result_writer import Keeper
+from tournaments.schedule.pairing import Pairing
+
+MAX_ATTEMPTS = 3
+"""Maximum attempts at a game that fails because of the host."""
+MAX_LOSSES = 20
+"""Maximum losses of the machine that plays a game, which are no failures of the game: machines come and go.
+
+A game that has outlived none of so many may be what ends them.
+"""
+
+ASKING_SHARE = 10
+"""Minimum ratio of the time between two queries of the schedule to the time of a query.
+
+A schedule of 320,000 games takes a fifth of a second to list the due games: that is a tenth of the time, at
+most, and no query is made while it matters little.
+"""
+
+MOST_BESIDE = 1000
+"""Maximum games that wait for a slot, or for the store, beside those that are played."""
+
+OPEN = Sandbox()
+"""No sandbox."""
+
+
+class Observer(Protocol):
+    """Callbacks for the events of each game, in the event loop; all of them return at once."""
+
+    def started(self, pairing: Pairing, key: str, host: str = "") -> None:
+        """Called when a game begins, as ``key``; called again when it is retried.
+
+        ``host`` is the cluster host that plays it; empty if this machine does.
+        """
+        ...
+
+    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
+        """Called when a game has its result, and is stored; for ``host`` see ``PackedGame``."""
+        ...
+
+    def unplayed(self, pairing: Pairing, why: str) -> None:
+        """Called when the host could not play a game, in all its attempts."""
+        ...
+
+
+class _Nobody:
+    """An observer that ignores all events."""
+
+    def started(self, pairing: Pairing, key: str, host: str = "") -> None: ...
+    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None: ...
+    def unplayed(self, pairing: Pairing, why: str) -> None: ...
+
+
+@dataclass
+class RunReport:
+    """Report of a run."""
+
+    total: int
+    """Number of games of the whole tournament, as far as they can be foreseen."""
+    before: int
+    """Number of games that had a result before the run."""
+    played: int = 0
+    unplayed: dict[str, str] = field(default_factory=dict)
+    """Key of a game -> reason why the host could not play it.  It is lost by neither bot."""
+
+    @property
+    def missing(self) -> int:
+        """Number of games without a result."""
+        return self.total - self.before - self.played
+
+
+class Run:
+    """One run of a tournament, with its state as it goes on.
+
+    Raises StoreError if the store holds games that this tournament does not have.
+    """
+
+    def __init__(self, tournament: Tournament, store: Store) -> None:
+        self.tournament = tournament
+        self.store = store
+        self.rulings = Rulings(tournament.names, store.games(), store.journal())
+        self.schedule = tournament.plan.schedule(self.rulings.bots, self.rulings.entrants)
+        self.history = self.rulings.history
+        known = {pairing.key for pairing in self.schedule.pairings(self.history)}
+        strange = [key for key in self.rulings.results if key not in known]
+        if strange:
+            raise StoreError(
+                f"{store.place} holds {len(strange)} games that this tournament does not have, such as "
+                f"{strange[0]}: rounds = {tournament.rounds} can be raised, not lowered"
+            )
+        self.report = RunReport(total=self.schedule.total(self.history), before=len(self.rulings.results))
+
+    def due(self) -> Sequence[Pairing]:
+        """Return the games that can be started now."""
+        return self.schedule.due(self.history)
+
+    def foresee(self) -> None:
+        """Update the report's total.
+
+        For 100,000 games that takes 10 ms, as long as a game: it is not done after each of them.
+        """
+        self.report.total = self.schedule.total(self.history)
+
+    def job(self, pairing: Pairing, sandbox: Sandbox) -> Job:
+        """Return the job of a pairing for the engine."""
+        tournament = self.tournament
+        players = (tournament.players[pairing.first], tournament.players[pairing.second])
+        opening = tournament.opening(pairing.opening)
+        key = self.rulings.job_key(pairing.key)
+        control, limits = tournament.control, tournament.limits
+        keep_files = tournament.keep_files
+        return Job(
+            key,
+            tournament.game,
+            players,
+            control,
+            limits,
+            opening,
+            sandbox,
+            pairing.pair,
+            keep_files=keep_files,
+        )
+
+    def ended(self, pairing: Pairing, game: GameSummary) -> None:
+        """Record the result of a stored game."""
+        self.rulings.results[pairing.key] = result_of(game)
+        self.report.played += 1
+
+
+class Brake:
+    """Stops a run gently: games that are being played are finished and stored, and no other games begin."""
+
+    def __init__(self) -> None:
+        self.pulled = False
+        self._waiting: set[trio.CancelScope] = set()
+
+    def pull(self) -> None:
+        """Begin no more games.  Called in the event loop."""
+        self.pulled = True
+        for scope in self._waiting:
+            scope.cancel()
+
+    @contextmanager
+    def cancels(self, scope: trio.CancelScope) -> Iterator[None]:
+        """Cancel the scope in this block when the brake is pulled: nothing is lost by that."""
+        if self.pulled:
+            scope.cancel()
+        self._waiting.add(scope)
+        try:
+            yield
+        finally:
+            self._waiting.discard(scope)
+
+    async def play(self, engine: Engine, job: Job, begins: Begun) -> PackedGame | None:
+        """Play one game, see ``Engine.play``; return None if the brake was pulled before it began."""
+        with trio.CancelScope() as scope, self.cancels(scope):
+
+            def begun(host: str) -> None:
+                self._waiting.discard(scope)
+                begins(host)
+
+            return await engine.play(job, begun)
+        return None
+
+
+async def play_all(
+    run: Run,
+    engine: Engine,
+    directory: Path,
+    observe: Observer | None = None,
+    sandbox: Sandbox = OPEN,
+    brake: Brake | None = None,
+) -> None:
+    """Play all games without a result, until the brake is pulled.
+
+    Raises StoreError if a result cannot be stored, GameFilesError if a game's files cannot be written.
+
+    The run's report is updated continuously.  When cancelled, games in progress are cancelled; stored ones
+    stay, and the next run resumes there.
+    """
+    brake = brake or Brake()
+    await trio.to_thread.run_sync(_restore_files, run, directory)
+    observer = observe or _Nobody()
+    started: set[str] = set()
+    waiting: deque[Pairing] = deque()
+    under_way = 0
+    progress = trio.Event()
+
+    async def play_one(pairing: Pairing) -> None:
+        nonlocal progress, under_way
+        game = await _play(run, engine, pairing, sandbox, observer, brake)
+        if game is not None:
+            await keeper.keep(pairing, game)
+        under_way -= 1
+        progress.set()
+        progress = trio.Event()
+
+    def kept(pairing: Pairing, game: PackedGame) -> None:
+        run.ended(pairing, game.summary)
+        observer.ended(pairing, game.summary, game.host)
+
+    async with trio_parallel.open_worker_context() as processes, trio.open_nursery() as nursery:
+        keeper = Keeper(run.store, directory, kept, processes)
+        over = False
+        changed, ask_at = True, -math.inf
+        while not over:
+            if brake.pulled:
+                waiting.clear()
+            # A schedule may be long: it is queried when all its due games were started, and not after each
+            # game if a query takes long.
+            elif not waiting and (not under_way or (changed and trio.current_time() >= ask_at)):
+                asked_at = trio.current_time()
+                waiting.extend(pairing for pairing in run.due() if pairing.key not in started)
+                if waiting or not under_way:  # only then can there be new games
+                    run.foresee()
+                changed = False
+                ask_at = trio.current_time() + ASKING_SHARE * (trio.current_time() - asked_at)
+            # More than the engine's slots, so that a worker never waits for the store.
+            while waiting and under_way < engine.concurrency + min(engine.concurrency, MOST_BESIDE):
+                pairing = waiting.popleft()
+                started.add(pairing.key)
+                under_way += 1
+                nursery.start_soon(play_one, pairing)
+            over = not under_way
+            if not over:
+                with trio.move_on_at(ask_at if changed and not waiting else math.inf):
+                    await progress.wait()
+                    changed = True
+
+
+def _restore_files(run: Run, directory: Path) -> None:
+    """Write the files of stored games that have none.  In a thread; can be cancelled between two games.
+
+    A kill between a game's transaction and its files must not lose them for good.  A game's folder exists
+    with all its files or not at all, so the list of folders shows what is missing.
+    """
+    try:
+        there = set(os.listdir(directory / GAMES))  # noqa: PTH208 - the names alone, of 100,000 at times
+    except FileNotFoundError:
+        there = set()
+    except OSError as error:
+        raise GameFilesError(f"{directory / GAMES} cannot be read: {error.strerror}") from error
+    for game in run.rulings.games:
+        if game.key not in there:
+            trio.from_thread.check_cancelled()
+            write_game_files(directory, run.store.record(game.key))
+
+
+async def _play(
+    run: Run, engine: Engine, pairing: Pairing, sandbox: Sandbox, observer: Observer, brake: Brake
+) -> PackedGame | None:
+    """Play a pairing, with retries after failures of the host.
+
+    Returns None if all attempts failed, or the brake was pulled.
+    """
+    job = run.job(pairing, sandbox)
+    attempts, losses, failure = 0, 0, ""
+    while attempts < MAX_ATTEMPTS and losses < MAX_LOSSES:
+        try:
+            game = await brake.play(engine, job, partial(observer.started, pairing, job.key))
+            return None if game is None else game.in_round(pairing.round, pairing.pair)
+        except WorkerLostError as error:
+            losses += 1
+            failure = str(error)
+        except (RefereeError, EngineError) as error:
+            attempts += 1
+            failure = str(error)
+        await trio.lowlevel.checkpoint()  # a cancelled tournament retries nothing
+    run.report.unplayed[job.key] = failure
+    observer.unplayed(pairing, failure)
+    return None

@@ -1,0 +1,5 @@
+"""Schedules: who meets whom, by the results so far (pure).
+
+Begin at ``pairing``, the interface between formats and the runner; ``formats`` has one module for each
+format; ``plan`` is a format with its parameters, as stored.
+"""

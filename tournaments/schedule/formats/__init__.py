@@ -1,0 +1,1 @@
+"""The formats of tournaments, one module each; ``catalog`` has them by name (pure)."""

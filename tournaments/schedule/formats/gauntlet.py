@@ -1,0 +1,82 @@
+"""Gauntlet: a few challengers against the whole field."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tournaments.schedule.formats.rounds import drawn_lots, to_be_played, unplayed, withdrawn
+from tournaments.schedule.pairing import Entrant, History, Pairing, pair_of_games
+
+
+@dataclass(frozen=True)
+class Gauntlet:
+    """Every challenger meets every other bot twice in each round, once from each side.
+
+    Challengers do not meet one another, nor do the others.  A bot that joins late is one of the others, and
+    plays the games of all rounds.  Raises ValueError if a challenger is not among the entrants.
+    """
+
+    entrants: Sequence[Entrant]
+    rounds: int
+    seed: int = 0
+    width: int = 1
+    """Digits of a bot's number in keys."""
+    challengers: tuple[int, ...] = field(kw_only=True)
+    """Numbers of the bots that are put to the test."""
+
+    def __post_init__(self) -> None:
+        strangers = sorted(set(self.challengers) - set(range(len(self.entrants))))
+        if strangers:
+            raise ValueError(f"challengers {strangers} are not among the {len(self.entrants)} entrants")
+
+    def pairings(self, history: History) -> list[Pairing]:
+        """Round by round; within a round, opponents by lot, each challenger beginning with another one.
+
+        A bot that withdrew has the games that it played.
+        """
+        return [
+            game for game in self._all() if game.key in history.results or not withdrawn(game, self.entrants)
+        ]
+
+    def due(self, history: History) -> list[Pairing]:
+        """Return all games that were not played."""
+        return unplayed(self._all(), history, self.entrants)
+
+    def total(self, history: History) -> int:
+        """Return the number of games of all rounds."""
+        challengers = len(set(self.challengers))
+        if all(entrant.until is None for entrant in self.entrants):  # making all games takes longer
+            return self.rounds * 2 * challengers * (len(self.entrants) - challengers)
+        return to_be_played(self._all(), history, self.entrants)
+
+    def places(self, history: History) -> dict[int, int]:
+        """Return no places: the table decides."""
+        return {}
+
+    def byes(self, history: History) -> dict[int, float]:
+        """Return no byes: no bot sits out."""
+        return {}
+
+    def conclusion(self, history: History) -> str:
+        """Return no conclusion beside the table."""
+        return ""
+
+    def _all(self) -> tuple[Pairing, ...]:
+        challengers = tuple(sorted(set(self.challengers)))
+        return games_of(len(self.entrants), challengers, self.rounds, self.seed, self.width)
+
+
+@lru_cache(maxsize=8)
+def games_of(
+    count: int, challengers: tuple[int, ...], rounds: int, seed: int, width: int
+) -> tuple[Pairing, ...]:
+    """The games of all rounds; kept, because making thousands of them takes a while."""
+    games: list[Pairing] = []
+    for number in range(1, rounds + 1):
+        lots = drawn_lots(count, f"{seed}/{number}")
+        others = sorted(set(range(count)) - set(challengers), key=lots.__getitem__)
+        for turn in range(len(others)):
+            for seat, challenger in enumerate(challengers):
+                ahead = seat * len(others) // len(challengers)  # spread out, so that all get on early
+                games += pair_of_games(number, challenger, others[(turn + ahead) % len(others)], width)
+    return tuple(games)

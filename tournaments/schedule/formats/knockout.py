@@ -1,0 +1,95 @@
+"""Knockout: the loser of a match is out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tournaments.schedule.formats.bracket import Bracket
+from tournaments.schedule.formats.match import MatchRules, Outcome
+from tournaments.schedule.formats.rounds import drawn_lots
+from tournaments.schedule.pairing import Entrant, History, Pairing
+
+WAYS = {
+    "points": "",
+    "margin": ", the final being level by the sum of the margins",
+    "seed": ", the final being level in everything as the better seed",
+    "walkover": ", the final without an opponent to its end",
+}
+"""The criterion that decided a final -> the words that add it to the conclusion."""
+
+
+@dataclass(frozen=True)
+class Knockout:
+    """A seeded bracket; the best seeds have a bye when the number of bots is no power of two.
+
+    A match is some pairs of games and is decided by points.  If it is level, up to ``extra_pairs`` follow one
+    after another until one bot leads.  If it is still level: the sum of the games' margins, then the better
+    seed.  Nobody gets points for a void game.  Each pair of games of a round has another opening.
+
+    A bot that withdraws loses the match that it is in, unless that was already played to its end, or else its
+    next one.  If both withdraw, neither goes on.  A round is paired when all matches of the round before
+    are decided.  Bots that join later than in the first round cannot enter: they are never paired.
+
+    Raises ValueError for parameters that make no knockout.
+    """
+
+    entrants: Sequence[Entrant]
+    seed: int = 0
+    width: int = 1
+    """Digits of a bot's number in keys."""
+    pairs: int = 1
+    """Pairs of games of every match."""
+    extra_pairs: int = 2
+    third_place: bool = True
+    """True if the losers of the semi-finals play for the third place, in the final's round."""
+    seeding: Literal["order", "random"] = "order"
+    """``order``: the first entrant is the best seed; ``random``: drawn from ``seed``."""
+
+    def __post_init__(self) -> None:
+        if self.seeding not in ("order", "random"):
+            raise ValueError(f"no seeding {self.seeding!r}; there are order, random")
+        MatchRules(self.pairs, self.extra_pairs)
+
+    @property
+    def bracket(self) -> Bracket:
+        """The bracket with its seeds."""
+        seeds = [number for number, entrant in enumerate(self.entrants) if entrant.since <= 1]
+        if self.seeding == "random":
+            seeds.sort(key=drawn_lots(len(self.entrants), f"{self.seed}/seeding").__getitem__)
+        rules = MatchRules(self.pairs, self.extra_pairs)
+        return Bracket(seeds, self.entrants, rules, self.third_place, width=self.width)
+
+    def pairings(self, history: History) -> list[Pairing]:
+        """Round by round as far as the bracket went, games that a withdrawal left unplayed among them."""
+        return self.bracket.pairings(history)
+
+    def due(self, history: History) -> list[Pairing]:
+        """Return the games without a result between bots that did not withdraw."""
+        return self.bracket.due(history)
+
+    def total(self, history: History) -> int:
+        """Games that were played or are due, and the regular games of the matches that will come."""
+        return self.bracket.total(history)
+
+    def places(self, history: History) -> dict[int, int]:
+        """Places that are decided: 1 to 4 (3 shared without a match for it), then 5 for the losers of the
+        quarter finals, 9 for those of the round before, and so on.
+        """
+        return self.bracket.places(history)
+
+    def byes(self, history: History) -> dict[int, float]:
+        """Return no byes: going on without a game is worth no points."""
+        return {}
+
+    def conclusion(self, history: History) -> str:
+        """Return the sentence on the winner, with its number in braces: ``{3} wins the knockout``."""
+        return told(self.bracket.final(history), "the knockout")
+
+
+def told(final: Outcome | None, what: str) -> str:
+    """Return the sentence on a final, with the winner's number in braces; empty if it is open."""
+    if final is None:
+        return ""
+    if final.winner is None:
+        return f"nobody wins {what}: those who could have withdrew"
+    return f"{{{final.winner}}} wins {what}{WAYS[final.by] if final.losers else ''}"

@@ -1,0 +1,84 @@
+"""Round robin: every bot meets every other bot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tournaments.schedule.formats.rounds import drawn_lots, to_be_played, unplayed, withdrawn
+from tournaments.schedule.pairing import Entrant, History, Pairing, pair_of_games
+
+
+@dataclass(frozen=True)
+class RoundRobin:
+    """Every pair meets twice in each round, once from each side."""
+
+    entrants: Sequence[Entrant]
+    rounds: int
+    seed: int = 0
+    width: int = 1
+    """Digits of a bot's number in keys."""
+
+    def pairings(self, history: History) -> list[Pairing]:
+        """Round by round, in the order of the circle method: no bot waits long between its games.
+
+        A bot that joined late plays the games of all rounds; one that withdrew has those that it played.
+        """
+        return [
+            game for game in self._all() if game.key in history.results or not withdrawn(game, self.entrants)
+        ]
+
+    def due(self, history: History) -> list[Pairing]:
+        """Return all games that were not played."""
+        return unplayed(self._all(), history, self.entrants)
+
+    def total(self, history: History) -> int:
+        """Return the number of games of all rounds."""
+        count = len(self.entrants)
+        if all(entrant.until is None for entrant in self.entrants):  # making all games takes longer
+            return self.rounds * count * (count - 1)
+        return to_be_played(self._all(), history, self.entrants)
+
+    def places(self, history: History) -> dict[int, int]:
+        """Return no places: the table decides."""
+        return {}
+
+    def byes(self, history: History) -> dict[int, float]:
+        """Return no byes: all bots play the same number of games."""
+        return {}
+
+    def conclusion(self, history: History) -> str:
+        """Return no conclusion beside the table."""
+        return ""
+
+    def _all(self) -> tuple[Pairing, ...]:
+        return games_of(len(self.entrants), self.rounds, self.seed, self.width)
+
+
+@lru_cache(maxsize=8)
+def games_of(count: int, rounds: int, seed: int, width: int) -> tuple[Pairing, ...]:
+    """The games of all rounds of ``count`` bots; kept, because making thousands of them takes a while."""
+    games: list[Pairing] = []
+    for number in range(1, rounds + 1):
+        lots = drawn_lots(count, f"{seed}/{number}")
+        chairs = sorted(range(count), key=lots.__getitem__)
+        for day in circle(count):
+            for one, other in day:
+                games += pair_of_games(number, chairs[one], chairs[other], width)
+    return tuple(games)
+
+
+def circle(count: int) -> list[list[tuple[int, int]]]:
+    """The days of a round robin by the circle method (E. Lucas, 1883): each bot at most once a day.
+
+    With an odd number, the bot that meets the empty chair has the bye.
+    """
+    chairs: list[int | None] = list(range(count))
+    if count % 2:
+        chairs.append(None)
+    days = []
+    half = len(chairs) // 2
+    for _ in range(len(chairs) - 1):
+        opposite = zip(chairs[:half], reversed(chairs[half:]), strict=True)
+        days.append([(one, other) for one, other in opposite if one is not None and other is not None])
+        chairs = [chairs[0], chairs[-1], *chairs[1:-1]]
+    return days

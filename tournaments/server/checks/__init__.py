@@ -1,0 +1,1 @@
+"""Checks of submitted versions: the queue, and the processes that build and check."""

@@ -1,0 +1,214 @@
+"""Queue of versions that wait for their check.
+
+The queue is the course's database: its unfinished versions are to be checked, so that a server that was
+killed resumes all of them.  Each check runs in a process of its own, and takes one of the slots that games
+take.
+
+Only a bot's own behaviour decides its version.  A failure of the host (no sandbox, a process that dies, a
+referee's error) decides nothing: the version is tried again later, ``MAX_ATTEMPTS`` times, and is then stuck,
+until a lecturer requests another check.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import trio
+
+from referee.judge.limits import Limits
+from referee.sandbox.detection import SandboxError, find_sandbox
+from tournaments.bots.build import BUILD_LIMIT_S
+from tournaments.checking.report import Report
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Checked, Version, VersionState
+from tournaments.course.settings import Settings
+from tournaments.database.errors import StoreError
+from tournaments.server.bot_provider import MARGIN_S, Shop
+from tournaments.server.checks.bot_job import Answer, Task
+from tournaments.server.checks.bot_worker import WorkerError, do
+from tournaments.server.checks.check_log import CheckLog
+from tournaments.server.checks.check_order import next_to_check
+from tournaments.server.failures import wait_s
+from tournaments.server.service_context import Parts
+from tournaments.server.slots import Kind
+
+MAX_ATTEMPTS = 3
+"""Maximum attempts after failures of the host, as for a game of a tournament."""
+MAX_BROKEN_OFF = 30
+"""Maximum checks of a version that never end; such a check may be what kills the server each time."""
+LOOK_S = 5.0
+"""Seconds between queries of the database: `kalarena admin` may have queued a version."""
+
+
+@dataclass
+class _Entry:
+    """A version that is not decided yet, in this server's memory."""
+
+    log: CheckLog
+    failed: int = 0
+    """Number of checks that failed because of the host."""
+    tries: int = 0
+    not_before: float = 0.0
+    """Earliest moment of the next check, as of ``trio.current_time``."""
+    is_under_way: bool = False
+    was_asked_for: bool = False
+    """True if its check was requested since the server began; then earlier attempts do not count."""
+
+
+class Qualifying:
+    """Checker of all queued versions."""
+
+    def __init__(
+        self, parts: Parts, shop: Shop, at_a_time: int, on_decided: Callable[[Version], None]
+    ) -> None:
+        """``on_decided`` is called with each decided version, in the event loop."""
+        self._course, self._places, self._config = parts.course, parts.places, parts.config
+        self._failures, self._now = parts.failures, parts.now
+        self._shop, self._on_decided = shop, on_decided
+        self._at_a_time = at_a_time
+        self._entries: dict[int, _Entry] = {}
+        self._turns: dict[int, int] = {}
+        """Number of each team's last turn, for ``next_to_check``."""
+        self._woken = trio.Event()
+
+    async def run(self) -> None:
+        """Check versions until cancelled.
+
+        Raises StoreError if the queue cannot be read; then it can be run again.
+        """
+        for entry in self._entries.values():
+            entry.is_under_way = False
+        async with trio.open_nursery() as nursery:
+            while True:
+                woken, known = self._woken, set(self._entries)
+                unfinished = await trio.to_thread.run_sync(self._course.versions.unfinished)
+                for version_id in known - {version.id for version in unfinished}:
+                    self._forget(version_id)
+                now = trio.current_time()
+                waiting = [(version, self._entry(version.id)) for version in unfinished]
+                free = self._at_a_time - sum(entry.is_under_way for entry in self._entries.values())
+                due = [one for one, entry in waiting if not entry.is_under_way and entry.not_before <= now]
+                for _ in range(min(free, len(due))):
+                    version = next_to_check(due, self._turns)
+                    due.remove(version)
+                    self._turns[version.team_id] = max(self._turns.values(), default=0) + 1
+                    entry = self._entry(version.id)
+                    entry.is_under_way = True
+                    nursery.start_soon(self._check, version, entry)
+                later = [entry.not_before for _, entry in waiting if entry.not_before > now]
+                with trio.move_on_at(min([now + LOOK_S, *later])):
+                    await woken.wait()
+
+    def queued(self, version_id: int) -> None:
+        """Queue the check of a version."""
+        entry = self._entry(version_id)
+        entry.was_asked_for = True
+        entry.failed = entry.tries = 0
+        entry.not_before = 0.0
+        self._wake()
+
+    def log(self, version_id: int) -> CheckLog:
+        """Return the log of a version that is not decided."""
+        return self._entry(version_id).log
+
+    @property
+    def unchecked(self) -> int:
+        """Number of versions that are not decided."""
+        return len(self._entries)
+
+    def _wake(self) -> None:
+        self._woken.set()
+        self._woken = trio.Event()
+
+    def _entry(self, version_id: int) -> _Entry:
+        return self._entries.setdefault(version_id, _Entry(CheckLog()))
+
+    async def _check(self, version: Version, entry: _Entry) -> None:
+        """Check a version once; a failure of the server is logged, and the check is tried again later."""
+        try:
+            async with self._places.taken(Kind.QUALIFICATION):
+                await self._check_now(version, entry)
+        except (SandboxError, WorkerError) as error:
+            entry.failed += 1
+            self._put_off(version, entry, str(error))
+        except StoreError as error:
+            self._put_off(version, entry, str(error))
+        except Exception as error:
+            entry.failed += 1
+            self._put_off(version, entry, error)
+        finally:
+            entry.is_under_way = False
+            self._wake()
+
+    def _put_off(self, version: Version, entry: _Entry, why: str | Exception) -> None:
+        entry.tries += 1
+        entry.not_before = trio.current_time() + wait_s(entry.tries, self._config.retry_s)
+        # The reason is for the lecturer alone: it may contain the server's paths and tracebacks.
+        entry.log.add("This host failed, which is not the bot's fault. The lecturer is told why.")
+        self._failures.note(f"the check of version {version.id}", why)
+
+    async def _check_now(self, version: Version, entry: _Entry) -> None:
+        try:
+            begun = await trio.to_thread.run_sync(self._course.versions.begin_check, version.id)
+        except CourseError:  # another program has decided it meanwhile
+            return
+        if begun.attempts > MAX_BROKEN_OFF and not entry.was_asked_for:
+            entry.log.add(f"Its check was begun {begun.attempts} times, and never came to an end.")
+            await self._decide(begun, entry, VersionState.STUCK, Answer())
+        elif entry.failed >= MAX_ATTEMPTS:
+            entry.log.add("It is not tried again until a lecturer asks for it.")
+            await self._decide(begun, entry, VersionState.STUCK, Answer())
+        else:
+            answer = await self._ask(begun, entry)
+            if answer.ours:
+                raise WorkerError(answer.ours)
+            passed = answer.report is not None and Report.from_json(answer.report).passed
+            state = VersionState.QUALIFIED if passed else VersionState.FAILED
+            await self._decide(begun, entry, state, answer)
+
+    async def _ask(self, version: Version, entry: _Entry) -> Answer:
+        settings: Settings = await trio.to_thread.run_sync(self._course.settings.load)
+        team = await trio.to_thread.run_sync(self._course.teams.get, version.team_id)
+        name = f"{team.name if team is not None else 'a team'} v{version.number}"
+        job = replace(
+            self._shop.job(Task.CHECK, version.content, name, settings.game),
+            control=settings.control(),
+            limits=limits_of(settings),
+            sandbox=await trio.to_thread.run_sync(find_sandbox, settings.sandbox_mode),
+            total_s=settings.check_total_s,
+            nice=self._config.nice,
+        )
+        return await do(
+            job,
+            entry.log.add,
+            within_s=BUILD_LIMIT_S + settings.check_total_s + MARGIN_S,
+            shutdown_s=self._config.shutdown_s,
+        )
+
+    async def _decide(self, version: Version, entry: _Entry, state: VersionState, answer: Answer) -> None:
+        checked = Checked(answer.report, entry.log.text)
+        failed = int((answer.report or {}).get("failed", 0))
+        digest = answer.digest if state is VersionState.QUALIFIED else None
+        decide = partial(
+            self._course.versions.decide, version.id, state, checked, digest, failed, self._now()
+        )
+        try:
+            decided = await trio.to_thread.run_sync(decide)
+        except CourseError:  # another check was requested while this one went on
+            entry.log.add("Another check was asked for meanwhile.")
+            return
+        entry.is_under_way = False
+        self._forget(version.id)
+        self._on_decided(decided)
+
+    def _forget(self, version_id: int) -> None:
+        """Drop the entry of a decided version, and end its log."""
+        entry = self._entries.get(version_id)
+        if entry is not None and not entry.is_under_way:
+            del self._entries[version_id]
+            entry.log.close()
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits of each bot."""
+    return Limits(memory_mb=settings.memory_mb, processes=settings.processes)

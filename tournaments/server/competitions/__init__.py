@@ -1,0 +1,1 @@
+"""Tournaments of the server: their specification, their entrants, their runs."""

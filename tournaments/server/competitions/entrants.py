@@ -1,0 +1,272 @@
+"""Entrants of a tournament: fixed, unchanging bots for a lecturer's choice."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from referee.games.catalog import parse_game
+from referee.games.opening import OpeningError
+from referee.games.spec import did_you_mean
+from referee.judge.results import Player
+from referee.sandbox.detection import REQUIRED
+from tournaments.bots.manifest import MANIFEST_FILE, NAME
+from tournaments.config.load import (
+    Tournament,
+    default_ranking,
+    default_rounds,
+    name_clash,
+    openings_wanted,
+    ranking_problems,
+)
+from tournaments.config.openings import random_openings
+from tournaments.config.tournament_file import LimitsTable
+from tournaments.course.model import Team, Version, VersionState
+from tournaments.schedule.pairing import Entrant
+from tournaments.server.competitions.tournament_spec import (
+    CURRENT,
+    FROZEN,
+    Entered,
+    FixedSpec,
+    TournamentSpec,
+    TournamentSpecError,
+)
+
+LEAST_BOTS = 2
+
+
+class Versions(Protocol):
+    """The used part of ``Course.versions``."""
+
+    def get(self, version_id: int, /) -> Version | None:
+        """Return a version."""
+        ...
+
+    def current(self, at: datetime | None = None) -> Mapping[int, Version]:
+        """Return team id -> the version that played for the team at a moment; None is now."""
+        ...
+
+
+class Teams(Protocol):
+    """The used part of ``Course.teams``."""
+
+    def all(self) -> Sequence[Team]:
+        """Return all teams."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chosen bot."""
+
+    name: str
+    """Name of the bot in the games."""
+    team: str | None = None
+    version: Version | None = None
+    """Submitted version; None for a reference player, whose text is its name."""
+
+
+def candidates(
+    spec: TournamentSpec, versions: Versions, teams: Teams, frozen_at: datetime | None, now: datetime
+) -> list[Candidate]:
+    """Return the chosen bots: those of teams by name, or in the listed order; then reference players.
+
+    Raises TournamentSpecError.
+    """
+    names = {team.id: team.name for team in teams.all()}
+    problems: list[str] = []
+    chosen: list[Version] = []
+    if isinstance(spec.bots, list):
+        for version_id in spec.bots:
+            version = versions.get(version_id)
+            if version is None or version.team_id not in names:
+                problems.append(f"bots: there is no version {version_id}")
+            elif (why := _unusable(version)) is not None:
+                problems.append(f"bots: {_name(names, version)} {why}")
+            else:
+                chosen.append(version)
+    elif spec.bots == FROZEN and frozen_at is None:
+        problems.append(
+            "bots: the settings of the course say no moment at which versions are frozen: set it, or choose "
+            f'"{CURRENT}"'
+        )
+    elif spec.bots == FROZEN and frozen_at is not None and now < frozen_at:
+        problems.append(
+            f"bots: versions are frozen at {frozen_at:%Y-%m-%d %H:%M} UTC, which is still to come"
+        )
+    else:
+        found = versions.current(frozen_at if spec.bots == FROZEN else None).values()
+        known = [version for version in found if version.team_id in names]
+        chosen = sorted(known, key=lambda version: names[version.team_id].casefold())
+    if problems:
+        raise TournamentSpecError(problems)
+    return [
+        *(Candidate(_name(names, version), names[version.team_id], version) for version in chosen),
+        *map(Candidate, spec.references),
+    ]
+
+
+def _name(names: Mapping[int, str], version: Version) -> str:
+    return f"{names[version.team_id]} v{version.number}"
+
+
+def _unusable(version: Version) -> str | None:
+    """Return the reason why a version cannot play; None if it can."""
+    if version.state is not VersionState.QUALIFIED:
+        return f"has not qualified: it is {version.state}"
+    return "was taken out of use" if version.withdrawn else None
+
+
+def fix(
+    spec: TournamentSpec,
+    chosen: Sequence[Candidate],
+    players: Mapping[str, Player],
+    limits: LimitsTable,
+    sandbox: str,
+) -> FixedSpec:
+    """Return the fixed specification of the tournament of these bots.
+
+    ``players`` are the candidates' players, by name.  Candidates without a player have been reported by the
+    caller.  Raises TournamentSpecError.
+    """
+    problems = []
+    names = [candidate.name for candidate in chosen]
+    if len(chosen) < LEAST_BOTS:
+        problems.append(
+            f"bots: {len(chosen)} would play, and a tournament needs {LEAST_BOTS} at least: wait for "
+            "versions that qualify, or add reference players"
+        )
+    for number, name in enumerate(names):
+        if not NAME.fullmatch(name):
+            problems.append(f"bots: {name!r} cannot be the name of a bot: give its team a shorter one")
+        clash = name_clash(name, names[:number])
+        if clash is not None:
+            problems.append(f"bots: the names {clash!r} and {name!r} are too like one another: leave one out")
+        version = chosen[number].version
+        if version is not None and version.digest != players[name].digest:
+            problems.append(f"bots: {name} is not what was checked: have this version checked again")
+    used, wrong = _named(spec, chosen)
+    problems += wrong
+    if problems:
+        raise TournamentSpecError(problems)
+    table = spec.format
+    if "challengers" in type(table).model_fields:
+        table = table.model_copy(update={"challengers": [used[name] for name in _challengers(spec)]})
+    anchor = None if spec.rating.anchor is None else used[spec.rating.anchor]
+    rating = spec.rating.model_copy(update={"anchor": anchor})
+    fixed = FixedSpec(
+        chosen=spec.model_copy(update={"format": table, "rating": rating}),
+        field=[_entered(one, players[one.name].digest) for one in chosen],
+        limits=limits,
+        sandbox=sandbox,
+    )
+    tournament_of(fixed, players)  # raises TournamentSpecError
+    return fixed
+
+
+def _entered(candidate: Candidate, digest: str) -> Entered:
+    if candidate.version is None:
+        return Entered(name=candidate.name, digest=digest, reference=candidate.name)
+    return Entered(name=candidate.name, digest=digest, version=candidate.version.id)
+
+
+def _challengers(spec: TournamentSpec) -> list[str]:
+    return list(getattr(spec.format, "challengers", []))
+
+
+def _named(spec: TournamentSpec, chosen: Sequence[Candidate]) -> tuple[dict[str, str], list[str]]:
+    """Return text -> bot name for the bots in the format and rating tables, and the problems found."""
+    used = [("rating.anchor", spec.rating.anchor)] if spec.rating.anchor is not None else []
+    used += [("format.challengers", text) for text in _challengers(spec)]
+    found: dict[str, str] = {}
+    problems = []
+    for where, text in used:
+        meant = [one.name for one in chosen if one.name == text]
+        meant = meant or [one.name for one in chosen if (one.team or "").casefold() == text.casefold()]
+        if len(meant) == 1:
+            found[text] = meant[0]
+        elif meant:
+            problems.append(f"{where}: {text!r} has several bots here: say {' or '.join(meant)}")
+        else:
+            names = [one.name for one in chosen] + [one.team for one in chosen if one.team is not None]
+            hint = did_you_mean(text, names) or f"; there are {', '.join(one.name for one in chosen)}"
+            problems.append(f"{where}: no bot {text!r} plays here{hint}")
+    challengers = [found.get(text) for text in _challengers(spec)]
+    if None not in challengers and len(set(challengers)) < len(challengers):
+        problems.append("format.challengers: names a bot twice")
+    if challengers and set(challengers) >= {one.name for one in chosen}:
+        problems.append(
+            "format.challengers: these are all bots, and challengers do not meet one another: leave one out"
+        )
+    return found, problems
+
+
+def tournament_of(fixed: FixedSpec, players: Mapping[str, Player]) -> Tournament:
+    """Return the tournament, ready to be run.  Raises TournamentSpecError."""
+    spec = fixed.chosen
+    bots = [players[entered.name] for entered in fixed.field]
+    problems = list(_changed(fixed.field, bots))
+    table: dict[str, Any] = spec.format.model_dump()
+    rounds = spec.rounds or default_rounds(table["kind"], len(bots))
+    openings: tuple[str, ...] = ()
+    source = ""
+    if spec.openings is not None:
+        wanted = openings_wanted(table, rounds, len(bots))
+        plies, seed = spec.openings.plies, spec.openings.seed
+        source = f"random, {plies} plies, seed {seed}"
+        try:
+            openings = random_openings(parse_game(spec.game), plies, seed, wanted)
+        except OpeningError as error:
+            problems.append(f"openings: {error}")
+        problems += _without_openings(bots)
+    ranking = spec.ranking or default_ranking(table)
+    problems += ranking_problems(ranking, table)
+    tournament = Tournament(
+        name=spec.title,
+        game=spec.game,
+        rounds=rounds,
+        ranking=ranking,
+        has_default_ranking=not spec.ranking,
+        control=spec.time.control(),
+        bots=tuple(bots),
+        concurrency=spec.concurrency,
+        untrusted=fixed.sandbox == REQUIRED,
+        sandbox_mode=fixed.sandbox,
+        limits=fixed.limits.limits(),
+        openings=openings,
+        openings_source=source,
+        format=table,
+        seed=spec.seed,
+        anchor=spec.rating.anchor,
+        anchor_rating=spec.rating.value,
+    )
+    try:
+        tournament.plan.schedule(tournament.names, [Entrant() for _ in bots])
+    except ValueError as error:
+        problems.append(f"format: {error}")
+    if problems:
+        raise TournamentSpecError(problems)
+    return tournament
+
+
+def _changed(field: Iterable[Entered], bots: Iterable[Player]) -> Iterator[str]:
+    """Yield a sentence for each bot whose files have changed since it was entered."""
+    for entered, bot in zip(field, bots, strict=True):
+        if bot.digest == entered.digest:
+            continue
+        why = f"{entered.name} is not made of the same files any more as when it was entered"
+        if entered.version is None:
+            yield f"{why}, since kalarena has another one now: make a new tournament"
+        else:
+            yield f"{why}: bring the server's bots back from a backup, or make a new tournament"
+
+
+def _without_openings(bots: Iterable[Player]) -> list[str]:
+    """Return one sentence on all bots that cannot take openings; none if all can."""
+    names = [bot.name for bot in bots if "openings" not in bot.capabilities]
+    if not names:
+        return []
+    return [
+        f"openings: {', '.join(names)} cannot take openings: a bot that can says "
+        f'capabilities = ["openings"] in its {MANIFEST_FILE}; choose no openings, or leave these bots out'
+    ]

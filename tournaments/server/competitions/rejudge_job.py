@@ -1,0 +1,105 @@
+"""Rejudging of all games of a competition from their records, while the server goes on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import trio_parallel
+
+from tournaments.database.place import Place
+from tournaments.processes.process_priority import give_way
+from tournaments.reporting.verification import Found, Meant, of_game
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.rulings import pairing_key
+from tournaments.results.store import Store, StoreError
+
+CHUNK = 50
+"""Number of games that a worker process rejudges at a time: half a second, so that progress is visible."""
+MOST_DIFFERENCES = 1000
+"""Maximum number of differences that are kept; more are only counted, since they have one cause."""
+NICENESS = 10
+"""Nice value of the worker process: games that are being played go first."""
+
+
+@dataclass
+class Rejudging:
+    """Progress and findings of a rejudging."""
+
+    total: int = 0
+    """Number of games to rejudge."""
+    done: int = 0
+    differences: list[str] = field(default_factory=list)
+    """Sentences on records that do not follow from the games, at most MOST_DIFFERENCES."""
+    remarks: list[str] = field(default_factory=list)
+    """Sentences on remarkable facts that are not wrong, at most MOST_DIFFERENCES."""
+    wrong: int = 0
+    """Number of games with a difference."""
+    over: bool = False
+    failure: str = ""
+    """Reason why it ended before all games were rejudged; empty if it did not."""
+
+    def take(self, found: Sequence[tuple[str, Sequence[Found]]]) -> None:
+        """Count games and add their findings."""
+        for _, complaints in found:
+            self.done += 1
+            self.wrong += any(not one.complaint.remark for one in complaints)
+            for one in complaints:
+                kept = self.remarks if one.complaint.remark else self.differences
+                if len(kept) < MOST_DIFFERENCES:
+                    kept.append(str(one))
+
+
+@dataclass(frozen=True)
+class Docket:
+    """Games to rejudge, with the data that is needed for it.  Can be pickled."""
+
+    place: Place
+    """Location of the store."""
+    games: Sequence[GameSummary]
+    meant: Meant | None
+    """The games' scheduled properties; None for games without a schedule."""
+    directory: Path | None
+    """Directory of the games' files; None if there are none."""
+
+    def part(self, begin: int) -> "Docket":
+        """Return CHUNK games, with the part of the other data that they need."""
+        games = self.games[begin : begin + CHUNK]
+        if self.meant is None:
+            return replace(self, games=games)
+        keys = {pairing_key(game.key) for game in games}
+        pairings = {key: self.meant.pairings[key] for key in keys if key in self.meant.pairings}
+        return replace(self, games=games, meant=replace(self.meant, pairings=pairings))
+
+
+async def judge_all_again(docket: Docket, progress: Rejudging) -> None:
+    """Rejudge all games in a worker process, and add the findings to ``progress``.
+
+    When cancelled, the process is killed.
+    """
+    progress.total = len(docket.games)
+    try:
+        async with trio_parallel.open_worker_context(init=_step_back) as context:
+            for begin in range(0, len(docket.games), CHUNK):
+                part = docket.part(begin)
+                progress.take(await context.run_sync(judge_again, part, kill_on_cancel=True))
+    except (StoreError, trio_parallel.BrokenWorkerError) as error:
+        progress.failure = str(error) or "the process that judged the games again died"
+    finally:
+        if progress.done < progress.total and not progress.failure:
+            progress.failure = "it was stopped"
+        progress.over = True
+
+
+def judge_again(docket: Docket) -> list[tuple[str, list[Found]]]:
+    """Return the games' keys and findings.  For a worker process.  Raises StoreError."""
+    with Store(docket.place, read_only=True) as store:
+        return [
+            (game.key, [Found(game.key, one) for one in of_game(store, docket.meant, game, docket.directory)])
+            for game in docket.games
+        ]
+
+
+def _step_back() -> bool:
+    """Lower the priority of this process."""
+    give_way(NICENESS)
+    return True

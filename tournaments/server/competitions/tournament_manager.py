@@ -1,0 +1,394 @@
+"""Tournaments of the server: creation, start, pause, rulings and rejudging.
+
+The course's database holds each tournament's specification, and each tournament's store holds its games.  A
+tournament in the state RUNNING is resumed whenever ``run`` begins, so that a server that was killed continues
+as if nothing had happened.  All changes of a tournament are made by tasks of ``run``, one at a time for each
+tournament: a lecturer who closes the page half-way leaves nothing half done.
+
+**Pausing** lets games that are being played end; games that take longer than PATIENCE_S are cancelled, and
+are replayed when the tournament is resumed.  **A ruling** on a tournament that is being played pauses it for
+a moment, since the due games follow from the journal; there, games that take longer than RULING_PATIENCE_S
+are cancelled.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+import trio
+
+from referee.judge.results import GameRecord
+from tournaments.config.tournament_file import LimitsTable
+from tournaments.course.deadlines import frozen_moment
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState
+from tournaments.reporting.ruling_requests import (
+    PairingRequest,
+    Ruling,
+    entries_of,
+    pairing_rulings,
+    restoration,
+    unexpected,
+    withdrawal,
+)
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.verification import Meant
+from tournaments.results.journal import Action
+from tournaments.results.rulings import RulingError
+from tournaments.server.competitions.entrants import candidates, fix, tournament_of
+from tournaments.server.competitions.rejudge_job import Docket, Rejudging, judge_all_again
+from tournaments.server.competitions.tournament_run import Contest, Outcome, claimed, folder_of, players_of
+from tournaments.server.competitions.tournament_spec import Entered, TournamentSpec
+from tournaments.server.read_cache import Recall
+from tournaments.server.service_context import Parts
+from tournaments.server.stores import Stores
+from tournaments.server.summaries import Summaries
+
+PATIENCE_S = 60.0
+"""Seconds for which a pause waits for games.
+
+Most are over by then, and a lecturer who pauses needs the machine.
+"""
+RULING_PATIENCE_S = 5.0
+"""Seconds for which a ruling waits for games.
+
+A lecturer waits for the answer, and all slots are idle meanwhile.
+"""
+LONGEST_SLUG = 40
+RESERVED = "practice"
+"""Prefix of slugs that is reserved for the practice ladder."""
+
+T = TypeVar("T")
+
+
+class Contests:
+    """Manager of the server's tournaments; see above.  For the tasks of one event loop."""
+
+    def __init__(self, parts: Parts, patience_s: float = PATIENCE_S) -> None:
+        self._parts = parts
+        self._patience_s = patience_s
+        self._stores = Stores(parts.database)
+        self._recall = Recall(parts.course)
+        self._summaries = Summaries(self._stores, parts.course, parts.failures, parts.now, self._told)
+        self._contests: dict[int, Contest] = {}
+        self._rejudgings: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
+        self._locks: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
+        self._making = trio.Lock()
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self) -> None:
+        """Play all tournaments in the state RUNNING, until cancelled.  Raises StoreError."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._summaries.run)
+                self._nursery = nursery
+                for competition in await trio.to_thread.run_sync(self._parts.course.competitions.all):
+                    if _is_tournament(competition) and competition.state is CompetitionState.RUNNING:
+                        self._begin(competition)
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+            self._contests.clear()
+            self._rejudgings.clear()
+
+    def close(self) -> None:
+        """Close all database connections.  Blocks."""
+        self._stores.close()
+
+    # Creation, start and pause
+
+    async def create_tournament(self, spec: TournamentSpec, created_by: int | None) -> Competition:
+        """Create a tournament with fixed bots and settings; it is not started.
+
+        Raises TournamentSpecError with all problems; CourseError, StoreError.
+        """
+        parts = self._parts
+        settings = await trio.to_thread.run_sync(parts.course.settings.load)
+        now = parts.now()
+        frozen_at = frozen_moment(settings, now)
+        chosen = await trio.to_thread.run_sync(
+            candidates, spec, parts.course.versions, parts.course.teams, frozen_at, now
+        )
+        wanted = [
+            Entered(
+                name=one.name,
+                digest="",
+                version=None if one.version is None else one.version.id,
+                reference=one.name if one.version is None else None,
+            )
+            for one in chosen
+        ]
+        players = await players_of(parts, wanted, spec.game)
+        limits = LimitsTable(memory_mb=settings.memory_mb, processes=settings.processes)
+        fixed = await trio.to_thread.run_sync(fix, spec, chosen, players, limits, settings.sandbox_mode)
+
+        def make() -> Competition:
+            courses = parts.course.competitions
+            slug = free_slug(spec.title, {one.slug for one in courses.all()})
+            kind = CompetitionKind.TOURNAMENT
+            with parts.course.transaction():
+                made = courses.add(slug, spec.title, kind, fixed.to_json(), created_by, parts.now())
+                for entered in fixed.field:
+                    courses.enter(made.id, entered.name, entered.version, entered.reference)
+            claimed(tournament_of(fixed, players), self._stores.get(slug))
+            return made
+
+        async with self._making:
+            return await trio.to_thread.run_sync(make)
+
+    async def start(self, competition_id: int) -> None:
+        """Start or resume a tournament.  Raises CourseError if it is being played, StoreError."""
+        await self._do_to_tournament(competition_id, self._start)
+
+    resume = start
+
+    async def pause(self, competition_id: int) -> None:
+        """Pause a tournament; see the module.  Raises CourseError if it is not being played, StoreError."""
+        await self._do_to_tournament(competition_id, self._pause)
+
+    async def _start(self, competition: Competition) -> None:
+        if competition.state is CompetitionState.RUNNING:
+            raise CourseError(f"{competition.title!r} is being played")
+        await self._go_on(competition)
+
+    async def _pause(self, competition: Competition) -> None:
+        if competition.state is not CompetitionState.RUNNING:
+            raise CourseError(f"{competition.title!r} is not being played: it is {competition.state}")
+        outcome = await self._stop(competition, self._patience_s)
+        await self._set(competition, outcome or Outcome(CompetitionState.PAUSED))
+
+    # Rulings
+
+    async def rule(
+        self, competition_id: int, action: Action, subject: str, why: str, annul: bool | None = None
+    ) -> list[str]:
+        """Add a ruling on a game or a bot, whether the tournament is being played or not.
+
+        ``annul`` applies to a bot that withdraws, see ``appeals.withdrawal``.  Returns sentences on the new
+        journal entries and on their consequences that a lecturer might not expect.  A finished tournament is
+        resumed if games become due.  Raises RulingError for an invalid ruling; CourseError, StoreError.
+        """
+
+        def rulings(summary: Summary) -> list[Ruling]:
+            return [_ruling(summary, action, subject, annul)]
+
+        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why))
+
+    async def pair(self, competition_id: int, request: PairingRequest, why: str) -> list[str]:
+        """Fix or forbid pairings of a coming round, or take such rulings back; otherwise as ``rule``."""
+        rulings = partial(pairing_rulings, request=request)
+        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why))
+
+    async def _rule(
+        self, rulings: Callable[[Summary], list[Ruling]], why: str, competition: Competition
+    ) -> list[str]:
+        def note(*, for_good: bool) -> tuple[list[str], bool]:
+            store = self._stores.get(competition.slug)
+            summary = Summary.load(store)
+            entries = entries_of(summary, rulings(summary), why, self._parts.now())
+            if not for_good:
+                return [], False
+            store.note(*entries)
+            summary = Summary.load(store)
+            due = len(summary.schedule.due(summary.history))
+            return [*(f"noted: {entry}" for entry in entries), *unexpected(summary, entries)], bool(due)
+
+        await trio.to_thread.run_sync(partial(note, for_good=False))  # an invalid one pauses nothing
+        was_played = competition.id in self._contests
+        if was_played:
+            await self._stop(competition, RULING_PATIENCE_S)
+        failure: Exception | None = None
+        said: list[str] = []
+        due = False
+        try:
+            said, due = await trio.to_thread.run_sync(partial(note, for_good=True))
+        except Exception as error:
+            failure = error
+        now = await self._competition(competition.id)
+        if was_played or (now.state is CompetitionState.FINISHED and due):
+            await self._go_on(now)
+        if failure is not None:
+            raise failure
+        return said
+
+    # Results
+
+    async def summary(self, competition_id: int, *, wait: bool = False) -> Summary:
+        """Return a summary, see ``Summaries.of``.
+
+        Raises CourseError for an unknown competition, StoreError.
+        """
+        return await self._summaries.of(await self._recalled(competition_id), wait=wait)
+
+    async def record(self, competition_id: int, key: str) -> GameRecord:
+        """Return a game's record.
+
+        Raises CourseError for an unknown competition, StoreError for an unknown game.
+        """
+        competition = await self._recalled(competition_id)
+        return await trio.to_thread.run_sync(lambda: self._stores.get(competition.slug).record(key))
+
+    async def rejudge(self, competition_id: int) -> Rejudging:
+        """Begin to rejudge all games, unless that is in progress.  Raises CourseError, StoreError."""
+        return await self._do(competition_id, self._rejudge)
+
+    def rejudging(self, competition_id: int) -> Rejudging | None:
+        """Return the latest rejudging since the server was started, if any."""
+        found = self._rejudgings.get(competition_id)
+        return None if found is None else found[0]
+
+    def stop_rejudging(self, competition_id: int) -> None:
+        """Stop the rejudging, if it is in progress."""
+        if competition_id in self._rejudgings:
+            self._rejudgings[competition_id][1].cancel()
+
+    async def _rejudge(self, competition: Competition) -> Rejudging:
+        before = self.rejudging(competition.id)
+        if before is not None and not before.over:
+            return before
+        docket = await trio.to_thread.run_sync(self._docket, competition)
+        progress, scope = Rejudging(total=len(docket.games)), trio.CancelScope()
+        self._rejudgings[competition.id] = progress, scope
+
+        async def judge() -> None:
+            with scope:
+                await judge_all_again(docket, progress)
+
+        self._running_nursery.start_soon(judge)
+        return progress
+
+    def _docket(self, competition: Competition) -> Docket:
+        store = self._stores.get(competition.slug)
+        if not _is_tournament(competition):
+            return Docket(store.place, store.games(), None, None)
+        summary = Summary.load(store)
+        directory = folder_of(self._parts, competition.slug)
+        return Docket(store.place, summary.kept, Meant.of(summary, store.identity()), directory)
+
+    # Implementation
+
+    @property
+    def _running_nursery(self) -> trio.Nursery:
+        if self._nursery is None:
+            raise CourseError("tournaments are just being taken up: try again in a moment")
+        return self._nursery
+
+    async def _do_to_tournament(self, competition_id: int, what: Callable[[Competition], Awaitable[T]]) -> T:
+        """Apply ``what`` to a tournament.  Raises CourseError if the competition is not a tournament."""
+
+        async def checked(competition: Competition) -> T:
+            if not _is_tournament(competition):
+                raise CourseError(
+                    f"{competition.title!r} is no tournament: the settings say whether it is played"
+                )
+            return await what(competition)
+
+        return await self._do(competition_id, checked)
+
+    async def _do(self, competition_id: int, what: Callable[[Competition], Awaitable[T]]) -> T:
+        """Apply ``what`` in a task that goes on if the caller is cancelled."""
+        done = trio.Event()
+        results: list[T] = []
+        errors: list[Exception] = []
+
+        async def do() -> None:
+            try:
+                async with self._locks[competition_id]:
+                    results.append(await what(await self._competition(competition_id)))
+            except Exception as error:
+                errors.append(error)
+            finally:
+                done.set()
+
+        self._running_nursery.start_soon(do)
+        await done.wait()
+        if errors:
+            raise errors[0]
+        if not results:
+            raise CourseError("the server is being shut down: nothing was done")
+        return results[0]
+
+    async def _competition(self, competition_id: int) -> Competition:
+        return _there(
+            competition_id, await trio.to_thread.run_sync(self._parts.course.competitions.get, competition_id)
+        )
+
+    async def _recalled(self, competition_id: int) -> Competition:
+        """Return the competition from the cache: its state may be a moment old."""
+        return _there(
+            competition_id, await self._recall.of(self._parts.course.competitions.get, competition_id)
+        )
+
+    async def _set(self, competition: Competition, outcome: Outcome) -> Competition:
+        set_state = self._parts.course.competitions.set_state
+        return await trio.to_thread.run_sync(
+            set_state, competition.id, outcome.state, outcome.message, self._parts.now()
+        )
+
+    async def _go_on(self, competition: Competition) -> None:
+        self._begin(await self._set(competition, Outcome(CompetitionState.RUNNING)))
+
+    def _begin(self, competition: Competition) -> None:
+        contest = Contest(self._parts, self._stores, competition)
+        self._contests[competition.id] = contest
+        self._running_nursery.start_soon(self._play, contest)
+
+    async def _stop(self, competition: Competition, patience_s: float) -> Outcome | None:
+        """Stop a tournament if it is being played; return its outcome."""
+        contest = self._contests.get(competition.id)
+        if contest is None:
+            return None
+        await contest.stop(patience_s)
+        return contest.outcome
+
+    async def _play(self, contest: Contest) -> None:
+        """Play a tournament and store its outcome, unless the task that stopped it does."""
+        competition = contest.competition
+        try:
+            await contest.play()
+            if contest.outcome is not None and not contest.stopped:
+                await self._set(competition, contest.outcome)
+        finally:
+            if self._contests.get(competition.id) is contest:
+                del self._contests[competition.id]
+            contest.over.set()
+
+    def _told(self, competition: Competition) -> None:
+        if not _is_tournament(competition):
+            self._parts.hub.standings_changed()
+
+
+def _there(competition_id: int, found: Competition | None) -> Competition:
+    if found is None:
+        raise CourseError(f"there is no competition {competition_id}")
+    return found
+
+
+def _is_tournament(competition: Competition) -> bool:
+    return competition.kind is CompetitionKind.TOURNAMENT
+
+
+def _ruling(summary: Summary, action: Action, subject: str, annul: bool | None) -> Ruling:
+    if action is Action.WITHDRAW:
+        return withdrawal(summary, subject, annul)
+    if action is Action.RESTORE:
+        return restoration(summary, subject)
+    if action is Action.ADD:
+        raise RulingError("no bot joins a tournament on the server: make another tournament")
+    return Ruling(action, subject)
+
+
+def free_slug(title: str, taken: set[str]) -> str:
+    """Return an unused slug for addresses, made from a title."""
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    if not words or words.startswith(RESERVED):
+        words = f"tournament-{words}"
+    slug = words = words[:LONGEST_SLUG].strip("-")
+    number = 2
+    while slug in taken:
+        behind = f"-{number}"
+        slug = words[: LONGEST_SLUG - len(behind)].strip("-") + behind
+        number += 1
+    return slug

@@ -1,0 +1,209 @@
+"""One running tournament on the server."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+from referee.judge.results import Player
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.detection import SandboxError
+from tournaments.config.load import Tournament
+from tournaments.course.model import Competition, CompetitionState, Competitor
+from tournaments.engines.base import Engine
+from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
+from tournaments.engines.remote.waiting import Demands, sandbox_elsewhere
+from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
+from tournaments.results.game_files import GameFilesError
+from tournaments.results.rulings import RulingError
+from tournaments.results.store import Store, StoreError
+from tournaments.running.runner import Brake, Run, play_all
+from tournaments.server.bot_provider import CannotPlayError
+from tournaments.server.cluster import MOST_FOLLOWED
+from tournaments.server.competitions.entrants import tournament_of
+from tournaments.server.competitions.narrow_engine import NarrowEngine
+from tournaments.server.competitions.tournament_spec import Entered, FixedSpec, TournamentSpecError
+from tournaments.server.failures import wait_s
+from tournaments.server.live.watched_engine import WatchedEngine
+from tournaments.server.service_context import Parts
+from tournaments.server.slots import Kind, PlacedEngine
+from tournaments.server.stores import Stores
+
+TROUBLE = (
+    CannotPlayError,
+    ClusterError,
+    DirectoryError,
+    GameFilesError,
+    RulingError,
+    SandboxError,
+    StoreError,
+    TournamentSpecError,
+)
+"""Expected errors that stop a tournament; their messages are sentences for its lecturer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """State of a tournament when its run has ended."""
+
+    state: CompetitionState
+    message: str = ""
+
+
+class Contest:
+    """A tournament that is played from the call of ``play`` until nothing is left, or it is stopped."""
+
+    def __init__(self, parts: Parts, stores: Stores, competition: Competition) -> None:
+        self.competition = competition
+        self.over = trio.Event()
+        """Set by the caller of ``play``, once the outcome has been processed."""
+        self.outcome: Outcome | None = None
+        """Outcome of ``play``; None until it ends, and if it was cancelled from outside."""
+        self._parts = parts
+        self._stores = stores
+        self._brake = Brake()
+        self._scope = trio.CancelScope()
+
+    @property
+    def stopped(self) -> bool:
+        """True if ``stop`` was called; then the caller of ``stop`` decides the tournament's next state."""
+        return self._brake.pulled
+
+    async def stop(self, patience_s: float) -> None:
+        """Stop the tournament: games that are being played end, no others begin; wait until it is over.
+
+        Games that take longer than ``patience_s`` are cancelled; they are replayed when the tournament is
+        resumed.
+        """
+        self._brake.pull()
+        with trio.move_on_after(patience_s):
+            await self.over.wait()
+        self._scope.cancel()
+        await self.over.wait()
+
+    async def play(self) -> None:
+        """Play the tournament and set ``outcome``.  Raises nothing."""
+        try:
+            self.outcome = await self._played()
+        except Exception as error:
+            trouble = first_of(error)
+            if isinstance(trouble, TROUBLE):
+                message = str(trouble)
+            else:
+                self._parts.failures.note(f"tournament {self.competition.title}", error)
+                message = f"the server failed ({trouble!r}): go on, and it is tried again"
+            self.outcome = Outcome(CompetitionState.FAILED, message)
+
+    async def _played(self) -> Outcome:
+        with self._scope:
+            fixed = FixedSpec.read(self.competition.spec)
+            players = await players_of(self._parts, fixed.field, fixed.chosen.game, self.competition.id)
+            tournament = await trio.to_thread.run_sync(tournament_of, fixed, players)
+            sandbox = await self._sandbox(fixed.sandbox)
+            store = await trio.to_thread.run_sync(self._stores.get, self.competition.slug)
+            directory = TournamentDirectory(folder_of(self._parts, self.competition.slug))
+            with directory.locked():  # excludes rulings by the command line
+                return await self._until_over(tournament, store, directory.path, sandbox)
+        return Outcome(CompetitionState.PAUSED)
+
+    async def _until_over(
+        self, tournament: Tournament, store: Store, directory: Path, sandbox: Sandbox
+    ) -> Outcome:
+        """Play the tournament; after each loss of the cluster, play the missing games again."""
+        cluster = self._parts.cluster
+        demands = None if cluster is None else await cluster.demands(tournament, sandbox)
+        losses = 0
+        while True:
+            run = await trio.to_thread.run_sync(claimed, tournament, store)
+            is_lost = False
+            try:
+                async with self._engine(tournament, demands) as engine:
+                    await play_all(run, engine, directory, sandbox=sandbox, brake=self._brake)
+            except* SchedulerLostError as error:  # other errors beside it are raised
+                is_lost = True
+                if not self._brake.pulled:
+                    self._parts.failures.note(f"tournament {self.competition.title}", str(first_of(error)))
+            if not is_lost:
+                return _outcome(run)
+            losses = 1 if run.report.played else losses + 1
+            with trio.CancelScope() as scope, self._brake.cancels(scope):
+                await trio.sleep(wait_s(losses))
+            if self._brake.pulled:
+                return Outcome(CompetitionState.PAUSED)
+
+    async def _sandbox(self, mode: str) -> Sandbox:
+        """Return the sandbox for bots on the machines where they play.  Raises SandboxError."""
+        here = await self._parts.bots.sandbox(mode)
+        return here if self._parts.cluster is None else sandbox_elsewhere(here)
+
+    @asynccontextmanager
+    async def _engine(self, tournament: Tournament, demands: Demands | None) -> AsyncIterator[Engine]:
+        """Open the engine for the games; ``demands`` is None except on a cluster.  Raises ClusterError."""
+        parts, slug = self._parts, self.competition.slug
+        if parts.cluster is not None and demands is not None:
+            async with parts.cluster.engine(slug, tournament, demands, self._brake) as engine:
+                yield WatchedEngine(engine, parts.hub, slug, MOST_FOLLOWED)
+            return
+        placed = PlacedEngine(parts.engine, parts.places, Kind.TOURNAMENT)
+        watched = WatchedEngine(placed, parts.hub, slug)
+        yield watched if tournament.concurrency is None else NarrowEngine(watched, tournament.concurrency)
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Return the first exception within the exception groups of nurseries."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def folder_of(parts: Parts, slug: str) -> Path:
+    """Return the directory of a competition's files."""
+    return parts.data / "competitions" / slug
+
+
+async def players_of(
+    parts: Parts, field: list[Entered], game: str, competition_id: int = 0
+) -> dict[str, Player]:
+    """Return the players by name.  Raises StoreError, TournamentSpecError with all bots that cannot play."""
+    players: dict[str, Player] = {}
+    problems: list[str] = []
+    for entered in field:
+        competitor = Competitor(competition_id, entered.name, entered.version, entered.reference)
+        try:
+            players[entered.name] = await parts.bots.player(competitor, game)
+        except CannotPlayError as error:
+            problems.append(str(error))
+    if problems:
+        raise TournamentSpecError(problems)
+    return players
+
+
+def claimed(tournament: Tournament, store: Store) -> Run:
+    """Return a run in the store, after recording the tournament there.
+
+    Blocks.  Raises StoreError, RulingError.
+    """
+    there = store.identity()
+    tournament = tournament.with_ranking_of(None if there is None else store.config())
+    store.check_identity(tournament.identity())
+    run = Run(tournament, store)
+    summary = Summary.of(tournament)
+    store.claim(summary.name, summary.config(), tournament.identity())
+    return run
+
+
+def _outcome(run: Run) -> Outcome:
+    """Return the tournament's outcome after ``play_all``."""
+    unplayed = run.report.unplayed
+    if unplayed:
+        games = "1 game" if len(unplayed) == 1 else f"{len(unplayed)} games"
+        why = next(iter(unplayed.values()))
+        return Outcome(
+            CompetitionState.PAUSED,
+            f"{games} could not be played, for a reason that is the server's, and nobody lost by it: {why}. "
+            "Go on, and they are tried again.",
+        )
+    return Outcome(CompetitionState.PAUSED if run.due() else CompetitionState.FINISHED)

@@ -1,0 +1,1 @@
+"""Live state of running games, for spectators."""

@@ -1,0 +1,272 @@
+"""The service: all of a server but its pages.
+
+One event loop runs the queue of checks, the practice ladder, the tournaments and the allocation of slots.
+Bots run in processes of their own, which end with this one.  All requested work is in the databases, so that
+a restart suffices after a crash.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import trio
+
+from referee.sandbox.bubblewrap import Sandbox
+from referee.sandbox.detection import find_sandbox
+from referee.sandbox.host_resources import default_memory_here, usable_cores
+from tournaments.bots.storage import ContentStore, content_digest
+from tournaments.bots.upload.upload import Upload
+from tournaments.course.course import Course
+from tournaments.course.deadlines import day_of, may_upload
+from tournaments.course.errors import CourseError
+from tournaments.course.model import CompetitionKind, CompetitionState, Version, VersionState
+from tournaments.database.location import Database
+from tournaments.engines.local import open_local_engine
+from tournaments.engines.remote.extra import require_extra
+from tournaments.engines.remote.waiting import sandbox_elsewhere
+from tournaments.server.bot_provider import Bots, Shop
+from tournaments.server.bot_storage import Workshop
+from tournaments.server.checks.check_log import CheckLog
+from tournaments.server.checks.qualifying import Qualifying
+from tournaments.server.cluster import ServiceCluster
+from tournaments.server.competitions.tournament_manager import Contests
+from tournaments.server.config import ServiceConfig
+from tournaments.server.failures import Failures, kept_running
+from tournaments.server.live.hub import Hub
+from tournaments.server.practice.practice import Practice
+from tournaments.server.service_context import Parts
+from tournaments.server.slots import Places
+from tournaments.server.status import Status, load_average
+
+SUBMISSIONS, BOTS, SCRATCH, CLUSTER = "submissions", "bots", "scratch", "cluster"
+"""Subdirectories of the data directory.
+
+They hold uploads, built bots, the engine's named pipes, and a cluster's credentials and logs.
+"""
+UNCHECKED = (VersionState.QUEUED, VersionState.CHECKING)
+CLOSE_LIMIT_S = 5.0
+"""Seconds for closing connections, which takes milliseconds."""
+PAGE = 500
+"""Number of versions that are read at a time."""
+
+
+class Service:
+    """Interface of the service to the pages; see ``open_service``."""
+
+    def __init__(self, parts: Parts, shop: Shop, cores: int) -> None:
+        self.contents = shop.contents
+        self.live = parts.hub
+        self.places = parts.places
+        self.database = parts.database
+        self.contests = Contests(parts)
+        """Tournaments, and the results of all competitions."""
+        self._parts, self._shop, self._cores = parts, shop, cores
+        self._practice = Practice(parts)
+        self._qualifying = Qualifying(parts, shop, parts.config.checks_on(cores), self._decided)
+
+    async def run(self) -> None:
+        """Run all parts of the service, until cancelled."""
+        tasks = {
+            "the queue of checks": self._qualifying.run,
+            "practice": self._practice.run,
+            "tournaments": self.contests.run,
+        }
+        if self._parts.cluster is not None:
+            tasks["the cluster"] = self._parts.cluster.run
+        async with trio.open_nursery() as nursery:
+            for name, task in tasks.items():
+                nursery.start_soon(kept_running, name, task, self._parts.failures)
+
+    async def submit(
+        self, upload: Upload, team_id: int, account_id: int, origin: str
+    ) -> tuple[Version, bool]:
+        """Store an upload as its team's next version, and queue its check.
+
+        The upload is on the disk when this method returns.  Returns the existing version and False if the
+        team's newest version has the same files.  Raises CourseError if the team may not upload now;
+        ContentError, StoreError if the upload could not be stored.
+        """
+        version, is_new = await trio.to_thread.run_sync(self._keep, upload, team_id, account_id, origin)
+        if version.state in UNCHECKED:
+            self._qualifying.queued(version.id)
+        return version, is_new
+
+    def _keep(self, upload: Upload, team_id: int, account_id: int, origin: str) -> tuple[Version, bool]:
+        course, now = self._parts.course, self._parts.now()
+        settings = course.settings.load()
+        # A refused upload is not written to the disk.  The conditions are checked again in ``add``, below.
+        newest = course.versions.of_team(team_id)[:1]
+        today = course.versions.counts(team_id, day_of(settings, now)[0])
+        why_not = may_upload(settings, now, today, newest[0].number if newest else 0)
+        if why_not is not None and not (newest and newest[0].content == content_digest(upload.files)):
+            raise CourseError(why_not)
+        content = self.contents.put(upload.files)
+        size = sum(len(file.content) for file in upload.files)
+        files = len(upload.files)
+        return course.versions.add(team_id, content, files, size, account_id, origin, now, settings)
+
+    async def recheck(self, version_id: int) -> Version:
+        """Check a version again; until it has qualified it does not play.  Raises CourseError, StoreError."""
+        version = await trio.to_thread.run_sync(self._parts.course.versions.requeue, version_id)
+        self._parts.bots.forget(version.content)
+        self._qualifying.queued(version_id)
+        self._practice.wake()
+        return version
+
+    async def check_log(self, version_id: int) -> CheckLog:
+        """Return the log of a version's check, which may still grow.
+
+        The log is empty for results of an earlier check only.  Raises CourseError if there is no such
+        version, StoreError.
+        """
+        versions = self._parts.course.versions
+        version = await trio.to_thread.run_sync(versions.get, version_id)
+        if version is None:
+            raise CourseError(f"there is no version with the id {version_id}")
+        if version.state in UNCHECKED:
+            return self._qualifying.log(version_id)
+        checked = await trio.to_thread.run_sync(versions.checked, version_id)
+        return CheckLog.of(checked.log if checked is not None else "")
+
+    async def start(self, competition_id: int) -> None:
+        """Start or resume a competition.  Raises CourseError, StoreError."""
+        if not await self._set_practice(competition_id, CompetitionState.RUNNING):
+            await self.contests.start(competition_id)
+
+    async def pause(self, competition_id: int) -> None:
+        """Pause a competition.  Raises CourseError, StoreError."""
+        if not await self._set_practice(competition_id, CompetitionState.PAUSED):
+            await self.contests.pause(competition_id)
+
+    async def _set_practice(self, competition_id: int, state: CompetitionState) -> bool:
+        """Set a practice ladder's state and wake it; return False for any other competition."""
+        competitions = self._parts.course.competitions
+        found = await trio.to_thread.run_sync(competitions.get, competition_id)
+        if found is None or found.kind is not CompetitionKind.PRACTICE:
+            return False
+        if found.state is CompetitionState.FINISHED:
+            raise CourseError(f"{found.title!r} is finished: another game is played now")
+        await trio.to_thread.run_sync(competitions.set_state, found.id, state, "", self._parts.now())
+        self._practice.wake()
+        return True
+
+    def settings_changed(self) -> None:
+        """Apply changed settings to the practice ladder at once."""
+        self._practice.wake()
+
+    def status(self) -> Status:
+        """Return the current status."""
+        parts = self._parts
+        return Status(
+            unchecked=self._qualifying.unchecked,
+            playing=tuple(parts.hub.playing()),
+            places=parts.places.total,
+            uses=parts.places.status(),
+            resting=self._practice.resting,
+            load=load_average(),
+            cores=self._cores,
+            failures=parts.failures.newest(),
+            cluster=None if parts.cluster is None else parts.cluster.status(),
+        )
+
+    @property
+    def tournament_places(self) -> int:
+        """Number of games of tournaments at a time, as far as it is known."""
+        if self._parts.cluster is None:
+            return self.places.total
+        return max(1, self._parts.cluster.status().slots)
+
+    def _decided(self, version: Version) -> None:
+        self._parts.bots.forget(version.content)
+        self._practice.wake()
+
+
+@asynccontextmanager
+async def open_service(
+    data: Path,
+    course: Course,
+    database: Database,
+    config: ServiceConfig | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> AsyncIterator[Service]:
+    """Open the service of one data directory, for as long as the block lasts.
+
+    Unfinished checks and running competitions are resumed at once.  Only one service may use a data directory
+    at a time, which the caller ensures.  At the end, and when cancelled, all that the service has started
+    ends within about a second, and a cluster within some seconds.  Raises ContentError, WorkshopError,
+    OSError if the directory cannot be used, StoreError; ClusterError if a cluster is configured and its
+    requirements are not installed.
+    """
+    config = config or ServiceConfig()
+    if config.cluster is not None:
+        require_extra()
+    cores = len(usable_cores())
+    await trio.to_thread.run_sync(_begin_settings, course, config.places_on(cores))
+    shop = await trio.to_thread.run_sync(_shop, data, course)
+    scratch = data / SCRATCH
+    await trio.to_thread.run_sync(lambda: scratch.mkdir(mode=0o700, parents=True, exist_ok=True))
+    places, failures = Places(config.places_on(cores)), Failures(now)
+    async with open_local_engine(scratch, places.total, nice=config.nice) as engine:
+        parts = Parts(
+            data=data,
+            course=course,
+            database=database,
+            config=config,
+            now=now,
+            bots=Bots(course, shop, config),
+            places=places,
+            engine=engine,
+            hub=Hub(now),
+            failures=failures,
+            cluster=_cluster(config, data, course, now, failures),
+        )
+        service = Service(parts, shop, cores)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(service.run)
+                yield service
+                nursery.cancel_scope.cancel()
+        finally:
+            with trio.move_on_after(CLOSE_LIMIT_S, shield=True):
+                await trio.to_thread.run_sync(service.contests.close)
+
+
+def _cluster(
+    config: ServiceConfig, data: Path, course: Course, now: Callable[[], datetime], failures: Failures
+) -> ServiceCluster | None:
+    if config.cluster is None:
+        return None
+
+    def sandbox() -> Sandbox:
+        return sandbox_elsewhere(find_sandbox(course.settings.load().sandbox_mode))
+
+    return ServiceCluster(config.cluster, data / (config.cluster.folder or CLUSTER), now, sandbox, failures)
+
+
+def _begin_settings(course: Course, games: int) -> None:
+    """Store this host's default memory limit for a new course; a course with versions keeps its own."""
+    if not course.versions.all(1):
+        course.settings.begin(default_memory_here(games))
+
+
+def _shop(data: Path, course: Course) -> Shop:
+    """Return the stores of submissions and bots, without the leftovers of killed processes."""
+    contents = ContentStore(data / SUBMISSIONS)
+    contents.sweep()
+    workshop = Workshop(contents, data / BOTS)
+    workshop.sweep(_playable(course))
+    return Shop(contents, workshop)
+
+
+def _playable(course: Course) -> set[str]:
+    """Return the submissions of all versions that have qualified, or still may.
+
+    Competitions may play them.
+    """
+    found: set[str] = set()
+    before = None
+    while versions := course.versions.all(PAGE, before):
+        found |= {one.content for one in versions if one.state is not VersionState.FAILED}
+        before = versions[-1].id
+    return found

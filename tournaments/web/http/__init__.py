@@ -1,0 +1,1 @@
+"""Requests and responses: routing, authentication, limits, streams, errors."""

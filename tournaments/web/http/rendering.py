@@ -1,0 +1,119 @@
+"""Rendering of templates into HTTP responses."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from secrets import token_urlsafe
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from referee.judge.verdict_text import visible
+from tournaments.reporting.site.svg import numeral, short
+from tournaments.web.http.cookies import Cookie
+from tournaments.web.http.request_context import Visit, site_of, visit_of
+from tournaments.web.http.routing import Route
+from tournaments.web.http.static_files import asset_path
+
+LONGEST_NAME = 40
+"""Most characters of a name where there are many names."""
+PARAMETER = re.compile(r"{(\w+)(:\w+)?}")
+
+
+@cache
+def environment() -> Environment:
+    """Return the template environment."""
+    made = Environment(
+        loader=PackageLoader("tournaments.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {"moment": moment, "bot": bot_name, "numeral": numeral, "visible": visible}
+    made.globals |= {"asset": asset_path}
+    return made
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Render a page.
+
+    Templates receive ``me``, ``settings``, ``csrf`` (the text for forms), ``note``, ``url_for`` and
+    ``active`` (which entry of the navigation is the page's; by default none) beside the values.
+    """
+    visit = visit_of(request)
+    given = {
+        "me": visit.me,
+        "settings": visit.settings,
+        "csrf": csrf_text(visit),
+        "note": visit.note,
+        "active": "",
+        "url_for": lambda name, **parameters: path_for(visit.site.routes, name, parameters),
+    }
+    response = HTMLResponse(environment().get_template(template).render(given | values), status)
+    cookies = visit.site.cookies
+    if visit.session_secret is not None:
+        cookies.write(response, Cookie.SESSION, visit.session_secret)  # lasts as long again
+    elif visit.form_text is not None:
+        cookies.write(response, Cookie.FORM, visit.form_text)
+    if visit.note is not None:
+        cookies.clear(response, Cookie.NOTE)
+    return response
+
+
+def part(template: str, **values: Any) -> Markup:
+    """Render a part of a page that depends on nothing but its values."""
+    return Markup(environment().get_template(template).render(values))
+
+
+def csrf_text(visit: Visit) -> str:
+    """Return the text with which a form proves that it comes from a page of this site."""
+    if visit.session is not None:
+        return visit.session.csrf
+    if visit.form_text is None:
+        visit.form_text = token_urlsafe()
+    return visit.form_text
+
+
+def see_other(request: Request, path: str, note: str | None = None) -> RedirectResponse:
+    """Redirect to a path of this site after a form was handled; the page there shows the note."""
+    response = RedirectResponse(path, 303)
+    if note is not None:
+        site_of(request).cookies.write(response, Cookie.NOTE, note)
+    return response
+
+
+def path_for(routes: Iterable[Route], name: str, parameters: Mapping[str, object]) -> str:
+    """Return the path of a route with its parameters, encoded.
+
+    Raises:
+        KeyError: No such route, or a parameter is missing.
+
+    """
+    path = next((route.path for route in routes if route.name == name), None)
+    if path is None:
+        raise KeyError(f"no route is called {name!r}")
+
+    def fill(match: re.Match[str]) -> str:
+        return quote(str(parameters[match[1]]), safe="/" if match[2] == ":path" else "")
+
+    return PARAMETER.sub(fill, path)
+
+
+def moment(at: datetime, offset_shown: bool = True) -> Markup:
+    """Format a moment for people and programs, in UTC; site.js shows it in the reader's own time."""
+    at = at.astimezone(UTC)
+    return Markup('<time datetime="{}">{}</time>').format(
+        at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M") + (" UTC" if offset_shown else "")
+    )
+
+
+def bot_name(name: str, longest: int = LONGEST_NAME) -> Markup:
+    """Format a user's choice of name: on one line, cut, and kept from reversing the text around it."""
+    return Markup(f"<bdi>{escape(short(visible(name), longest))}</bdi>")

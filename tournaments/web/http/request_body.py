@@ -1,0 +1,68 @@
+"""Request bodies with limits of size and time."""
+
+import trio
+from starlette.types import Message, Receive
+
+from tournaments.bots.upload.limits import size_text
+from tournaments.web.http.errors import TooLarge, TooSlow
+
+PATIENCE_S = 20.0
+"""Seconds allowed for any body."""
+SLOWEST = 20_000
+"""Slowest accepted rate beyond that, in bytes per second: a tenth of a bad mobile connection."""
+DRAIN_S = 5.0
+"""Seconds for which a rejected body is read on: a client that is still sending does not see the response."""
+
+
+class Body:
+    """Receives one request's body."""
+
+    def __init__(self, receive: Receive, limit: int, declared: int | None) -> None:
+        self._receive = receive
+        self.limit = limit
+        """Most bytes of the body; may be set until the body is read."""
+        self._declared = declared
+        self._seen = 0
+        self.over = False
+        """True if the whole body was read, or the client has disconnected."""
+        self._deadline: float | None = None
+
+    async def receive(self) -> Message:
+        """Receive the next ASGI message.
+
+        Raises:
+            TooLarge: More bytes than the limit, declared or sent.
+            TooSlow: The body takes too long to arrive.
+
+        """
+        if self.over:
+            return await self._receive()  # a disconnection, whenever it comes
+        if self._declared is not None and self._declared > self.limit:
+            raise self._too_large()
+        if self._deadline is None:
+            expected = self.limit if self._declared is None else self._declared
+            self._deadline = trio.current_time() + PATIENCE_S + expected / SLOWEST
+        message: Message | None = None
+        with trio.move_on_at(self._deadline):
+            message = await self._receive()
+        if message is None:
+            raise TooSlow("The request took too long to arrive. Try again over a better connection.")
+        self._note(message)
+        if self._seen > self.limit:
+            raise self._too_large()
+        return message
+
+    async def drain(self) -> None:
+        """Read and discard the rest of the body, for at most DRAIN_S."""
+        with trio.move_on_after(DRAIN_S):
+            while True:
+                self._note(await self._receive())
+                if self.over:
+                    break
+
+    def _note(self, message: Message) -> None:
+        self._seen += len(message.get("body", b""))
+        self.over = message["type"] != "http.request" or not message.get("more_body", False)
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(f"This is too large: at most {size_text(self.limit)} are taken here.")

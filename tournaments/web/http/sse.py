@@ -1,0 +1,194 @@
+"""Server-sent events: responses that last while there are events.
+
+A stream ends when its client disconnects or stops reading, when its viewer's account or permissions change,
+when the server shuts down, and after half an hour; browsers then reconnect by themselves.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Protocol
+
+import trio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tournaments.database.errors import StoreError
+from tournaments.web.http import auth
+from tournaments.web.http.errors import Unavailable, WebError
+from tournaments.web.http.rate_limits import address_key
+from tournaments.web.http.request_context import Visit, visit_of
+from tournaments.web.http.streams import MOST_OF_ACCOUNT, MOST_OF_ADDRESS, Streams, Viewer
+from tournaments.web.views import names
+
+HEARTBEAT_S = 15.0
+"""Seconds without events after which a comment is sent: proxies close a connection that is silent for a
+minute (nginx's default)."""
+LOOK_S = 15.0
+"""Seconds between two checks that the viewer may still see a stream."""
+LIFE_S = 1800.0
+TAKING_S = 30.0
+"""Seconds without reading after which a client counts as gone."""
+ENDING_S = 1.0
+"""Seconds for the client to read the end, for which the server waits."""
+RETRY_MS = 2_000
+"""Milliseconds after which browsers reconnect."""
+FULL_RETRY_S = 30
+FULL = "Too many pages are being kept up to date. Close some, or load this one again later."
+
+
+def viewer_of(request: Request) -> Viewer:
+    """Return the viewer of a request: the account, or a visitor's address."""
+    visit = visit_of(request)
+    look = partial(_may_still_see, request, visit)
+    if visit.me is not None:
+        return Viewer(f"account {visit.me.id}", MOST_OF_ACCOUNT, may_still_see=look)
+    return Viewer(f"address {address_key(visit.address)}", MOST_OF_ADDRESS, True, look)
+
+
+async def _may_still_see(request: Request, visit: Visit) -> bool:
+    """Return True if a new request of the browser would be admitted, with the same account and visibility."""
+    try:
+        again = Visit(visit.site, await visit.site.settings(), visit.route, visit.address)
+        await auth.recognize(request, again)
+        auth.let_in(request, again)
+    except (WebError, StoreError):  # a viewer who cannot be identified does not go on reading
+        return False
+    before, now = (names.viewer_of(one.settings, one.me) for one in (visit, again))
+    return again.me == visit.me and now == before
+
+
+class Emit(Protocol):
+    """Sends one event; returns when the connection has taken it."""
+
+    async def __call__(self, data: Any, event: str | None = None, event_id: str | None = None) -> None:
+        """Send ``data`` as JSON; ``event`` is its kind, ``event_id`` is sent by a browser that reconnects."""
+
+
+Produce = Callable[[Emit], Awaitable[None]]
+"""Sends events as they come.  Returns at the end of the stream; is cancelled when the stream ends
+otherwise."""
+
+
+def event_bytes(data: Any, event: str | None = None, event_id: str | None = None) -> bytes:
+    """Return one encoded event; ``event`` and ``event_id`` are words of ours, without line ends."""
+    lines = [f"event: {event}"] if event is not None else []
+    lines += [f"id: {event_id}"] if event_id is not None else []
+    return "\n".join([*lines, f"data: {json.dumps(data, separators=(',', ':'))}", "", ""]).encode()
+
+
+class EventStream(Response):
+    """A response with the events that ``produce`` sends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, streams: Streams, viewer: Viewer, produce: Produce) -> None:
+        """Raises Unavailable if there are too many streams; ``__call__`` checks this again for later ones."""
+        if not streams.has_place(viewer):
+            raise Unavailable(FULL, {"Retry-After": str(FULL_RETRY_S)})
+        self.status_code = 200
+        self.background = None
+        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # nginx: pass on at once
+        self._streams = streams
+        self._viewer = viewer
+        self._produce = produce
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response by ASGI."""
+        if not self._streams.has_place(self._viewer):  # others were opened since the first check
+            await self._refuse(send)
+            return
+        line = _Line(send)
+        news = trio.CancelScope(deadline=trio.current_time() + LIFE_S)
+        with self._streams.one_more(self._viewer):
+            async with trio.open_nursery() as nursery:
+                scope_of_all = nursery.cancel_scope
+                line.lost = scope_of_all.cancel
+                nursery.start_soon(_end_when_gone, receive, scope_of_all)
+                nursery.start_soon(_end_when_closing, self._streams.closing, news)
+                nursery.start_soon(_end_when_not_allowed, self._viewer, news)
+                nursery.start_soon(line.keep_alive)
+                with news:
+                    await line.begin(self.status_code, self.raw_headers)
+                    await self._produce(line.emit)
+                await line.end()
+                scope_of_all.cancel()
+
+    async def _refuse(self, send: Send) -> None:
+        self.headers["Content-Type"] = "text/plain; charset=utf-8"
+        self.headers["Retry-After"] = str(FULL_RETRY_S)
+        await send({"type": "http.response.start", "status": Unavailable.status, "headers": self.raw_headers})
+        await send(_part(FULL.encode(), more=False))
+
+
+class _Line:
+    """The connection, to which two tasks write."""
+
+    def __init__(self, send: Send) -> None:
+        self.lost: Callable[[], None]
+        """Called when the client has stopped reading."""
+        self._send = send
+        self._turn = trio.Lock()
+        self._quiet_since = trio.current_time()
+        self._open = False
+
+    async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        async with self._turn:
+            await self._give({"type": "http.response.start", "status": status, "headers": headers})
+            self._open = True
+            await self._give(_part(f"retry: {RETRY_MS}\n\n".encode()))
+
+    async def emit(self, data: Any, event: str | None = None, event_id: str | None = None) -> None:
+        async with self._turn:
+            await self._give(_part(event_bytes(data, event, event_id)))
+
+    async def end(self) -> None:
+        async with self._turn:
+            if self._open:
+                self._open = False
+                with trio.move_on_after(ENDING_S):
+                    await self._send(_part(b"", more=False))
+
+    async def keep_alive(self) -> None:
+        while True:
+            due = self._quiet_since + HEARTBEAT_S
+            await trio.sleep_until(due)
+            if self._quiet_since + HEARTBEAT_S <= trio.current_time():
+                async with self._turn:
+                    if self._open:
+                        await self._give(_part(b":\n\n"))
+
+    async def _give(self, message: dict[str, Any]) -> None:
+        with trio.move_on_after(TAKING_S) as taking:
+            await self._send(message)
+        if taking.cancelled_caught:
+            self.lost()
+        self._quiet_since = trio.current_time()
+        await trio.lowlevel.checkpoint()
+
+
+def _part(body: bytes, *, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def _end_when_gone(receive: Receive, scope: trio.CancelScope) -> None:
+    try:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    except WebError:  # the client sends too much where no body is expected
+        pass
+    scope.cancel()
+
+
+async def _end_when_closing(closing: trio.Event, scope: trio.CancelScope) -> None:
+    await closing.wait()
+    scope.cancel()
+
+
+async def _end_when_not_allowed(viewer: Viewer, scope: trio.CancelScope) -> None:
+    while True:
+        await trio.sleep(LOOK_S)
+        if not await viewer.may_still_see():
+            scope.cancel()
+            return

@@ -1,0 +1,113 @@
+"""Uploads, from the body of a request to the files of a submission."""
+
+import tempfile
+from contextlib import aclosing
+from typing import BinaryIO, cast
+
+import trio
+from starlette.requests import Request
+
+from tournaments.bots.storage import ContentError
+from tournaments.bots.upload.archive import read_upload
+from tournaments.bots.upload.limits import MEBIBYTE, UploadLimits
+from tournaments.bots.upload.upload import Upload, UploadError
+from tournaments.course.model import Account, Version
+from tournaments.course.settings import Settings
+from tournaments.database.errors import StoreError
+from tournaments.web.http.errors import NotTaken, TooLarge
+from tournaments.web.http.full_disks import not_kept
+from tournaments.web.http.request_context import Site
+
+LARGEST_BODY = 1024 * MEBIBYTE
+"""Body limit of a route for uploads; the lecturer's limit is lower, and checked as they arrive."""
+IN_MEMORY = MEBIBYTE
+"""Bytes of an upload that are held in memory; larger uploads are written to the disk."""
+MOST_READ = 2
+"""Uploads unpacked at a time: each may take as much memory as all its files."""
+
+READING = trio.CapacityLimiter(MOST_READ)
+"""Limiter of all tasks that unpack uploads."""
+
+
+def limits_of(settings: Settings) -> UploadLimits:
+    """Return the limits set by the lecturer; a larger upload may also be larger when unpacked."""
+    usual = UploadLimits()
+    upload = max(1, round(settings.upload_mb * MEBIBYTE))
+    return UploadLimits(
+        upload_bytes=upload,
+        total_bytes=max(usual.total_bytes, 2 * upload),
+        file_bytes=max(usual.file_bytes, upload),
+    )
+
+
+async def received(request: Request, limits: UploadLimits) -> BinaryIO:
+    """Return the body of a request as a file, which the caller closes.
+
+    Raises:
+        TooLarge: The body has more bytes than an upload may have.
+        Unavailable: The body cannot be written to the disk.
+
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limits.upload_bytes:
+        raise _too_large(limits)
+    file = cast("BinaryIO", tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115 - the caller's
+    try:
+        waiting: list[bytes] = []
+        count = kept = 0
+        async with aclosing(request.stream()) as chunks:
+            async for chunk in chunks:
+                waiting.append(chunk)
+                count += len(chunk)
+                if count > limits.upload_bytes:
+                    raise _too_large(limits)
+                if count - kept >= IN_MEMORY:
+                    await trio.to_thread.run_sync(file.write, b"".join(waiting))
+                    waiting, kept = [], count
+        await trio.to_thread.run_sync(file.write, b"".join(waiting))
+    except OSError as error:
+        file.close()
+        raise not_kept(error) from error
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _too_large(limits: UploadLimits) -> TooLarge:
+    mebibytes = limits.upload_bytes / MEBIBYTE
+    return TooLarge(
+        f"An upload may have {mebibytes:.4g} MiB: leave out what the bot does not need, or compress it."
+    )
+
+
+async def unpacked(name: str, file: BinaryIO, limits: UploadLimits) -> Upload:
+    """Return the files of an upload.
+
+    Raises:
+        NotTaken: The files cannot be a submission; the sentence gives the reason.
+
+    """
+    try:
+        return await trio.to_thread.run_sync(read_upload, name, file, limits, limiter=READING)
+    except UploadError as error:
+        raise NotTaken(str(error)) from error
+
+
+async def submitted(site: Site, upload: Upload, account: Account, origin: str) -> tuple[Version, bool]:
+    """Submit a student's upload; return its version, and True if that is new.
+
+    Raises:
+        CourseError: The team may not upload now.
+        Unavailable: The upload could not be stored, which is this server's fault.
+
+    """
+    assert account.team_id is not None  # Access.STUDENT
+    try:
+        return await site.service.submit(upload, account.team_id, account.id, origin)
+    except ContentError as error:
+        raise not_kept(error) from error
+    except StoreError as error:
+        if error.is_ours:
+            raise not_kept(error) from error
+        raise

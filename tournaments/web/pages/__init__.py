@@ -1,0 +1,1 @@
+"""The pages for students and visitors."""

@@ -1,0 +1,189 @@
+"""Pages of bots: a team's bot with its versions, a bot of one competition, and a reference player."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sample_bots.catalog import SAMPLE_BOTS
+from tournaments.analysis.standing import Standing
+from tournaments.course.course import Course
+from tournaments.course.model import Account, Competition, CompetitionKind, Team, Version, VersionState
+from tournaments.course.settings import check_reference
+from tournaments.web.http.errors import NotFound
+from tournaments.web.http.rendering import render
+from tournaments.web.http.request_context import me_of, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.pages.home import practice_of
+from tournaments.web.views.competition_view import Shown
+from tournaments.web.views.names import Entrant, Sight
+from tournaments.web.views.visibility import competition_of, shown_to, this_viewer
+
+TIMED = 150
+"""Number of a bot's newest games in its chart of move times."""
+MOST_LISTED = 200
+"""Most games listed on a bot's page; if there are more, only the full list has them."""
+PARTS = ("figures", "opponents", "faults", "times", "swap")
+"""Parts of the report's page of a bot that are shown; the games come last, if they are not too many."""
+DECIDED = (VersionState.QUALIFIED, VersionState.FAILED)
+
+
+@dataclass(frozen=True)
+class TeamFacts:
+    """Database records about a team's bot."""
+
+    team: Team
+    versions: Sequence[Version]
+    """Newest first."""
+    current: Version | None
+    practice: Competition | None
+    tournaments: Sequence[Competition]
+
+
+def facts_of(course: Course, team_id: int) -> TeamFacts:
+    """Read the records of a team; blocks.  Raises NotFound."""
+    with course.reading():
+        team = course.teams.get(team_id)
+        if team is None:
+            raise NotFound("There is no such team.")
+        versions = course.versions.of_team(team_id)
+        own = {version.id for version in versions}
+        competitions = course.competitions.all()
+        return TeamFacts(
+            team=team,
+            versions=versions,
+            current=course.versions.current().get(team_id),
+            practice=practice_of(competitions),
+            tournaments=[
+                one
+                for one in competitions
+                if one.kind is CompetitionKind.TOURNAMENT
+                and any(each.version_id in own for each in course.competitions.competitors(one.id))
+            ],
+        )
+
+
+def line_of(shown: Shown, is_it: Mapping[str, object]) -> Standing | None:
+    """Return the standings line of the bot whose entrant has these values; None if the bot is not listed."""
+    for name, line in shown.lines.items():
+        entrant = shown.entrants.get(name)
+        if entrant is not None and all(getattr(entrant, key) == value for key, value in is_it.items()):
+            return line
+    return None
+
+
+async def parts_of(request: Request, competition: Competition, shown: Shown, line: Standing) -> list[Markup]:
+    """Return the rendered parts of the report's page of a bot."""
+    site = site_of(request)
+    games = shown.view.games_of(line.name)
+    keys = [game.key for game in games if shown.view.counts(game)][-TIMED:]
+    times = await site.times.of(site.service.contests, competition.id, keys)
+    made = await shown.bot_parts(line, times)
+    listed = (*PARTS, "games") if len(games) <= MOST_LISTED else PARTS
+    return [made[name] for name in listed]
+
+
+async def team(request: Request) -> Response:
+    """Show a team's bot: the ladder results of its current version, and all of its versions."""
+    site, me = site_of(request), me_of(request)
+    facts = await site.recall.of(facts_of, site.course, request.path_params["team"])
+    if this_viewer(request).sight is not Sight.NAMED and not _is_own(me, facts.team):
+        raise NotFound("Bots appear under pseudonyms: see the standings.")
+    parts: list[Markup] = []
+    name = ""
+    if facts.practice is not None and facts.current is not None:
+        shown = await shown_to(request, facts.practice)
+        line = line_of(shown, {"version_id": facts.current.id})
+        if line is not None:
+            name = line.name
+            parts = await parts_of(request, facts.practice, shown, line)
+    may_open = me is not None and (me.role.teaches or _is_own(me, facts.team))
+    return render(
+        request,
+        "team.html",
+        active="standings",
+        facts=facts,
+        versions=[one for one in facts.versions if may_open or one.state in DECIDED],
+        parts=parts,
+        name=name,
+        may_open=may_open,
+        games_href=_games_href(facts.practice, name),
+    )
+
+
+def _is_own(me: Account | None, team: Team) -> bool:
+    return me is not None and me.team_id == team.id
+
+
+def _games_href(competition: Competition | None, name: str) -> str:
+    if competition is None or not name:
+        return ""
+    return f"/competitions/{competition.slug}/games?bot={quote(name, safe='')}"
+
+
+async def bot(request: Request) -> Response:
+    """Show a bot of one competition."""
+    competition = await competition_of(request)
+    shown = await shown_to(request, competition)
+    line = shown.line_at(request.path_params["bot"])
+    entrant = shown.entrants.get(line.name)
+    return render(
+        request,
+        "bot.html",
+        active="competitions",
+        competition=competition,
+        title=shown.names.sentence(competition.title),
+        line=line,
+        parts=await parts_of(request, competition, shown, line),
+        team_href=_team_href(request, entrant),
+        reference=None if entrant is None else entrant.reference,
+        games_href=_games_href(competition, line.name),
+    )
+
+
+def _team_href(request: Request, entrant: Entrant | None) -> str | None:
+    """Return the address of a bot's team page; None if the viewer may not learn the team."""
+    if entrant is None or entrant.team_id is None:
+        return None
+    viewer = this_viewer(request)
+    may_know = viewer.sight is Sight.NAMED or viewer.team_id == entrant.team_id
+    return f"/bots/{entrant.team_id}" if may_know else None
+
+
+async def reference(request: Request) -> Response:
+    """Show a reference player: its description, and its results on the ladder."""
+    name: str = request.path_params["name"]
+    kind, _, option = name.partition(":")
+    try:
+        check_reference(name)
+    except ValueError as error:
+        raise NotFound("There is no such reference player.") from error
+    found = SAMPLE_BOTS[kind]
+    site = site_of(request)
+    practice = practice_of(await site.recall.of(site.course.competitions.all))
+    parts: list[Markup] = []
+    if practice is not None:
+        shown = await shown_to(request, practice)
+        line = line_of(shown, {"reference": name})
+        if line is not None:
+            parts = await parts_of(request, practice, shown, line)
+    return render(
+        request,
+        "reference.html",
+        active="standings",
+        name=name,
+        about=found.about,
+        option=option,
+        parts=parts,
+        games_href=_games_href(practice, name) if parts else "",
+    )
+
+
+ROUTES = (
+    Route("GET", "/bots/{team:int}", team, Access.PUBLIC, "team"),
+    Route("GET", "/references/{name}", reference, Access.PUBLIC, "reference"),
+    Route("GET", "/competitions/{slug}/bots/{bot}", bot, Access.PUBLIC, "bot"),
+)

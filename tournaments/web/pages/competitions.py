@@ -1,0 +1,172 @@
+"""Pages of a course's competitions and of their games."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from tournaments.course.model import Account, Competition, CompetitionKind
+from tournaments.reporting.site import words
+from tournaments.results.game_summary import GameSummary
+from tournaments.web.http.rendering import render
+from tournaments.web.http.request_context import me_of, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.views.competition_view import Shown
+from tournaments.web.views.table_rows import GameRow, game_rows
+from tournaments.web.views.visibility import competition_of, shown_to, titles_for
+
+PAGE = 100
+"""Games on one page of their list."""
+PARTS = ("about", "standings", "rulings", "cross", "rating", "race", "sides", "times", "faults", "aside")
+"""Parts of the report's first page that are shown, in the same order."""
+ANY_FAULT = "any fault"
+STOPPED = "It does not go on by itself; the lecturer sees why."
+OUTCOMES = ("won", "drawn", "lost")
+"""Outcomes of a game for the selected bot."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Filter of a list of games; an empty field matches every game."""
+
+    bot: str = ""
+    """Displayed name of a bot."""
+    outcome: str = ""
+    """One of OUTCOMES; ignored without a bot."""
+    end: str = ""
+    """Ending of a game, or ANY_FAULT."""
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> "Filter":
+        """Return the filter in a query string; an unknown outcome is ignored."""
+        outcome = query.get("outcome", "")
+        return cls(query.get("bot", ""), outcome if outcome in OUTCOMES else "", query.get("end", ""))
+
+    def passes(self, game: GameSummary) -> bool:
+        """Return True if a game matches."""
+        if self.bot:
+            if self.bot not in (game.first, game.second):
+                return False
+            word = {"win": "won", "draw": "drawn", "loss": "lost"}[words.outcome(game, self.bot)]
+            if self.outcome and word != self.outcome:
+                return False
+        if self.end == ANY_FAULT:
+            return game.fault is not None
+        return not self.end or words.ending(game) == self.end
+
+    def query(self, page: int) -> str:
+        """Return the query string of one page of the filtered list."""
+        values = {"bot": self.bot, "outcome": self.outcome, "end": self.end, "page": str(page)}
+        return "?" + urlencode({name: value for name, value in values.items() if value})
+
+
+@dataclass(frozen=True)
+class GameList:
+    """One page of a list of games."""
+
+    rows: Sequence[GameRow]
+    found: int
+    all: int
+    page: int
+    """Number of this page, from 1."""
+    pages: int
+    names: Sequence[str]
+    endings: Sequence[str]
+
+
+def game_list(shown: Shown, wanted: Filter, page: int, team_id: int | None) -> GameList:
+    """Return a page of games, the newest first; a page number out of range selects the nearest page."""
+    kept = shown.view.kept
+    games = [game for game in reversed(kept) if wanted.passes(game)]
+    pages = max(1, -(-len(games) // PAGE))
+    page = min(max(page, 1), pages)
+    return GameList(
+        rows=game_rows(shown, games[(page - 1) * PAGE : page * PAGE], team_id),
+        found=len(games),
+        all=len(kept),
+        page=page,
+        pages=pages,
+        names=sorted(shown.lines),
+        endings=shown.endings,
+    )
+
+
+async def competitions(request: Request) -> Response:
+    """List all tournaments and practice ladders."""
+    site = site_of(request)
+    found = await site.recall.of(site.course.competitions.all)
+    return render(
+        request,
+        "competitions.html",
+        active="competitions",
+        practice=[one for one in found if one.kind is CompetitionKind.PRACTICE],
+        tournaments=[one for one in found if one.kind is CompetitionKind.TOURNAMENT],
+        titles=await titles_for(request, found),
+    )
+
+
+async def competition(request: Request) -> Response:
+    """Show one tournament; a practice ladder redirects to its own page."""
+    found = await competition_of(request)
+    if found.kind is CompetitionKind.PRACTICE:
+        return RedirectResponse("/standings", 303)
+    site = site_of(request)
+    shown = await shown_to(request, found)
+    me = me_of(request)
+    times = await site.times.of(site.service.contests, found.id, [game.key for game in shown.view.games])
+    parts = await shown.parts(PARTS, times)
+    return render(
+        request,
+        "competition.html",
+        active="competitions",
+        competition=found,
+        title=shown.names.sentence(found.title),
+        message=_message(found, me),
+        summary=shown.view.summary,
+        parts_of=parts.values(),
+        hidden=shown.names.on,
+    )
+
+
+def _message(found: Competition, me: Account | None) -> str:
+    """Return the message of a stopped competition, in full for lecturers only.
+
+    The full message may contain the output of a team's build, or paths on the server.
+    """
+    if not found.message or (me is not None and me.role.teaches):
+        return found.message
+    return STOPPED
+
+
+async def games(request: Request) -> Response:
+    """List the games of a competition."""
+    found = await competition_of(request)
+    shown = await shown_to(request, found)
+    me = me_of(request)
+    wanted = Filter.read(request.query_params)
+    listed = game_list(shown, wanted, _page(request), me.team_id if me is not None else None)
+    return render(
+        request,
+        "games.html",
+        active="competitions",
+        competition=found,
+        title=shown.names.sentence(found.title),
+        wanted=wanted,
+        listed=listed,
+        any_fault=ANY_FAULT,
+        outcomes=OUTCOMES,
+    )
+
+
+def _page(request: Request) -> int:
+    text = request.query_params.get("page", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+
+
+ROUTES = (
+    Route("GET", "/competitions", competitions, Access.PUBLIC, "competitions"),
+    Route("GET", "/competitions/{slug}", competition, Access.PUBLIC, "competition"),
+    Route("GET", "/competitions/{slug}/games", games, Access.PUBLIC, "games"),
+)

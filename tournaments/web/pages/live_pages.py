@@ -1,0 +1,237 @@
+"""Live games: a page for each, its stream of moves, and the stream of the list of all."""
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import trio
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from referee.judge.verdict_text import visible
+from tournaments.course.model import Competition
+from tournaments.reporting.site.replay import time_text
+from tournaments.reporting.site.replay_page import live_html
+from tournaments.server.live.hub import Hub, LiveGame, NowPlaying, TooManyWatchersError
+from tournaments.web.http.errors import Unavailable
+from tournaments.web.http.rendering import render
+from tournaments.web.http.request_context import site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
+from tournaments.web.http.threads import in_thread
+from tournaments.web.views.names import Names, Sight
+from tournaments.web.views.visibility import competition_of, names_for, this_viewer, titles_for
+
+MOST_SHOWN = 20
+"""Most games in the list of live games."""
+STANDINGS_INTERVAL_S = 10.0
+"""Least seconds between two events about new standings, after each of which a reader requests the page."""
+FEW_READERS = 100
+"""With more readers events are sent less often, so that at most ten pages are requested a second."""
+SPREAD_S = 1.0
+"""Seconds over which events about the list are spread: serving 200 readers in the same moment would delay all
+pages that are requested just then."""
+
+
+async def live_game(request: Request) -> Response:
+    """Show a live game, which scripts then update.  A game that is over redirects to its own page."""
+    site = site_of(request)
+    competition, names, game = await _asked_for(request)
+    if game is None:
+        return RedirectResponse(_game_path(competition, request.path_params["key"]), 303)
+    board = await site.boards.of(game)
+    data = board.page((visible(names.shown(game.first)), visible(names.shown(game.second))))
+    return render(
+        request,
+        "live.html",
+        active="competitions",
+        title=(await titles_for(request, [competition]))[competition.slug],
+        competition=competition,
+        game=game,
+        players=data["players"],
+        sentence=_sentence(game, names),
+        remark=board.remark,
+        replay=live_html(data) if data["board"] else "",
+        clocks=_clocks(game, site.now().timestamp()),
+        events=f"/competitions/{competition.slug}/live/{quote(names.key(game.key), safe='')}/events",
+        page=_game_path(competition, names.key(game.key)),
+    )
+
+
+async def live_game_events(request: Request) -> Response:
+    """Stream the events of a game.
+
+    ``state`` has the ``plies`` that follow the first ``after`` plies, and the clocks.  ``over`` has the
+    verdict, first as a sentence, then also with the address of the game's page, or none where there is no
+    record.  ``gone`` means that the game is not live any more.  The id is the number of plies that the reader
+    has then.
+    """
+    site = site_of(request)
+    hub = site.service.live
+    competition, names, game = await _asked_for(request)
+    known = _number(request.headers.get("last-event-id") or request.query_params.get("after"))
+    if game is not None and not hub.has_place(game):
+        raise Unavailable("Too many watch this game.", {"Retry-After": str(FULL_RETRY_S)})
+
+    async def produce(emit: Emit) -> None:
+        if game is None:
+            await emit(None, event="gone")
+            return
+        try:
+            with hub.watch_game(competition.slug, game.key) as states:
+                told = known
+                async for state in states:
+                    plies = (await site.boards.of(state)).plies[told:]
+                    news = {
+                        "after": told,
+                        "plies": [ply | {"time": time_text(ply["charged_us"])} for ply in plies],
+                    }
+                    told += len(plies)
+                    await emit(
+                        news | _clocks(state, site.now().timestamp()), event="state", event_id=str(told)
+                    )
+                    if state.over is not None:
+                        await emit(_verdict(state, competition, names), event="over")
+        except (KeyError, TooManyWatchersError):  # since the checks above
+            return
+
+    return EventStream(site.streams, viewer_of(request), produce)
+
+
+async def events(request: Request) -> Response:
+    """Stream the list of live games.
+
+    ``playing`` has the listed ``games``, and the number of ``more`` games.  ``standings`` means that
+    the standings of the practice ladder have changed.  The id is the number of the standings that the reader
+    has then.
+    """
+    site = site_of(request)
+    reported = request.headers.get("last-event-id") or request.query_params.get("standings")
+
+    async def produce(emit: Emit) -> None:
+        names_of = _NamesByCompetition(request)
+        shown: dict[str, Any] | None = None
+        hub = site.service.live
+        seen = hub.now_playing().standings if reported is None else _number(reported)
+        due = trio.current_time()
+        phase = random.uniform(0.0, SPREAD_S)
+        with hub.watch_list() as lists:
+            now = await anext(lists)
+            while True:
+                rows = await names_of.rows(now)
+                if rows != shown:
+                    shown = rows
+                    await emit(rows, event="playing", event_id=str(seen))
+                if now.standings != seen and trio.current_time() >= due:
+                    seen, due = now.standings, trio.current_time() + standings_interval_s(hub.watchers)
+                    await emit(None, event="standings", event_id=str(seen))
+                with trio.CancelScope(deadline=due if now.standings != seen else math.inf):
+                    await anext(lists)
+                    await trio.sleep(phase)
+                now = hub.now_playing()
+
+    return EventStream(site.streams, viewer_of(request), produce)
+
+
+def standings_interval_s(readers: int) -> float:
+    """Return the seconds between two events about new standings, with this number of readers."""
+    return STANDINGS_INTERVAL_S * max(1.0, readers / FEW_READERS)
+
+
+class _NamesByCompetition:
+    """The list of live games, with the names that one viewer may see."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._known: dict[str, tuple[Competition, str] | None] = {}
+        """Competitions with their displayed titles, by slug; None for a slug without one."""
+
+    async def rows(self, now: NowPlaying) -> dict[str, Any]:
+        """Return the games in the form that the page's script takes."""
+        games = []
+        names: dict[str, Names] = {}
+        for game in now.games[:MOST_SHOWN]:
+            found = await self._competition(game.competition)
+            if found is None:
+                continue
+            competition, title = found
+            if competition.slug not in names:
+                names[competition.slug] = await self._names(competition)
+            games.append(_row(game, names[competition.slug], title))
+        return {"games": games, "more": max(0, len(now.games) - MOST_SHOWN)}
+
+    async def _competition(self, slug: str) -> tuple[Competition, str] | None:
+        if slug not in self._known:
+            site = site_of(self._request)
+            found = await in_thread(site.course.competitions.by_slug, slug)
+            self._known[slug] = (
+                None if found is None else (found, (await titles_for(self._request, [found]))[slug])
+            )
+        return self._known[slug]
+
+    async def _names(self, competition: Competition) -> Names:
+        if this_viewer(self._request).sight is Sight.NAMED:
+            return Names()
+        return await names_for(self._request, competition)
+
+
+def _row(game: LiveGame, names: Names, title: str) -> Mapping[str, str]:
+    return {
+        "href": f"/competitions/{game.competition}/live/{quote(names.key(game.key), safe='')}",
+        "title": visible(title),
+        "first": visible(names.shown(game.first)),
+        "second": visible(names.shown(game.second)),
+    }
+
+
+async def _asked_for(request: Request) -> tuple[Competition, Names, LiveGame | None]:
+    """Return the competition in the address, its names, and the game if it is live.  Raises NotFound."""
+    competition = await competition_of(request)
+    names = await names_for(request, competition)
+    hub = site_of(request).service.live
+    return competition, names, _game_at(hub, competition.slug, request.path_params["key"], names)
+
+
+def _game_at(hub: Hub, slug: str, shown_key: str, names: Names) -> LiveGame | None:
+    if not names.on:
+        return hub.game(slug, shown_key)
+    games = (game for game in hub.games() if game.competition == slug and names.key(game.key) == shown_key)
+    return next(games, None)
+
+
+def _game_path(competition: Competition, shown_key: str) -> str:
+    return f"/competitions/{competition.slug}/games/{quote(shown_key, safe='')}"
+
+
+def _clocks(game: LiveGame, now_s: float) -> dict[str, Any]:
+    """Return the clocks at the start of the turn, the player on turn, and the time since then, in ms."""
+    elapsed_s = 0.0 if game.turn_at is None else max(0.0, now_s - game.turn_at.timestamp())
+    return {"clocks_ms": game.clocks_ms, "on_turn": game.on_turn, "elapsed_ms": round(1000 * elapsed_s)}
+
+
+def _verdict(game: LiveGame, competition: Competition, names: Names) -> dict[str, Any]:
+    verdict: dict[str, Any] = {"sentence": _sentence(game, names)}
+    if game.kept is not None:
+        verdict["href"] = _game_path(competition, names.key(game.key)) if game.kept else None
+    return verdict
+
+
+def _sentence(game: LiveGame, names: Names) -> str:
+    """Return the verdict with the names that this viewer may see; empty while the game goes on."""
+    if game.over is not None and not names.know(game.first, game.second):
+        return "The game is over."
+    return visible(names.sentence(game.over or ""))
+
+
+def _number(text: str | None) -> int:
+    """Return a number that a browser sends; 0 if it is invalid."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+ROUTES = (
+    Route("GET", "/competitions/{slug}/live/{key}", live_game, Access.PUBLIC, "live"),
+    Route("GET", "/competitions/{slug}/live/{key}/events", live_game_events, Access.PUBLIC, "live_events"),
+    Route("GET", "/events", events, Access.PUBLIC, "events"),
+)

@@ -1,0 +1,140 @@
+"""Signing in and out, and one-time links for choosing a password."""
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Account, LinkPurpose
+from tournaments.course.texts import login_of
+from tournaments.web.http.cookies import Cookie
+from tournaments.web.http.errors import NotFound, TooMany
+from tournaments.web.http.forms import text_of
+from tournaments.web.http.rate_limits import address_key
+from tournaments.web.http.rendering import render, see_other
+from tournaments.web.http.request_context import site_of, visit_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.security import local_path
+from tournaments.web.http.threads import in_thread
+
+WRONG = "The login or the password is wrong."
+"""The same sentence whether or not there is such a login."""
+OLD_LINK = "This link was used already, or is too old. Ask the lecturer for a new one."
+
+
+async def form(request: Request) -> Response:
+    """Show the form; a user who is signed in is redirected."""
+    wanted = local_path(request.query_params.get("next"))
+    if visit_of(request).me is not None:
+        return RedirectResponse(wanted, 303)
+    return render(request, "sign_in.html", active="sign-in", next=wanted, login="", wrong="")
+
+
+async def sign_in(request: Request) -> Response:
+    """Check login and password, and begin a session."""
+    site, visit = site_of(request), visit_of(request)
+    given = await request.form()
+    login, password, wanted = (
+        text_of(given, "login").strip(),
+        text_of(given, "password"),
+        text_of(given, "next"),
+    )
+    now = site.now().timestamp()
+    wait = site.limits.sign_in_address.take(address_key(visit.address), now)
+    if not wait:
+        wait = site.limits.sign_in_login.take(_bucket(login), now)
+    if wait:
+        raise TooMany("Too many attempts to sign in.", wait)
+    async with site.hashing:
+        account = await in_thread(site.course.accounts.check_password, login, password)
+    if account is None or account.disabled:
+        values = {"next": local_path(wanted), "login": login, "wrong": WRONG}
+        return render(request, "sign_in.html", 403, active="sign-in", **values)
+    site.limits.sign_in_login.give_back(_bucket(login), now)
+    return await _begin_session(request, account, local_path(wanted))
+
+
+def _bucket(login: str) -> str:
+    """Return the bucket of a login: one for all the ways to write it, or each would have its own."""
+    try:
+        return login_of(login)
+    except CourseError:  # not a valid login
+        return login.casefold()
+
+
+async def sign_out(request: Request) -> Response:
+    """End the session, also on the server."""
+    site, visit = site_of(request), visit_of(request)
+    if visit.session_secret is not None:
+        await in_thread(site.course.sessions.end, visit.session_secret)
+    response = see_other(request, "/sign-in", "You are signed out.")
+    site.cookies.clear(response, Cookie.SESSION)
+    return response
+
+
+async def link(request: Request) -> Response:
+    """Show the form for a password.  Opening it does not use the link up, as mail programs open links."""
+    account, purpose = await _find_link(request)
+    return _link_page(request, account, purpose)
+
+
+async def use_link(request: Request) -> Response:
+    """Set the chosen password, and sign in."""
+    account, purpose = await _find_link(request)
+    site, given = site_of(request), await request.form()
+    password = text_of(given, "password")
+    if password != text_of(given, "again"):
+        return _link_page(request, account, purpose, "The two passwords are not the same.")
+    try:
+        async with site.hashing:
+            account = await in_thread(
+                site.course.links.use, request.path_params["secret"], password, site.now()
+            )
+    except CourseError as error:
+        return _link_page(request, account, purpose, str(error))
+    return await _begin_session(
+        request, account, _first_page(account), f"Welcome, {account.name or account.login}."
+    )
+
+
+def _first_page(account: Account) -> str:
+    """Return the page on which a new user begins."""
+    if account.role.teaches:
+        return "/teach"
+    return "/my" if account.team_id is not None else "/"
+
+
+def _link_page(request: Request, account: Account, purpose: LinkPurpose, wrong: str = "") -> Response:
+    values = {"account": account, "purpose": purpose.value, "wrong": wrong}
+    return render(request, "link.html", 400 if wrong else 200, **values)
+
+
+async def _find_link(request: Request) -> tuple[Account, LinkPurpose]:
+    site, visit = site_of(request), visit_of(request)
+    wait = site.limits.links.take(address_key(visit.address), site.now().timestamp())
+    if wait:
+        raise TooMany("Links were tried too often.", wait)
+    found = await in_thread(site.course.links.find, request.path_params["secret"], site.now())
+    if found is None or found[0].disabled:
+        raise NotFound(OLD_LINK)
+    return found
+
+
+async def _begin_session(request: Request, account: Account, path: str, note: str | None = None) -> Response:
+    """Begin a new session and end the browser's old one, which somebody else may have put there."""
+    site, visit = site_of(request), visit_of(request)
+    if visit.session_secret is not None:
+        await in_thread(site.course.sessions.end, visit.session_secret)
+    secret, _session = await in_thread(site.course.sessions.start, account.id, site.now())
+    response = see_other(request, path, note)
+    site.cookies.write(response, Cookie.SESSION, secret)
+    site.cookies.clear(response, Cookie.FORM)
+    return response
+
+
+ROUTES = (
+    Route("GET", "/sign-in", form, Access.EVERYBODY, "sign-in"),
+    Route("POST", "/sign-in", sign_in, Access.EVERYBODY, "sign-in.try"),
+    Route("POST", "/sign-out", sign_out, Access.SIGNED_IN, "sign-out"),
+    Route("GET", "/links/{secret}", link, Access.EVERYBODY, "link"),
+    Route("POST", "/links/{secret}", use_link, Access.EVERYBODY, "link.use"),
+)

@@ -1,0 +1,206 @@
+"""Page of a team's own bot: its versions, and the submission of a new one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+import trio
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from sample_bots.starters_catalog import STARTERS
+from tournaments.bots.upload.archive import read_folder
+from tournaments.bots.upload.limits import UploadLimits, size_text
+from tournaments.bots.upload.upload import Upload, UploadError
+from tournaments.course.course import Course
+from tournaments.course.deadlines import day_of, may_upload
+from tournaments.course.errors import CourseError
+from tournaments.course.model import Account, Team, Version
+from tournaments.course.settings import Settings
+from tournaments.web.http.auth import MOST_FIELDS, MOST_FILES
+from tournaments.web.http.errors import BadInput, NotTaken, TooMany, Unavailable
+from tournaments.web.http.rendering import render, see_other
+from tournaments.web.http.request_context import account_of, settings_of, site_of
+from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.threads import in_thread
+from tournaments.web.http.uploads import LARGEST_BODY, READING, limits_of, submitted, unpacked
+
+FILE, FOLDER = "file", "folder"
+"""Fields of the form: one archive or program; the files of a folder, each named by its path."""
+SHOWN = 5
+"""Most names listed of the files that were left out."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Database records of a team."""
+
+    team: Team
+    members: Sequence[Account]
+    versions: Sequence[Version]
+    """Newest first."""
+    current: Version | None
+    today: int
+    """Number of the team's uploads on this day."""
+
+
+@dataclass(frozen=True)
+class My:
+    """Contents of the page."""
+
+    team: Team
+    members: Sequence[Account]
+    versions: Sequence[Version]
+    current: Version | None
+    why_not: str
+    """Reason for which uploads are refused now; empty if they are accepted."""
+    left: Sequence[str]
+    """Uploads left under each limit, in words."""
+    deadline: datetime | None
+    frozen_at: datetime | None
+    largest: str
+
+
+def facts_of(
+    course: Course, settings: Settings, team_id: int, current: Version | None, now: datetime
+) -> Facts:
+    """Read the records; blocks.  ``current`` is the version that plays."""
+    with course.reading():
+        team = course.teams.get(team_id)
+        if team is None:
+            raise CourseError("Your team is no more: ask the lecturer.")
+        return Facts(
+            team=team,
+            members=course.accounts.of_team(team_id),
+            versions=course.versions.of_team(team_id),
+            current=current,
+            today=course.versions.counts(team_id, day_of(settings, now)[0]),
+        )
+
+
+def my_of(facts: Facts, settings: Settings, now: datetime) -> My:
+    """Return the contents of the page."""
+    before = facts.versions[0].number if facts.versions else 0
+    left = []
+    if settings.uploads_per_day is not None:
+        left.append(_left(settings.uploads_per_day - facts.today, "today"))
+    if settings.uploads_total is not None:
+        left.append(_left(settings.uploads_total - before, "in all"))
+    return My(
+        team=facts.team,
+        members=facts.members,
+        versions=facts.versions,
+        current=facts.current,
+        why_not=may_upload(settings, now, facts.today, before) or "",
+        left=left,
+        deadline=settings.deadline,
+        frozen_at=settings.frozen_at,
+        largest=size_text(limits_of(settings).upload_bytes),
+    )
+
+
+def _left(count: int, when: str) -> str:
+    return f"{max(count, 0)} upload{'' if count == 1 else 's'} left {when}"
+
+
+def team_of(account: Account) -> int:
+    """Return the team of a student; routes for students make sure that there is one."""
+    assert account.team_id is not None
+    return account.team_id
+
+
+async def my(request: Request) -> Response:
+    """Show the page."""
+    return await _page(request)
+
+
+async def _page(request: Request, status: int = 200, complaint: str = "") -> Response:
+    site, settings, me = site_of(request), settings_of(request), account_of(request)
+    now = site.now()
+    team_id = team_of(me)
+    current = (await site.recall.of(site.course.versions.current)).get(team_id)
+    facts = await in_thread(facts_of, site.course, settings, team_id, current, now)
+    view = my_of(facts, settings, now)
+    return render(request, "my.html", status, active="my", my=view, complaint=complaint, starters=STARTERS)
+
+
+async def upload(request: Request) -> Response:
+    """Submit a new version.  The answer to scripts is JSON: the path of the next page, or an error."""
+    site, settings, me = site_of(request), settings_of(request), account_of(request)
+    by_script = "application/json" in request.headers.get("accept", "")
+    wait = site.limits.uploads.take(me.id, site.now().timestamp())
+    if wait:
+        raise TooMany("You upload very often.", wait)
+    try:
+        files = await _received(
+            await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS), limits_of(settings)
+        )
+        version, is_new = await submitted(site, files, me, "page")
+    except (NotTaken, CourseError, BadInput) as refused:
+        sentence = _sentence(str(refused))
+        if by_script:
+            return JSONResponse({"error": sentence}, 422)
+        return await _page(request, 422, sentence)
+    except Unavailable as failed:
+        if by_script:
+            return JSONResponse({"error": failed.sentence}, failed.status)
+        return await _page(request, failed.status, failed.sentence)
+    path = f"/my/versions/{version.id}"
+    note = received_text(version, files, is_new)
+    if by_script:
+        response: Response = JSONResponse({"path": path})
+        noted = see_other(request, path, note)
+        response.raw_headers += [pair for pair in noted.raw_headers if pair[0] == b"set-cookie"]
+        return response
+    return see_other(request, path, note)
+
+
+async def _received(form: FormData, limits: UploadLimits) -> Upload:
+    """Return the files of the form.  Raises NotTaken, BadInput."""
+    folder, files = _chosen(form, FOLDER), _chosen(form, FILE)
+    if len(files) > 1 or (files and folder):
+        raise BadInput("Choose one file alone: a zip archive of the bot's folder, if the bot has several.")
+    if folder:
+        return await trio.to_thread.run_sync(_folder, folder, limits, limiter=READING)
+    if not files:
+        raise BadInput("Choose a zip archive of the bot's folder, or the file that is the bot, first.")
+    file: BinaryIO = files[0].file
+    return await unpacked(files[0].filename or "", file, limits)
+
+
+def _chosen(form: FormData, field: str) -> list[UploadFile]:
+    """Return the files of a field; a browser sends one without a name where none was chosen."""
+    return [part for part in form.getlist(field) if isinstance(part, UploadFile) and part.filename]
+
+
+def _folder(parts: Sequence[UploadFile], limits: UploadLimits) -> Upload:
+    """Return the files of a folder.  Raises NotTaken."""
+    try:
+        return read_folder(((part.filename or "", part.file.read()) for part in parts), limits)
+    except UploadError as error:
+        raise NotTaken(str(error)) from error
+
+
+def received_text(version: Version, files: Upload, is_new: bool) -> str:
+    """Return a sentence on the result of an upload, for the next page."""
+    if not is_new:
+        return f"These are the same files as version {version.number}'s: nothing was changed."
+    count = len(files.files)
+    told = f"Version {version.number} was received: {count} file{'' if count == 1 else 's'}."
+    if files.passed_over:
+        names = ", ".join(files.passed_over[:SHOWN]) + (", ..." if len(files.passed_over) > SHOWN else "")
+        told += f" Left out, as no part of a bot: {names}."
+    return told
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+ROUTES = (
+    Route("GET", "/my", my, Access.STUDENT, "my"),
+    Route("POST", "/my/upload", upload, Access.STUDENT, "upload", body_limit=LARGEST_BODY),
+)

@@ -1,0 +1,129 @@
+"""One server from its start to its end: sockets, data directory, database, service, pages."""
+
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import trio
+
+from tournaments.course.course import Course
+from tournaments.course.first_admin import invite_first_admin
+from tournaments.database.location import Database
+from tournaments.server.config import ServiceConfig
+from tournaments.server.demo import Demo, set_up_demo
+from tournaments.server.service import Service, open_service
+from tournaments.web import server
+from tournaments.web.app import Application
+from tournaments.web.data_directory import DataDirectory
+from tournaments.web.http.connections import GRACE_S
+from tournaments.web.http.request_context import Site
+from tournaments.web.http.threads import in_thread
+from tournaments.web.routes import ROUTES
+from tournaments.web.server_file import ServerFile
+
+LOG = logging.getLogger("kalarena.web")
+
+PURGE_S = 3600.0
+"""Seconds between removals of expired sessions and links, which are refused before that, too."""
+
+
+def utc_now() -> datetime:
+    """Return the time of a real server's clock."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Addresses to print once the server answers."""
+
+    url: str
+    """Address of the site."""
+    admin_link: str | None
+    """One-time link for the first admin; None once an admin has a password."""
+    demo: Demo | None
+    """The demo course's links; None if it was not requested."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A server that is ready to run."""
+
+    data: DataDirectory
+    course: Course
+    database: Database
+    file: ServerFile
+    sockets: Sequence[socket.socket]
+    key: bytes
+    demo: bool = False
+
+    async def run(self, ready: Callable[[Ready], None]) -> None:
+        """Serve until SIGTERM or SIGINT; ``ready`` is called once requests are answered."""
+        config = ServiceConfig(places=self.file.places, cluster=self.file.cluster)
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async with open_service(self.data.path, self.course, self.database, config) as service:
+                site = self._site(service)
+                async with trio.open_nursery() as nursery:
+                    await nursery.start(
+                        server.serve, Application(site), self.sockets, site.closing, self.file.networks
+                    )
+                    nursery.start_soon(_purge, self.course)
+                    ready(await self._ready(service))
+                    number = await anext(aiter(signals))
+                    LOG.info("shutting down: %s", signal.Signals(number).name)
+                    site.closing.set()
+                    nursery.cancel_scope.deadline = trio.current_time() + GRACE_S
+
+    def _site(self, service: Service) -> Site:
+        return Site(
+            course=self.course,
+            service=service,
+            now=utc_now,
+            data=self.data.path,
+            secret=self.key,
+            routes=ROUTES,
+            public_url=self.file.public_url,
+            trusted_proxies=self.file.networks,
+        )
+
+    async def _ready(self, service: Service) -> Ready:
+        url = self.file.public_url or server.url_of(self.sockets)
+        secret = await in_thread(invite_first_admin, self.course, utc_now())
+        demo = await set_up_demo(self.course, service, utc_now()) if self.demo else None
+        return Ready(url, None if secret is None else f"{url}/links/{secret}", demo)
+
+
+@contextmanager
+def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[Host]:
+    """Open the listening sockets, the data directory and the database, in this order.
+
+    Raises:
+        ListenError: The server cannot listen at the address.
+        DataDirectoryError: The directory is in use, or cannot be written to.
+        StoreError: The database cannot be reached or used.
+
+    """
+    sockets = server.listen(file.host, file.port)
+    try:
+        directory = DataDirectory(data)
+        with directory.locked():
+            key = directory.key()
+            database = Database.at(file.database or directory.path)
+            with Course(database.course()) as course:
+                yield Host(directory, course, database, file, sockets, key, demo)
+    finally:
+        server.close(sockets)
+
+
+async def _purge(course: Course) -> None:
+    while True:
+        for forget in (course.sessions.purge, course.links.purge):
+            try:
+                await in_thread(forget, utc_now())
+            except Exception:
+                LOG.exception("what is too old could not be forgotten")
+        await trio.sleep(PURGE_S)

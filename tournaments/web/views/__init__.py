@@ -1,0 +1,1 @@
+"""Data of pages: competitions as a viewer may see them, rows of tables, cached."""

@@ -1,0 +1,225 @@
+"""Views of a competition for each kind of viewer, cached for as long as nothing has changed.
+
+A page of standings costs more than all else that the site does, and hundreds of users open the same one.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
+
+import trio
+from markupsafe import Markup
+
+from tournaments.analysis.standing import Standing
+from tournaments.course.course import Course
+from tournaments.course.model import Competition, Competitor
+from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
+from tournaments.reporting.site import words
+from tournaments.reporting.site.addresses import Addresses
+from tournaments.reporting.site.pages import Pages
+from tournaments.reporting.site.times import GameTimes
+from tournaments.reporting.site.view import View
+from tournaments.reporting.summary import Summary
+from tournaments.results.game_summary import GameSummary
+from tournaments.web.http.errors import NotFound
+from tournaments.web.http.threads import in_thread
+from tournaments.web.views.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn
+
+MOST_KEPT = 100
+"""Most views kept: competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
+
+
+@dataclass(frozen=True)
+class SiteLinks:
+    """Addresses of a competition's pages on this site: ``report.pages.Links``."""
+
+    slug: str
+    files: Addresses
+    names: Names
+    games: frozenset[str]
+
+    def bot(self, name: str) -> str:
+        """Return the address of a bot's page."""
+        return f"/competitions/{self.slug}/bots/{quote(self.files.bots[name], safe='')}"
+
+    def game(self, key: str) -> str:
+        """Return the address of a game's page."""
+        return f"/competitions/{self.slug}/games/{quote(self.names.key(key), safe='')}"
+
+    def meeting(self, name: str, other: str) -> str:
+        """Return the address of the games between two bots."""
+        return f"{self.bot(name)}#{quote(self.anchor(other))}"
+
+    def anchor(self, other: str) -> str:
+        """Return the anchor of the part of a bot's page that is about an opponent."""
+        return self.files.anchor(other)
+
+
+@dataclass
+class Shown:
+    """A competition for one kind of viewer.  All of its names are those that this viewer may see."""
+
+    slug: str
+    """Slug of the competition."""
+    names: Names
+    view: View
+    entrants: Mapping[str, Entrant]
+    """Entrants by displayed name."""
+    source: Summary
+    """The summary that this view was made from."""
+    _turn: trio.Lock = field(default_factory=trio.Lock)
+    """Held while parts are rendered: other tasks wait, and then find them."""
+    _parts: dict[str, Markup] = field(default_factory=dict)
+    _bots: dict[str, tuple[int, Mapping[str, Markup]]] = field(default_factory=dict)
+
+    @cached_property
+    def links(self) -> SiteLinks:
+        """Addresses of its pages."""
+        files = Addresses.of(sorted(self.view.summary.bots), {})
+        games = frozenset(game.key for game in self.view.kept)
+        return SiteLinks(self.slug, files, self.names, games)
+
+    @cached_property
+    def pages(self) -> Pages:
+        """Parts of the report's pages."""
+        return Pages(self.view, self.links)
+
+    async def parts(self, names: Iterable[str], times: Mapping[str, GameTimes]) -> dict[str, Markup]:
+        """Return several of these parts; ``times`` (by key) are for the part about times."""
+        kept_as = {name: f"times of {len(times)}" if name == "times" else name for name in names}
+        async with self._turn:
+            missing = {name: key for name, key in kept_as.items() if key not in self._parts}
+            if missing:
+                await in_thread(self._render, missing, times)
+        return {name: self._parts[key] for name, key in kept_as.items()}
+
+    async def bot_parts(self, line: Standing, times: Mapping[str, GameTimes]) -> Mapping[str, Markup]:
+        """Return the parts of a bot's page, which are rendered once for each number of ``times``."""
+        async with self._turn:
+            made = self._bots.get(line.name)
+            if made is None or made[0] != len(times):
+                made = len(times), await in_thread(self._timed(times).bot_parts, line)
+                self._bots[line.name] = made
+        return made[1]
+
+    def _render(self, missing: Mapping[str, str], times: Mapping[str, GameTimes]) -> None:
+        """Render parts; ``missing`` has the key under which each is kept."""
+        for name, key in missing.items():
+            self._parts[key] = (self._timed(times) if name == "times" else self.pages).part(name)
+
+    def _timed(self, times: Mapping[str, GameTimes]) -> Pages:
+        return Pages(View(self.view.summary, self.view.disguise, times), self.links)
+
+    @cached_property
+    def endings(self) -> list[str]:
+        """Endings of games that occur, sorted."""
+        return sorted({words.ending(game) for game in self.view.kept})
+
+    @cached_property
+    def lines(self) -> Mapping[str, Standing]:
+        """Standings line of each bot."""
+        return {line.name: line for line in self.view.table}
+
+    def line_at(self, file: str) -> Standing:
+        """Return the line of the bot whose page has this name.  Raises NotFound."""
+        for name, own in self.links.files.bots.items():
+            if own == file and name in self.lines:
+                return self.lines[name]
+        raise NotFound("There is no such bot in this competition.")
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Displayed key of a game -> its index among those that were played."""
+        return {self.names.key(game.key): place for place, game in enumerate(self.view.kept)}
+
+    @cached_property
+    def _of_bot(self) -> Mapping[str, list[int]]:
+        """Bot -> indices of its games among those that were played, ascending."""
+        found: dict[str, list[int]] = {}
+        for place, game in enumerate(self.view.kept):
+            for name in (game.first, game.second):
+                found.setdefault(name, []).append(place)
+        return found
+
+    def latest_of_team(self, team_id: int, most: int) -> list[GameSummary]:
+        """Return the newest games of a team's bots, newest first."""
+        own = [name for name, entrant in self.entrants.items() if entrant.team_id == team_id]
+        places = {place for name in own for place in self._of_bot.get(name, [])[-most:]}
+        return [self.view.kept[place] for place in sorted(places, reverse=True)[:most]]
+
+    def key_at(self, shown_key: str) -> str:
+        """Return the key of a game in the store for a displayed key.  Raises NotFound.
+
+        A practice ladder shows the games of the bots that are on it, but also stores those of others; the
+        keys of the latter reveal nothing, and are displayed unchanged.
+        """
+        if shown_key in self.places:
+            return self.view.kept[self.places[shown_key]].key
+        if self.names.key(shown_key) != shown_key:
+            raise NotFound("There is no such game in this competition.")
+        return shown_key
+
+    def bot_href(self, name: str) -> str | None:
+        """Return the address of a bot's page by displayed name; None if it has no page, or none any more."""
+        if name in self.lines:
+            return self.links.bot(name)
+        team = self.team_of(name)
+        return None if team is None or self.names.on else f"/bots/{team}"
+
+    def team_of(self, name: str) -> int | None:
+        """Return the team of a bot by displayed name; None without a team, or if the name is unknown."""
+        entrant = self.entrants.get(name)
+        return None if entrant is None else entrant.team_id
+
+
+class Shows:
+    """Cache of views, by competition and kind of viewer."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, Viewer], Shown] = OrderedDict()
+        self._locks: dict[tuple[int, Viewer], trio.Lock] = {}
+
+    async def of(
+        self, course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary
+    ) -> Shown:
+        """Return a competition as a viewer sees it; the same object as long as the summary is the same."""
+        key = competition.id, viewer
+        async with self._locks.setdefault(key, trio.Lock()):
+            shown = self._kept.get(key)
+            if shown is None or shown.source is not summary:
+                shown = await trio.to_thread.run_sync(show, course, data, competition, viewer, summary)
+                self._kept[key] = shown
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST_KEPT:
+                self._locks.pop(self._kept.popitem(last=False)[0], None)
+        return shown
+
+
+def show(course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary) -> Shown:
+    """Make the view of a competition for a viewer; blocks."""
+    entrants = entrants_of(course, course.competitions.competitors(competition.id))
+    teams = {team.id: team.name for team in course.teams.all()}
+    names = Names()
+    if viewer.sight is not Sight.NAMED:
+        folder = data / "competitions" / competition.slug
+        folder.mkdir(parents=True, exist_ok=True)
+        everybody = [*to_be_drawn(entrants, teams)]
+        everybody += [name for name in summary.bots if name not in everybody]
+        pseudonyms = pseudonyms_for(folder / KEY_FILE, everybody)
+        names = Names.hidden(pseudonyms, known_names(viewer, entrants, teams), summary.bots)
+    view = View(names.disguise.summary(summary), names.disguise)
+    by_name = {names.shown(entrant.name): entrant for entrant in entrants}
+    return Shown(competition.slug, names, view, by_name, summary)
+
+
+def entrants_of(course: Course, competitors: list[Competitor]) -> list[Entrant]:
+    """Return the entrants for these competitors, with their teams."""
+    found = []
+    for one in competitors:
+        version = None if one.version_id is None else course.versions.get(one.version_id)
+        team, number = (None, None) if version is None else (version.team_id, version.number)
+        found.append(Entrant(one.name, team, number, one.reference, one.version_id))
+    return found
