@@ -66,6 +66,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/flake8 $$(grep -rlEw --include='*.py' 'async|await|trio' $(SOURCES) tests benchmarks)
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 
 format: $(VENV)/installed-dev
