@@ -30,8 +30,7 @@ from referee.judge.results import GameRecord, Player
 from referee.play import Job, play_game
 from tournaments.bots.resolve import resolve_bot
 from tournaments.reporting.summary import Summary
-from tournaments.results.game_summary import GameSummary
-from tournaments.results.packed_game import DEFLATE_LEVEL
+from tournaments.results.game_summary import DEFLATE_LEVEL, GameSummary
 from tournaments.results.rulings import Rulings
 from tournaments.results.schema import game as game_table
 from tournaments.results.store import Store

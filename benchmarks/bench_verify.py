@@ -23,7 +23,7 @@ from referee.judge.results import GameRecord, Player
 from referee.play import Job, play_game
 from referee.sandbox.host_resources import core_count
 from tournaments.bots.resolve import resolve_bot
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store
 
 GAMES = 4000

@@ -13,7 +13,7 @@ from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.play import Job
 from tournaments.config.load import Tournament
 from tournaments.engines.base import Begun, Follower
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 
 DRAWS = 0.1
 CONTROL = TimeControl(move_s=10.0)

@@ -31,15 +31,14 @@ from benchmarks.bench_report import a_record
 from benchmarks.instant import InstantEngine, tournament_of
 from referee.judge.results import GameRecord
 from referee.play import Job
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.engines.base import Engine
-from tournaments.processes.interpreter import many_games
+from tournaments.processes.process_settings import many_games
 from tournaments.reporting.summary import Summary
 from tournaments.results.game_files import write_game_files
-from tournaments.results.game_summary import GameSummary
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
 from tournaments.running.runner import OPEN, Run, play_all
 from tournaments.schedule.pairing import Pairing

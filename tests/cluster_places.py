@@ -15,7 +15,7 @@ from tests.test_engines import command_line
 from tests.test_resume import descendants
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.dask_engine import DaskEngine, open_dask_engine
-from tournaments.engines.remote.waiting import wait_for_slots
+from tournaments.engines.remote.requirements import wait_for_slots
 
 START_LIMIT_S = 120.0
 """A node starts within 2 s on an idle machine; it took 40 s where twenty programs shared two cores."""

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 from tests.databases import OF_EACH_KIND, depends_on_kind, dropped_at_the_end, on_postgresql
 from tests.postgresql import PostgreSQLServer, shared_server
 from tests.spreading import spread
+from tournaments.database.base import Place
 from tournaments.database.location import Database
-from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
 
 # No test is a timed one: machines are slow at times, and a slow example is no failure.

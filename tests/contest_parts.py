@@ -23,11 +23,10 @@ from tournaments.results.store import Store
 from tournaments.server.bot_provider import Bots, CannotPlayError
 from tournaments.server.competitions.tournament_manager import Contests
 from tournaments.server.competitions.tournament_spec import TournamentSpec
-from tournaments.server.config import ServiceConfig
-from tournaments.server.failures import Failures
-from tournaments.server.live.hub import Hub
-from tournaments.server.service_context import Parts
+from tournaments.server.live_hub import Hub
+from tournaments.server.service_context import Parts, ServiceConfig
 from tournaments.server.slots import Places
+from tournaments.server.status import Failures
 
 LIMIT_S = 60.0
 """Bound for what takes seconds."""

@@ -9,9 +9,9 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection
 
+from tournaments.database.base import Kind, Place
 from tournaments.database.connections import Connections
 from tournaments.database.location import Database
-from tournaments.database.place import Kind, Place
 from tournaments.results.store import MIGRATIONS
 
 

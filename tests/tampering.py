@@ -6,9 +6,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from tournaments.database.append_only import allow_changes
+from tournaments.database.base import Place
 from tournaments.database.connections import Connections
-from tournaments.database.place import Place
+from tournaments.database.migrations import allow_changes
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain import Item, Kind, extend, game_item, ruling_item, tournament_item
 from tournaments.results.schema import chain, game, journal, tournament

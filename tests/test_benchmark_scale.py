@@ -11,7 +11,7 @@ from benchmarks.scale import Cluster, measure_run
 from referee.play import Job
 from tests.builders import CONTROL, make_player, make_record
 from tournaments.results.game_files import GAMES
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store
 from tournaments.running.result_writer import MOST_AT_ONCE
 from tournaments.running.runner import Run, play_all

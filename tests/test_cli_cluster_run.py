@@ -33,7 +33,7 @@ from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, Engi
 from tournaments.cli.tournament.run import LOST_ADVICE
 from tournaments.config.load import load_tournament
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.extra import MODULES
+from tournaments.engines.remote.errors import MODULES
 from tournaments.engines.remote.head import GONE
 from tournaments.engines.remote.remote_engine import unique_name
 from tournaments.reporting.summary import Summary

@@ -23,11 +23,10 @@ from tournaments.cli.doctor import Health, examine
 from tournaments.cli.worker import let_go, weakness
 from tournaments.engines.remote import requirements
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.extra import MODULES
+from tournaments.engines.remote.errors import MODULES
 from tournaments.engines.remote.host import Versions
-from tournaments.engines.remote.requirements import tell_demands
+from tournaments.engines.remote.requirements import Demands, tell_demands
 from tournaments.engines.remote.scheduler import open_scheduler
-from tournaments.engines.remote.waiting import Demands
 
 WEAK = Probe(Sandbox(Tier.WEAK), "bubblewrap (bwrap) is not installed", "apt-get install -y bubblewrap")
 CONFINED = Probe(Sandbox(Tier.BUBBLEWRAP), "no control group was delegated to us")

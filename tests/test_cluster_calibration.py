@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from referee.games.catalog import parse_game
 from referee.games.perft import perft
 from referee.judge.clock import TimeControl
-from tournaments.config.calibration import DEPTH, GAME, POSITIONS, REPETITIONS, measure
-from tournaments.config.scaled_time import scaled
+from tournaments.config.host_speed import DEPTH, GAME, POSITIONS, REPETITIONS, measure, scaled
 
 
 def test_the_positions_are_those_of_the_job() -> None:

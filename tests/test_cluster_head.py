@@ -12,9 +12,9 @@ from referee.sandbox.bubblewrap import Tier
 from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.remote.head import AskedGame, Head
 from tournaments.engines.remote.host import HostFacts, Versions
+from tournaments.engines.remote.requirements import Demands
 from tournaments.engines.remote.scheduler_plugin import LOST
 from tournaments.engines.remote.task_batches import TOGETHER
-from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import FAILURE
 
 FIRST, OTHER = "tls://10.0.0.1:1", "tls://10.0.0.2:1"

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tournaments.engines.remote.host_workers import HostWorkers
-from tournaments.engines.remote.pair_hosts import PairHosts
+from tournaments.engines.remote.pair_hosts import HostWorkers, PairHosts
 
 
 class Games:

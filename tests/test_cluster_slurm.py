@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tournaments.engines.remote.slurm.slurm_queue import NOTHING, complaint, last_words
-from tournaments.engines.remote.slurm.slurm_workers import _AsManyAsGames
+from tournaments.engines.remote.slurm import NOTHING, _AsManyAsGames, complaint, last_words
 
 Games = Mapping[str, Sequence[str]]
 """Name of a worker -> games that it plays, or that wait there."""
@@ -33,7 +32,7 @@ class FakeCluster:
 IMPORT = """
 import signal
 before = signal.getsignal(signal.SIGINT)
-import tournaments.engines.remote.slurm.slurm_workers
+import tournaments.engines.remote.slurm
 assert signal.getsignal(signal.SIGINT) is before
 """
 

@@ -7,14 +7,13 @@ from datetime import timedelta
 import pytest
 
 from tests.courses import CHEAP, NOW, PASSWORD, a_student, after
-from tournaments.course import sessions, tokens
+from tournaments.course import credentials
 from tournaments.course.course import Course
 from tournaments.course.credentials import csrf_of
-from tournaments.course.errors import CourseError
-from tournaments.course.model import LinkPurpose, Role
+from tournaments.course.model import CourseError, LinkPurpose, Role
 from tournaments.course.schema import metadata
+from tournaments.database.base import Place
 from tournaments.database.connections import Connections
-from tournaments.database.place import Place
 
 
 @pytest.fixture
@@ -55,7 +54,7 @@ def test_a_session_ends_a_while_after_its_last_use(course: Course) -> None:
     student = a_student(course)
     secret, session = course.sessions.start(student.id, NOW)
     assert session.expires_at == NOW + timedelta(days=14)
-    just = sessions.RENEWED_AFTER
+    just = credentials.RENEWED_AFTER
     assert course.sessions.find(secret, NOW + just) == session  # a use so soon is not worth a write
     used = NOW + timedelta(days=13)
     found = course.sessions.find(secret, used)
@@ -203,7 +202,7 @@ def test_tokens_rest_while_an_account_is_disabled(course: Course) -> None:
 
 def test_what_cannot_be_a_token(course: Course) -> None:
     student = a_student(course)
-    for days in (0, -1, tokens.LONGEST_DAYS + 1, 10**12):
+    for days in (0, -1, credentials.LONGEST_DAYS + 1, 10**12):
         with pytest.raises(CourseError, match="1 to 3660 days"):
             course.tokens.make(student.id, "laptop", NOW, days)
     for name in ("", "a\0b", "x" * 101):
@@ -211,7 +210,7 @@ def test_what_cannot_be_a_token(course: Course) -> None:
             course.tokens.make(student.id, name, NOW, None)
     with pytest.raises(CourseError, match="there is no account 99"):
         course.tokens.make(99, "laptop", NOW, None)
-    made = [course.tokens.make(student.id, "laptop", NOW, None)[1] for _ in range(tokens.MOST)]
+    made = [course.tokens.make(student.id, "laptop", NOW, None)[1] for _ in range(credentials.MOST)]
     with pytest.raises(CourseError, match="at most 20 tokens"):
         course.tokens.make(student.id, "laptop", NOW, None)
     course.tokens.revoke(made[3].id, student.id)

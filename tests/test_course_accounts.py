@@ -10,11 +10,10 @@ import pytest
 
 from tests.courses import CHEAP, NOW, PASSWORD, a_person, a_student
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account, LinkPurpose, Role
-from tournaments.course.passwords import PARAMETERS, Passwords
+from tournaments.course.credentials import PARAMETERS, Passwords
+from tournaments.course.model import Account, CourseError, LinkPurpose, Role
+from tournaments.database.base import Place
 from tournaments.database.connections import Connections
-from tournaments.database.place import Place
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ import pytest
 
 from tests.courses import CHEAP, NOW, a_student, a_version, after
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor
-from tournaments.database.place import Place
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor, CourseError
+from tournaments.database.base import Place
 
 CREATED, RUNNING, PAUSED, FINISHED, FAILED = CompetitionState
 

@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, inspect
 
 from tests.courses import CHEAP, NOW, a_student, after
-from tournaments.course import model, moments
+from tournaments.course import model, schema
 from tournaments.course.course import MIGRATIONS, Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Role
+from tournaments.course.model import CourseError, Role
 from tournaments.course.schema import REVISION, account, metadata
+from tournaments.database.base import Place, StoreError
 from tournaments.database.connections import Connections
-from tournaments.database.errors import StoreError
-from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
 
 
@@ -225,24 +223,22 @@ MOMENTS = st.datetimes(
 
 @given(MOMENTS)
 def test_a_moment_comes_back(moment: datetime) -> None:
-    text = moments.to_text(moment)
-    assert len(text) == moments.LENGTH
-    assert moments.from_text(text) == moment.astimezone(
-        UTC
-    )  # an hour that there is twice equals nothing else
-    assert moments.from_text(text).tzinfo is UTC
+    text = schema.to_text(moment)
+    assert len(text) == schema.LENGTH
+    assert schema.from_text(text) == moment.astimezone(UTC)  # an hour that there is twice equals nothing else
+    assert schema.from_text(text).tzinfo is UTC
 
 
 @given(MOMENTS, MOMENTS)
 def test_texts_have_the_order_of_time(one: datetime, other: datetime) -> None:
     one, other = one.astimezone(UTC), other.astimezone(UTC)
-    assert (moments.to_text(one) < moments.to_text(other)) is (one < other)
+    assert (schema.to_text(one) < schema.to_text(other)) is (one < other)
 
 
 def test_a_moment_needs_a_zone() -> None:
-    assert moments.to_text(NOW.astimezone(timezone(timedelta(hours=5)))) == "2026-03-02T12:00:00.000000Z"
+    assert schema.to_text(NOW.astimezone(timezone(timedelta(hours=5)))) == "2026-03-02T12:00:00.000000Z"
     with pytest.raises(ValueError, match="time zone"):
-        moments.to_text(datetime(2026, 3, 2))
+        schema.to_text(datetime(2026, 3, 2))
 
 
 def test_every_field_of_the_model_has_a_column() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.courses import CHEAP, NOW
 from tournaments.bots.manifest import NAME
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
+from tournaments.course.model import CourseError
 from tournaments.course.texts import (
     LONGEST_TEAM_NAME,
     login_of,
@@ -20,7 +20,7 @@ from tournaments.course.texts import (
     storable,
     team_name,
 )
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 
 
 @pytest.fixture

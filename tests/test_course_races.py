@@ -12,10 +12,9 @@ import pytest
 from tests.courses import CHEAP, NOW, a_person, a_student
 from tests.places import to_argument
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import CompetitionKind, LinkPurpose, Role, Version
+from tournaments.course.model import CompetitionKind, CourseError, LinkPurpose, Role, Version
 from tournaments.course.settings import Settings
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 
 THREADS = 8
 LIMIT_S = 60

@@ -12,11 +12,19 @@ from hypothesis import strategies as st
 from referee.judge.clock import TimeControl
 from tests.courses import CHEAP, NOW, after
 from tournaments.course.course import Course
-from tournaments.course.deadlines import day_of, frozen_moment, is_quiet, may_upload, told
-from tournaments.course.settings import Settings, SettingsError, settings_of, settings_of_form
+from tournaments.course.settings import (
+    Settings,
+    SettingsError,
+    day_of,
+    frozen_moment,
+    is_quiet,
+    may_upload,
+    settings_of,
+    settings_of_form,
+    told,
+)
+from tournaments.database.base import Place, StoreError
 from tournaments.database.connections import Connections
-from tournaments.database.errors import StoreError
-from tournaments.database.place import Place
 
 BERLIN = "Europe/Berlin"
 

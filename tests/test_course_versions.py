@@ -13,10 +13,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from tests.courses import CHEAP, NOW, a_student, a_version, after, decided
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account, Checked, Team, Version, VersionState
+from tournaments.course.model import Account, Checked, CourseError, Team, Version, VersionState
 from tournaments.course.settings import Settings
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 from tournaments.database.sqlite import SQLiteFile
 
 QUALIFIED, FAILED, STUCK = VersionState.QUALIFIED, VersionState.FAILED, VersionState.STUCK

@@ -14,11 +14,9 @@ from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, Table,
 
 from tests.builders import RUN_LIMIT_S
 from tests.places import to_argument
-from tournaments.database import place as places
-from tournaments.database import postgresql, sqlite
+from tournaments.database import base, postgresql, sqlite
+from tournaments.database.base import Kind, Place, StoreError
 from tournaments.database.connections import Connections
-from tournaments.database.errors import StoreError
-from tournaments.database.place import Kind, Place
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -103,7 +101,7 @@ def test_processes_that_read_and_then_write_lose_nothing(connections: Connection
 @contextmanager
 def busy_timeout_of_200_ms(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:
-        for module in (places, sqlite, postgresql):
+        for module in (base, sqlite, postgresql):
             patched.setattr(module, "BUSY_TIMEOUT_MS", 200)
         yield
 

@@ -30,7 +30,7 @@ from tournaments.config.tournament_file import (
     TournamentFile,
 )
 from tournaments.results.journal import Action
-from tournaments.schedule.formats.catalog import FORMATS
+from tournaments.schedule.plan import FORMATS
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -11,8 +11,8 @@ from starlette.routing import Match, Route
 from tests.builders import invoke
 from tests.test_docs import TEXTS, blocks
 from tournaments.cli import submit
+from tournaments.course.credentials import MOST
 from tournaments.course.model import VersionState
-from tournaments.course.tokens import MOST
 from tournaments.web.api.documentation import OPERATIONS
 from tournaments.web.http.rate_limits import Limits, Rate
 

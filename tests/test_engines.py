@@ -24,8 +24,7 @@ from tests.test_resume import descendants
 from tournaments.config.load import load_tournament
 from tournaments.engines.base import Begun, Engine, EngineError, Follower
 from tournaments.engines.local import open_local_engine
-from tournaments.results.game_summary import GameSummary
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
 from tournaments.running.runner import MAX_ATTEMPTS, Run, play_all
 from tournaments.schedule.pairing import Pairing

@@ -11,7 +11,7 @@ from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.load import MAX_RANDOM_OPENINGS, ConfigError, Tournament, load_tournament
 from tournaments.reporting.summary import Summary
 from tournaments.results.store import Store, StoreError
-from tournaments.schedule.formats.catalog import FORMATS
+from tournaments.schedule.plan import FORMATS
 
 TWO = 'bots = ["first_legal", "greedy"]\n'
 THREE = 'bots = ["first_legal", "greedy", "random"]\n'

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tournaments.schedule.formats.catalog import FORMATS, schedule_of
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, round_under_way
+from tournaments.schedule.plan import FORMATS, schedule_of
 
 MOST_BOTS = 41
 """A course's; odd, as its even neighbour is 40."""

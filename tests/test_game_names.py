@@ -19,7 +19,7 @@ MODULES = sorted(
 ABOUT_ONE_GAME = {
     "tournaments/cli/solve.py": "solves one game alone",
     "tournaments/cli/main.py": "has the line that says so",
-    "tournaments/config/calibration.py": "times a walk through one game's positions, whatever is played",
+    "tournaments/config/host_speed.py": "times a walk through one game's positions, whatever is played",
     "tournaments/checking/advice.py": "says what to do about each fault, in the words of the game",
     "tournaments/checking/hints.py": "says so where the seats were exchanged",
     "tournaments/checking/scenarios.py": "makes positions with long chains of extra turns",

@@ -10,8 +10,7 @@ import pytest
 
 from tests.schedules import DRAW, FIRST, SECOND, VOID, better_wins, bots, drawn, met, play
 from tournaments.schedule.formats.bracket import standard_order
-from tournaments.schedule.formats.group_table import ranked
-from tournaments.schedule.formats.groups import Groups, final_seeds
+from tournaments.schedule.formats.groups import Groups, final_seeds, ranked
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, round_under_way
 
 # The groups.

@@ -12,10 +12,10 @@ import pytest
 from referee.errors import RefereeError
 from referee.judge.events import BotExited
 from referee.judge.results import Player
-from referee.process import host_memory
 from referee.process.bot import Bot
-from referee.process.host_memory import killed_for_memory
+from referee.sandbox import host_resources
 from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.host_resources import killed_for_memory
 from tests.builders import KALARENA
 from tests.confinement import needs_sandbox
 from tests.test_processes import until
@@ -37,8 +37,8 @@ LIMIT_S = 60
 @pytest.fixture
 def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], object]:
     """Sets what the kernel counts for the whole host, as if there were no control groups."""
-    monkeypatch.setattr(host_memory, "GROUPS", str(tmp_path / "none"))
-    monkeypatch.setattr(host_memory, "VMSTAT", str(tmp_path / "vmstat"))
+    monkeypatch.setattr(host_resources, "GROUPS", str(tmp_path / "none"))
+    monkeypatch.setattr(host_resources, "VMSTAT", str(tmp_path / "vmstat"))
     return lambda number: (tmp_path / "vmstat").write_text(f"nr_free 12\noom_kill {number}\nnuma_hit 5\n")
 
 
@@ -66,8 +66,8 @@ def test_the_count_of_our_own_group_is_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     count(17)
-    monkeypatch.setattr(host_memory, "FIRST", str(tmp_path))
-    monkeypatch.setattr(host_memory, "SECOND", str(tmp_path))
+    monkeypatch.setattr(host_resources, "FIRST", str(tmp_path))
+    monkeypatch.setattr(host_resources, "SECOND", str(tmp_path))
     (tmp_path / "none").write_text(line)
     assert killed_for_memory() == 17  # the file is not there, as in a group that is the host's
     (tmp_path / file).parent.mkdir(parents=True)

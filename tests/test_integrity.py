@@ -24,15 +24,14 @@ from tests.builders import RUN_LIMIT_S, invoke, make_record, one_object, write_t
 from tests.places import store_of_revision
 from tests.tampering import rechain, tampering
 from tests.test_cli_run import on_terminal
+from tournaments.database.base import Place
 from tournaments.database.connections import Connections
-from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.reporting.verification import Verification
 from tournaments.results.chain import Head, digest_of
 from tournaments.results.chain_check import ChainCheck
-from tournaments.results.game_summary import GameSummary
+from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.journal import Action, Entry
-from tournaments.results.packed_game import PackedGame
 from tournaments.results.schema import chain, game
 from tournaments.results.store import Store, StoreError, _row
 

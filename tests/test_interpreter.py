@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tournaments.processes.interpreter import SELDOM, SWITCH_S, many_games
+from tournaments.processes.process_settings import SELDOM, SWITCH_S, many_games
 
 
 def settings() -> tuple[Any, float]:

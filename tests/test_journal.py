@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sqlalchemy import insert
 
 from tests.builders import make_record
+from tournaments.database.base import Place
 from tournaments.database.connections import Connections
-from tournaments.database.place import Place
 from tournaments.results.journal import Action, Entry
 from tournaments.results.schema import journal
 from tournaments.results.store import Store, StoreError

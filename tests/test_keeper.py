@@ -15,7 +15,7 @@ import trio_parallel
 from tests.builders import make_record
 from tests.test_engines import becomes
 from tournaments.results.game_files import GAMES
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store, StoreError
 from tournaments.running import result_writer
 from tournaments.running.result_writer import Keeper

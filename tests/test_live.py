@@ -20,8 +20,7 @@ from tournaments.cli.tournament.live import (
 )
 from tournaments.config.load import load_tournament
 from tournaments.reporting.summary import Summary
-from tournaments.results.game_summary import GameSummary
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
 from tournaments.running.runner import Run
 from tournaments.schedule.pairing import Pairing

@@ -20,10 +20,9 @@ from tests.random_games import random_game
 from tests.test_faults import honest
 from tournaments.engines.base import Begun, Follower
 from tournaments.engines.local import open_local_engine
-from tournaments.results.packed_game import PackedGame
-from tournaments.server.live import hub
-from tournaments.server.live.hub import Channel, Hub, LiveGame, TooManyWatchersError
-from tournaments.server.live.watched_engine import WatchedEngine
+from tournaments.results.game_summary import PackedGame
+from tournaments.server import live_hub
+from tournaments.server.live_hub import Channel, Hub, LiveGame, TooManyWatchersError, WatchedEngine
 
 LIMIT_S = 60
 START = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -89,7 +88,7 @@ def test_a_game_is_known_from_its_start_to_a_while_after_its_end(place: Place) -
     record = random_game("kalah(4,3)")
     channel.ended(record)
     assert place.hub.playing() == []
-    place.wait(hub.ENDED_STAYS_S - 1)
+    place.wait(live_hub.ENDED_STAYS_S - 1)
     known = place.hub.game("practice", "g1")
     assert known is not None
     assert known.moves == tuple(move.move for move in record.moves)
@@ -147,7 +146,7 @@ def test_a_game_that_is_started_again_replaces_the_first_try(place: Place) -> No
 
 
 def test_not_all_games_that_ended_are_kept(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "MOST_ENDED", 3)
+    monkeypatch.setattr(live_hub, "MOST_ENDED", 3)
     going_on = place.start("first")
     for number in range(10):
         place.wait(0.01)
@@ -167,7 +166,7 @@ def test_whatever_happens_what_plays_is_what_was_started_and_has_not_ended(steps
             channels.append(place.start(str(number)))
             expected.append(str(number))
         elif step == "wait":
-            place.wait(hub.ENDED_STAYS_S / 3)
+            place.wait(live_hub.ENDED_STAYS_S / 3)
         elif channels:
             channel = channels[number % len(channels)]
             if step == "move":
@@ -234,13 +233,13 @@ async def test_moves_are_told_together_where_they_come_fast(
         began = trio.current_time()
         channel.snapshot(snapshot(0, "1"))
         await within_limit(games)
-        assert trio.current_time() - began == pytest.approx(hub.GAME_INTERVAL_S)
+        assert trio.current_time() - began == pytest.approx(live_hub.GAME_INTERVAL_S)
 
 
 async def test_a_watcher_sees_the_verdict_of_a_game_that_is_forgotten(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "MOST_ENDED", 0)
+    monkeypatch.setattr(live_hub, "MOST_ENDED", 0)
     channel = place.start()
     with place.hub.watch_game("practice", "g1") as games:
         channel.failed("given up")
@@ -259,7 +258,7 @@ async def test_the_list_is_told_when_games_start_and_end(
         place.start("g2")
         began = trio.current_time()
         assert [game.key for game in (await anext(lists)).games] == ["g1", "g2"]
-        assert trio.current_time() - began == pytest.approx(hub.LIST_INTERVAL_S)
+        assert trio.current_time() - began == pytest.approx(live_hub.LIST_INTERVAL_S)
         channel.ended(make_record())
         assert [game.key for game in (await anext(lists)).games] == ["g2"]
         before = place.hub.now_playing().standings
@@ -281,8 +280,8 @@ async def test_moves_alone_are_no_news_for_the_list(place: Place, autojump_clock
 
 
 def test_there_are_so_many_watchers_and_no_more(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "MOST_WATCHERS", 3)
-    monkeypatch.setattr(hub, "MOST_OF_GAME", 2)
+    monkeypatch.setattr(live_hub, "MOST_WATCHERS", 3)
+    monkeypatch.setattr(live_hub, "MOST_OF_GAME", 2)
     one, other = place.start("g1").game, place.start("g2").game
     with place.hub.watch_game("practice", "g1"), place.hub.watch_game("practice", "g1"):
         assert not place.hub.has_place(one)

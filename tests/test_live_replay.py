@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from referee.judge.results import GameRecord
 from tests.random_games import random_game
-from tournaments.reporting.site.live_replay import LiveReplay
-from tournaments.reporting.site.replay import replay_data
+from tournaments.reporting.site.replay import LiveReplay, replay_data
 from tournaments.reporting.site.replay_page import live_html
 
 UNKNOWN = {"wire": 0, "wall_us": None, "cpu_us": None}

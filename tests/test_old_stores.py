@@ -13,7 +13,7 @@ from sqlalchemy import text
 from referee.judge.results import GameRecord, MoveRecord, Reason
 from tests.builders import invoke, lost_by, make_record, one_object, write_tournament
 from tests.places import store_of_revision
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store, StoreError

@@ -6,8 +6,7 @@ import pytest
 
 from referee.errors import RefereeError
 from tests.builders import make_record
-from tournaments.results.game_summary import GameSummary
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import GameSummary, PackedGame
 
 
 def test_it_has_the_whole_record_also_in_another_process() -> None:

@@ -14,7 +14,7 @@ from tests.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, lost_by, mak
 from tests.confinement import needs_sandbox
 from tournaments.config.load import Tournament
 from tournaments.engines.base import EngineError
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store
 from tournaments.running.rehearsal import KEY, WIDTH, Problem, problem_of, problem_table, rehearse
 

@@ -15,7 +15,7 @@ from tests.test_resume import (
 )
 from tests.test_resume import run_to_the_end as run_on
 from tournaments.results.store import Store
-from tournaments.schedule.formats.catalog import FORMATS
+from tournaments.schedule.plan import FORMATS
 
 KILLS = 2
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.schedule.formats.catalog import FORMATS, ROUND_ROBIN, schedule_of
 from tournaments.schedule.formats.round_robin import RoundRobin, circle
 from tournaments.schedule.formats.rounds import drawn_lots
 from tournaments.schedule.pairing import (
@@ -19,6 +18,7 @@ from tournaments.schedule.pairing import (
     pair_of_games,
     round_under_way,
 )
+from tournaments.schedule.plan import FORMATS, ROUND_ROBIN, schedule_of
 
 BOTS = st.integers(2, 9)
 ROUNDS = st.integers(1, 4)

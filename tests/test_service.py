@@ -13,15 +13,14 @@ from tests.test_service_qualifying import FakeChecks
 from tests.test_service_workshop import GAME, starter
 from tournaments.bots.storage import MissingContentError, content_digest
 from tournaments.bots.upload.upload import SubmittedFile
-from tournaments.course.errors import CourseError
-from tournaments.course.model import CompetitionState, Competitor, VersionState
+from tournaments.course.model import CompetitionState, Competitor, CourseError, VersionState
 from tournaments.database.location import Database
 from tournaments.results.store import Store
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.checks import qualifying
-from tournaments.server.config import ServiceConfig
-from tournaments.server.failures import Failures
+from tournaments.server.service_context import ServiceConfig
 from tournaments.server.slots import Kind, Use
+from tournaments.server.status import Failures
 
 
 @pytest.fixture

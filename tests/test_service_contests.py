@@ -21,15 +21,14 @@ from tests.databases import database_of
 from tests.places import to_argument
 from tests.test_resume import all_end, descendants, open_pidfds
 from tournaments.config.load import load_tournament
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState, CourseError
 from tournaments.database.location import Database
 from tournaments.engines.base import Begun, Engine, EngineError, Follower, WorkerLostError
 from tournaments.reporting.ruling_requests import PairingRequest
 from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.journal import Action
-from tournaments.results.packed_game import PackedGame
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store
 from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES

@@ -12,10 +12,9 @@ from tournaments.bots.manifest import manifest_of
 from tournaments.bots.storage import content_digest
 from tournaments.bots.upload.upload import Upload
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Role
-from tournaments.course.passwords import Passwords
-from tournaments.database.place import Place
+from tournaments.course.credentials import Passwords
+from tournaments.course.model import CourseError, Role
+from tournaments.database.base import Place
 from tournaments.server.demo import TEAMS, Demo, set_up_demo
 
 if TYPE_CHECKING:

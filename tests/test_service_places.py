@@ -11,7 +11,7 @@ from referee.play import Job
 from tests.builders import make_player, make_record
 from tests.test_engines import noted
 from tournaments.engines.base import Begun, Follower
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 from tournaments.server.slots import PASSED_OVER, Kind, PlacedEngine, Places, Use
 
 CHECK, TOURNAMENT, PRACTICE = Kind.QUALIFICATION, Kind.TOURNAMENT, Kind.PRACTICE

@@ -17,8 +17,7 @@ from tests.test_service_workshop import built_bot
 from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.checking.report import Report
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import VersionState
+from tournaments.course.model import CourseError, VersionState
 from tournaments.database.location import Database
 from tournaments.server.checks import bot_worker, qualifying
 from tournaments.server.checks.bot_job import Answer, BotJob

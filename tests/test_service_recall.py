@@ -9,7 +9,7 @@ import trio
 from tests.courses import CHEAP, NOW
 from tests.databases import database_of
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
+from tournaments.course.model import CourseError
 from tournaments.server.read_cache import MOST_RECALLED, RECALLED_S, Recall
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.courses import NOW
 from tournaments.course.model import Version, VersionState
-from tournaments.server.checks.check_order import next_to_check
+from tournaments.server.checks.qualifying import next_to_check
 
 ONE = Version(
     id=1, team_id=1, number=1, content="", files=1, size=1, submitted_at=NOW, submitted_by=1, origin="page",

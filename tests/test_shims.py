@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tournaments.bots.version_managers import behind_shim
+from tournaments.bots.toolchains import behind_shim
 
 
 def test_behind_a_link_to_rustup(tmp_path: Path) -> None:

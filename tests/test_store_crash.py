@@ -12,7 +12,7 @@ import pytest
 
 from tests.builders import KALARENA, RUN_LIMIT_S, make_record, run_command, write_tournament
 from tests.places import to_argument
-from tournaments.database.place import BUSY_TIMEOUT_MS, Place
+from tournaments.database.base import BUSY_TIMEOUT_MS, Place
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain_check import ChainCheck
 from tournaments.results.store import Store

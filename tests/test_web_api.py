@@ -21,7 +21,7 @@ from tests.web_site import World, open_world
 from tournaments.bots.storage import ContentError, content_digest
 from tournaments.bots.upload.upload import Upload
 from tournaments.course.model import Checked, Version, VersionState
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 from tournaments.web.api.documentation import OPERATIONS
 from tournaments.web.api.submissions import LINES
 

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from tests.databases import database_of
 from tests.web_site import CSRF, ORIGIN, World, open_world
-from tournaments.course.errors import CourseError
+from tournaments.course.model import CourseError
 from tournaments.web.http import request_body, static_files
 from tournaments.web.http.errors import BadInput, Conflict
 from tournaments.web.http.rendering import path_for, see_other

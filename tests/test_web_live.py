@@ -27,8 +27,8 @@ from tests.site_thread import RunningSite, running_site
 from tests.web_played import open_played
 from tests.web_site import NOW, World, open_world
 from tournaments.course.model import CompetitionKind
-from tournaments.server.live import hub
-from tournaments.server.live.hub import Channel, Hub
+from tournaments.server import live_hub
+from tournaments.server.live_hub import Channel, Hub
 from tournaments.web.http import sse
 from tournaments.web.pages import live_pages
 from tournaments.web.views.names import Names
@@ -299,7 +299,7 @@ async def test_the_stream_of_a_game_that_is_forgotten_says_so(stand: Stand) -> N
 async def test_too_many_watchers_of_a_game_are_told_to_come_later(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "MOST_OF_GAME", 1)
+    monkeypatch.setattr(live_hub, "MOST_OF_GAME", 1)
     stand.start(random_game("manchester(3,3)"))
     path = "/competitions/practice/live/r001-1v2/events"
     async with streaming(stand, path) as stream, stand.world.browser() as browser:
@@ -335,7 +335,7 @@ async def test_a_hundred_watchers_of_a_fast_game(stand: Stand) -> None:
 
 
 async def test_what_plays_now(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "LIST_INTERVAL_S", 0.0)
+    monkeypatch.setattr(live_hub, "LIST_INTERVAL_S", 0.0)
     monkeypatch.setattr(live_pages, "STANDINGS_INTERVAL_S", 0.1)
     async with streaming(stand, "/events") as stream:
         ((kind, number, playing),) = await stream.until(1)

@@ -9,9 +9,9 @@ import pytest
 from tests.courses import CHEAP, NOW, a_student
 from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose
-from tournaments.database.place import Place
-from tournaments.web.http import session_cache
-from tournaments.web.http.session_cache import RECOGNIZED_FOR, Recognized
+from tournaments.database.base import Place
+from tournaments.web.http import auth
+from tournaments.web.http.auth import RECOGNIZED_FOR, Recognized
 
 
 class Scene:
@@ -107,7 +107,7 @@ async def test_another_process_is_heard_a_moment_later(scene: Scene, place: Plac
 
 
 async def test_it_forgets_who_asked_first(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_cache, "MOST_RECOGNIZED", 1)
+    monkeypatch.setattr(auth, "MOST_RECOGNIZED", 1)
     assert await scene.is_signed_in()
     another, _session = scene.course.sessions.start(scene.student.id, NOW)
     assert await scene.is_signed_in()  # who signs in puts nobody out

@@ -8,7 +8,7 @@ import pytest
 
 from tests.web_site import CSRF, ORIGIN, PASSWORD, Browser, World, open_world
 from tournaments.course.model import LinkPurpose
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 from tournaments.web.http import static_files
 from tournaments.web.pages import account, signing_in
 

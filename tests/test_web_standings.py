@@ -10,12 +10,11 @@ import trio
 
 from tests.web_played import REFERENCE, Played, open_played, played_game, visitors_see
 from tournaments.course.model import CompetitionState
-from tournaments.database.errors import StoreError
+from tournaments.database.base import StoreError
 from tournaments.results.journal import Action, Entry
 from tournaments.web.views.competition_view import Shows, show
-from tournaments.web.views.move_times import MOST, MoveTimes
+from tournaments.web.views.game_caches import MOST, MoveTimes, Replays
 from tournaments.web.views.names import Sight, Viewer
-from tournaments.web.views.replays import Replays
 from tournaments.web.views.table_rows import rungs
 
 

@@ -17,7 +17,7 @@ from tests.web_site import CSRF, NOW, ORIGIN, Browser
 from tournaments.bots.storage import ContentError
 from tournaments.bots.upload.archive import read_upload
 from tournaments.course.model import Checked, Version, VersionState
-from tournaments.database.errors import StoreError
+from tournaments.database.base import StoreError
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.web.pages.starter_kits import kit
 

@@ -13,9 +13,9 @@ from argon2.profiles import CHEAPEST
 from starlette.responses import Response
 
 from tournaments.course.course import Course
+from tournaments.course.credentials import Passwords
 from tournaments.course.model import Account, Role, Team
-from tournaments.course.passwords import Passwords
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 from tournaments.web.app import Application
 from tournaments.web.http.cookies import Cookie
 from tournaments.web.http.request_context import Site

@@ -22,7 +22,7 @@ from benchmarks.load.running import BOTS, Plan, load
 from benchmarks.load.scene import made_scene
 from benchmarks.load.server import running_server
 from benchmarks.load.verdict import Verdict
-from tournaments.database.errors import StoreError
+from tournaments.database.base import StoreError
 from tournaments.server.competitions.tournament_run import first_of
 
 

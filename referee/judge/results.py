@@ -210,7 +210,7 @@ class GameRecord:
     """CPU time of each bot while its opponent was on turn, in microseconds, summed over turns of more than a
     millisecond."""
     host_speed: float | None = None
-    """Speed of one core of the host, in positions per second of tournaments/config/calibration.py; None
+    """Speed of one core of the host, in positions per second of tournaments/config/host_speed.py; None
     where it was not measured, as in games that were played locally."""
     judge: int = 1
     """The version of the judge's rules, see JUDGE, that gave the verdict."""

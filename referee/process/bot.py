@@ -36,7 +36,6 @@ from referee.judge.limits import MIB, Limits
 from referee.judge.results import KeptFile, Player
 from referee.judge.runtime_messages import NEARLY_ALL
 from referee.judge.stderr import StderrKeeper
-from referee.process.host_memory import killed_for_memory
 from referee.process.launch import (
     await_sandbox,
     bot_status,
@@ -49,6 +48,7 @@ from referee.process.process_tree import ProcessTree
 from referee.sandbox.bubblewrap import GO, Sandbox, Tier
 from referee.sandbox.held_directories import HeldDirectories
 from referee.sandbox.hidden_memory import hidden_bytes
+from referee.sandbox.host_resources import killed_for_memory
 from referee.sandbox.kept_files import written_files
 
 OPEN = Sandbox()

@@ -23,7 +23,7 @@ from sample_bots.catalog import (
 )
 from sample_bots.strong import kernels
 from tournaments.bots.manifest import MANIFEST_FILE, ManifestError, load_manifest
-from tournaments.bots.version_managers import behind_shim
+from tournaments.bots.toolchains import behind_shim
 
 SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
 """Shared directories: no directory above them is a bot's own."""

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 from urllib.parse import quote, urlencode, urlsplit
 
 from tournaments.bots.manifest import ManifestError, load_manifest
-from tournaments.bots.upload.limits import UploadLimits, size_text
 from tournaments.bots.upload.names import passed_over
+from tournaments.bots.upload.upload import UploadLimits, size_text
 from tournaments.reporting.tables import json_text
 
 ANSWER_LIMIT_S = 30.0

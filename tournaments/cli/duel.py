@@ -29,8 +29,8 @@ from tournaments.config.format_tables import SprtTable
 from tournaments.config.load import Tournament, name_clash
 from tournaments.reporting.summary import Summary
 from tournaments.reporting.tables import json_text
-from tournaments.schedule.formats.catalog import ROUND_ROBIN
 from tournaments.schedule.formats.sprt import Sprt
+from tournaments.schedule.plan import ROUND_ROBIN
 
 ELO0, ELO1 = 0.0, 20.0
 """Default hypotheses of the test, in Elo: no change, or 20, a step that is worth keeping."""

@@ -13,9 +13,9 @@ import click
 import trio
 
 from tournaments.cli.main import Fault, Usage
-from tournaments.database.errors import StoreError
+from tournaments.database.base import StoreError
 from tournaments.engines.remote.errors import ClusterError
-from tournaments.processes.process_priority import going_first
+from tournaments.processes.process_settings import going_first
 from tournaments.web.data_directory import DataDirectoryError
 from tournaments.web.server import ListenError
 from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file

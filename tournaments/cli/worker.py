@@ -10,8 +10,7 @@ from referee.sandbox.detection import Probe, probe
 from referee.sandbox.host_resources import usable_cores
 from tournaments.cli.doctor import Health, examine
 from tournaments.cli.main import Fault, Usage
-from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.extra import require_extra
+from tournaments.engines.remote.errors import ClusterError, require_extra
 
 TIERS = list(Tier)
 """The best is the first."""
@@ -64,8 +63,7 @@ def command(
     os.environ.setdefault(LOG_VARIABLE, "critical")  # before Dask is imported, and for the worker's process
     from tournaments.engines.remote.credentials import Credentials
     from tournaments.engines.remote.host import facts_of_this_host
-    from tournaments.engines.remote.requirements import ask_demands
-    from tournaments.engines.remote.waiting import Demands
+    from tournaments.engines.remote.requirements import Demands, ask_demands
     from tournaments.engines.remote.worker.lab_worker import work
 
     if not scheduler.startswith("tls://"):

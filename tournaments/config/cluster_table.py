@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from tournaments.config.calibration import REFERENCE_SPEED
+from tournaments.config.host_speed import REFERENCE_SPEED
 
 MAX_WORKERS = 100_000
 """Documented bound."""

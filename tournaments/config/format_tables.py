@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from referee.games.spec import did_you_mean
-from tournaments.schedule.formats.catalog import FORMATS
+from tournaments.schedule.plan import FORMATS
 
 MAX_PAIRS = 100
 """Documented bound on pairs of games between two bots in one round."""

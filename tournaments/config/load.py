@@ -25,15 +25,14 @@ from tournaments.bots.manifest import MANIFEST_FILE, NAME
 from tournaments.bots.resolve import BotError, resolve_bot
 from tournaments.config.cluster_table import ClusterTable
 from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.host_speed import ScaledControl
 from tournaments.config.openings import random_openings, read_openings
-from tournaments.config.scaled_time import ScaledControl
 from tournaments.config.tournament_file import Openings, TournamentFile, known_keys
 from tournaments.files.validation_errors import render
 from tournaments.results.game_files import slug
-from tournaments.schedule.formats.catalog import ROUND_ROBIN
 from tournaments.schedule.formats.swiss import MATCH
 from tournaments.schedule.pairing import Entrant
-from tournaments.schedule.plan import Plan
+from tournaments.schedule.plan import ROUND_ROBIN, Plan
 
 MAX_RANDOM_OPENINGS = 500
 """Maximum number of random openings for a format that may need any number; after these they repeat."""

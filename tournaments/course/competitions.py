@@ -7,8 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor, CourseError
 from tournaments.course.schema import competition, competitor
 from tournaments.course.texts import name_key, person_name, shown, storable
 from tournaments.course.transactions import Transactions

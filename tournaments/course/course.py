@@ -8,18 +8,15 @@ from types import TracebackType
 from tournaments.course.accounts import Accounts
 from tournaments.course.audit import Journal
 from tournaments.course.competitions import Competitions
-from tournaments.course.links import Links
-from tournaments.course.passwords import Passwords
+from tournaments.course.credentials import Links, Passwords, Sessions, Tokens
 from tournaments.course.schema import REVISION
-from tournaments.course.sessions import Sessions
-from tournaments.course.settings_table import SettingsTable
+from tournaments.course.settings import SettingsTable
 from tournaments.course.teams import Teams
-from tournaments.course.tokens import Tokens
 from tournaments.course.transactions import Transactions
 from tournaments.course.versions import Versions
+from tournaments.database.base import Place
 from tournaments.database.connections import Connections
 from tournaments.database.migrations import Migrations
-from tournaments.database.place import Place
 
 PEOPLE = "people"
 """Group of the tables of people and their access."""

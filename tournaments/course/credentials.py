@@ -1,6 +1,7 @@
-"""Secrets for signing in: generated here, handed out once, and stored as SHA-256 alone.
+"""Credentials: passwords, sessions of browsers, one-time links and API tokens.
 
-They have 190 random bits and more, so that a digest without salt reveals nothing about them; and since the
+Secrets of sessions, links and tokens are generated here, handed out once, and stored as SHA-256 alone.  They
+have 190 random bits and more, so that a digest without salt reveals nothing about them; and since the
 database looks up the digest, the time of the lookup reveals nothing about the secret either.
 """
 
@@ -8,6 +9,80 @@ import hashlib
 import hmac
 import secrets
 import string
+import unicodedata
+from datetime import datetime, timedelta
+from threading import BoundedSemaphore
+from typing import Any
+
+import argon2
+from argon2.exceptions import InvalidHashError, VerificationError
+from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from tournaments.course.accounts import account_of, keep_password
+from tournaments.course.model import Account, CourseError, LinkPurpose, Session, Token
+from tournaments.course.schema import account, link, session, token
+from tournaments.course.texts import person_name
+from tournaments.course.transactions import Transactions
+
+SHORTEST, LONGEST = 10, 200
+"""Minimum and maximum length in characters."""
+PARAMETERS = argon2.profiles.RFC_9106_LOW_MEMORY
+"""RFC 9106, section 4, the second recommended option: 3 passes over 64 MiB in 4 lanes."""
+AT_A_TIME = 2
+"""Maximum number of simultaneous hashes, each of which takes 64 MiB.
+
+More sign-ins wait, so that a course does not take 13 GB at the beginning of a lesson.
+"""
+
+
+class Passwords:
+    """Hasher of passwords, which threads may share.  Tests use cheaper parameters."""
+
+    def __init__(self, parameters: argon2.Parameters = PARAMETERS) -> None:
+        self._hasher = argon2.PasswordHasher.from_parameters(parameters)
+        self._turns = BoundedSemaphore(AT_A_TIME)
+
+    def hash(self, password: str) -> str:
+        """Return the hash to be stored for a password.  Raises CourseError if it is too short or too long."""
+        text = _normal(password)
+        if len(text) < SHORTEST:
+            raise CourseError(f"a password needs at least {SHORTEST} characters")
+        if len(text) > LONGEST:
+            raise CourseError(f"a password has at most {LONGEST} characters")
+        return self._hash(text)
+
+    def check(self, kept: str | None, password: str) -> bool:
+        """Return whether a password matches ``kept``; without a hash, take as long as with one."""
+        text = _normal(password)
+        if len(text) > LONGEST:
+            return False  # for any account
+        if kept is None:
+            self._hash(text)
+            return False
+        try:
+            with self._turns:
+                return self._hasher.verify(kept, _bytes(text))
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def is_old(self, kept: str) -> bool:
+        """Return whether a hash was made with other parameters."""
+        return self._hasher.check_needs_rehash(kept)
+
+    def _hash(self, text: str) -> str:
+        with self._turns:
+            return self._hasher.hash(_bytes(text))
+
+
+def _normal(password: str) -> str:
+    """Return the password in NFC, as RFC 8265 (OpaqueString) requires: systems encode letters differently."""
+    return unicodedata.normalize("NFC", password)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
 
 SECRET_BYTES = 32
 """Random bytes of the secrets of sessions and links."""
@@ -36,3 +111,207 @@ def digest_of(secret: str) -> str:
 def csrf_of(secret: str) -> str:
     """Return the CSRF token of a session, derived from its secret, so that the database holds neither."""
     return hmac.digest(secret.encode("utf-8", "surrogatepass"), b"csrf", "sha256").hex()
+
+
+VALID_DAYS = 30
+"""Days of validity: an invitation is sent before a term begins, and used in its first weeks."""
+VOID = "this link was used already, or is too old: ask your lecturer for a new one"
+
+
+class Links:
+    """Table of links; an account has at most one, the newest."""
+
+    def __init__(self, transactions: Transactions, passwords: Passwords) -> None:
+        self._transactions = transactions
+        self._passwords = passwords
+
+    def make(self, account_id: int, purpose: LinkPurpose, now: datetime, days: int = VALID_DAYS) -> str:
+        """Make a new link and return its secret; an earlier link of the account becomes void.
+
+        Raises CourseError if there is no such account, or it is disabled.
+        """
+        secret = new_secret()
+        with self._transactions.writing() as connection:
+            usable = select(account.c.id).where(account.c.id == account_id, account.c.disabled.is_(False))
+            if connection.execute(usable).first() is None:
+                raise CourseError(f"there is no account {account_id}, or it is disabled: no link can be made")
+            connection.execute(delete(link).where(link.c.account_id == account_id))
+            connection.execute(
+                insert(link).values(
+                    digest=digest_of(secret),
+                    account_id=account_id,
+                    purpose=purpose.value,
+                    created_at=now,
+                    expires_at=now + timedelta(days=days),
+                )
+            )
+        return secret
+
+    def find(self, secret: str, now: datetime) -> tuple[Account, LinkPurpose] | None:
+        """Return the account and the purpose of a link; None if it is void."""
+        query = select(account, link.c.purpose).join(link).where(_valid(secret, now))
+        with self._transactions.reading() as connection:
+            row = connection.execute(query).one_or_none()
+            return None if row is None else (account_of(row), LinkPurpose(row.purpose))
+
+    def use(self, secret: str, password: str, now: datetime) -> Account:
+        """Set the password with a link.  Of two simultaneous uses of a link one succeeds.
+
+        Sessions end; after a reset, tokens are revoked, too.
+
+        Raises CourseError if the link is void, or the password too short or too long, which leaves it valid.
+        """
+        if self.find(secret, now) is None:  # before the costly hash
+            raise CourseError(VOID)
+        kept = self._passwords.hash(password)
+        with self._transactions.writing() as connection:
+            found = self.find(secret, now)
+            if found is None:
+                raise CourseError(VOID)
+            if found[1] is LinkPurpose.RESET:
+                # The password may not be all that was lost: tokens made with it are revoked.
+                mine = token.c.account_id == found[0].id
+                connection.execute(update(token).where(mine).values(revoked=True))
+            return keep_password(connection, found[0].id, kept)
+
+    def purge(self, now: datetime) -> None:
+        """Delete expired links."""
+        with self._transactions.writing() as connection:
+            connection.execute(delete(link).where(link.c.expires_at <= now))
+
+
+def _valid(secret: str, now: datetime) -> ColumnElement[bool]:
+    return (link.c.digest == digest_of(secret)) & (link.c.expires_at > now)
+
+
+MOST = 20
+"""Maximum number of unrevoked tokens of an account: one for each machine, and some forgotten ones."""
+LONGEST_DAYS = 3660
+NOTED_AFTER = timedelta(minutes=1)
+"""Minimum interval between recorded uses, each of which is a write to the disk."""
+
+
+class Tokens:
+    """Table of tokens."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def make(self, account_id: int, name: str, now: datetime, days: int | None) -> tuple[str, Token]:
+        """Create a token, valid for ``days`` days or without an end; return its secret and the token.
+
+        The secret cannot be read again.  Raises CourseError if the name or the number of days is invalid,
+        there are too many tokens already, or there is no such account.
+        """
+        name = person_name(name, "token's name")
+        if days is not None and not 1 <= days <= LONGEST_DAYS:
+            raise CourseError(f"a token is valid for 1 to {LONGEST_DAYS} days, not {days}")
+        expires_at = None if days is None else now + timedelta(days=days)
+        secret = new_token()
+        with self._transactions.writing() as connection:
+            if connection.execute(select(account.c.id).where(account.c.id == account_id)).first() is None:
+                raise CourseError(f"there is no account {account_id}")
+            mine = (token.c.account_id == account_id) & token.c.revoked.is_(False)
+            if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST:
+                raise CourseError(f"an account has at most {MOST} tokens: revoke one of them first")
+            values = {"account_id": account_id, "name": name, "created_at": now, "expires_at": expires_at}
+            statement = insert(token).values(digest=digest_of(secret), revoked=False, **values)
+            row = connection.execute(statement.returning(token)).one()
+            return secret, _token_of(row)
+
+    def find(self, secret: str, now: datetime) -> Account | None:
+        """Return the account of a token and record the use.
+
+        Returns None if the token is expired or revoked, or the account is disabled.
+        """
+        valid = (
+            (token.c.digest == digest_of(secret))
+            & token.c.revoked.is_(False)
+            & or_(token.c.expires_at.is_(None), token.c.expires_at > now)
+        )
+        query = select(account, token.c.id.label("token_id"), token.c.used_at).join(token)
+        with self._transactions.reading() as connection:
+            row = connection.execute(query.where(valid, account.c.disabled.is_(False))).one_or_none()
+        if row is None:
+            return None
+        if row.used_at is None or now - row.used_at >= NOTED_AFTER:
+            with self._transactions.writing() as connection:
+                connection.execute(update(token).where(token.c.id == row.token_id).values(used_at=now))
+        return account_of(row)
+
+    def of(self, account_id: int) -> list[Token]:
+        """Return an account's tokens that are not revoked, newest first."""
+        query = select(token).where(token.c.account_id == account_id, token.c.revoked.is_(False))
+        with self._transactions.reading() as connection:
+            return [_token_of(row) for row in connection.execute(query.order_by(token.c.id.desc()))]
+
+    def revoke(self, token_id: int, account_id: int) -> None:
+        """Revoke a token.  Raises CourseError if the account has no such token."""
+        mine = (token.c.id == token_id) & (token.c.account_id == account_id)
+        with self._transactions.writing() as connection:
+            if connection.execute(select(token.c.id).where(mine)).first() is None:
+                raise CourseError(f"there is no token {token_id}")
+            connection.execute(update(token).where(mine).values(revoked=True))
+
+
+def _token_of(row: Any) -> Token:
+    return Token(row.id, row.account_id, row.name, row.created_at, row.expires_at, row.used_at)
+
+
+LIFETIME = timedelta(days=14)
+"""Lifetime after the last use."""
+RENEWED_AFTER = timedelta(hours=1)
+"""Minimum age of a recorded use before it is renewed, which is a write to the disk."""
+
+
+class Sessions:
+    """Table of sessions.  Changing the password, or disabling the account, ends them."""
+
+    def __init__(self, transactions: Transactions, ending: Transactions) -> None:
+        """``ending`` are the same transactions, counted as those that end access."""
+        self._transactions = transactions
+        self._ending = ending
+
+    def start(self, account_id: int, now: datetime) -> tuple[str, Session]:
+        """Start a session; return the secret for the browser, and the session.
+
+        Raises CourseError if there is no such account, or it is disabled.
+        """
+        secret = new_secret()
+        begun = Session(account_id, csrf_of(secret), now, now + LIFETIME)
+        with self._transactions.writing() as connection:
+            usable = select(account.c.id).where(account.c.id == account_id, account.c.disabled.is_(False))
+            if connection.execute(usable).first() is None:
+                raise CourseError("this account cannot sign in: ask your lecturer")
+            values = {"account_id": account_id, "created_at": now, "expires_at": begun.expires_at}
+            connection.execute(insert(session).values(digest=digest_of(secret), **values))
+        return secret, begun
+
+    def find(self, secret: str, now: datetime) -> Session | None:
+        """Return the session of a secret and renew it; None if it has ended or never existed."""
+        mine = (session.c.digest == digest_of(secret)) & (session.c.expires_at > now)
+        with self._transactions.reading() as connection:
+            row = connection.execute(select(session).where(mine)).one_or_none()
+        if row is None:
+            return None
+        expires_at = row.expires_at
+        if now + LIFETIME - expires_at > RENEWED_AFTER:
+            expires_at = now + LIFETIME
+            with self._transactions.writing() as connection:  # it may have been ended in the meantime
+                connection.execute(update(session).where(mine).values(expires_at=expires_at))
+        return Session(row.account_id, csrf_of(secret), row.created_at, expires_at)
+
+    def end(self, secret: str) -> None:
+        """End the session of a browser."""
+        with self._ending.writing() as connection:
+            connection.execute(delete(session).where(session.c.digest == digest_of(secret)))
+
+    def end_all(self, account_id: int) -> None:
+        """End all sessions of an account."""
+        with self._ending.writing() as connection:
+            connection.execute(delete(session).where(session.c.account_id == account_id))
+
+    def purge(self, now: datetime) -> None:
+        """Delete expired sessions."""
+        with self._transactions.writing() as connection:
+            connection.execute(delete(session).where(session.c.expires_at <= now))

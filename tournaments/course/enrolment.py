@@ -1,4 +1,4 @@
-"""Enrolment of a roster: its rows become accounts and teams.
+"""Enrolment: a roster's rows become accounts and teams, and the first admin is invited.
 
 Existing data is kept: no account is deleted or disabled, no password and no link is touched, and importing
 the same roster again changes nothing.
@@ -10,8 +10,7 @@ from datetime import datetime
 from itertools import count
 
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account, LinkPurpose, Role, Team
+from tournaments.course.model import Account, CourseError, LinkPurpose, Role, Team
 from tournaments.course.roster import Roster, Row, refuse
 from tournaments.course.texts import name_key
 
@@ -121,3 +120,24 @@ class _Enrolment:
             except CourseError:  # the name is used, or too like a used one
                 continue
         raise AssertionError("numbers have no end")
+
+
+LOGIN = "admin"
+
+
+def invite_first_admin(course: Course, now: datetime) -> str | None:
+    """Return the secret of a link for the first admin, who is created if there is no account at all.
+
+    Each call makes a new link, which makes the earlier one void.  Returns None as soon as any admin has a
+    password.
+    """
+    accounts = course.accounts.all()
+    admins = [account for account in accounts if account.role is Role.ADMIN and not account.disabled]
+    if any(account.has_password for account in admins):
+        return None
+    first = next((account for account in admins if account.login == LOGIN), None)
+    if first is None:
+        if accounts:
+            return None  # the accounts were set up otherwise, with kalarena admin
+        first = course.accounts.add(LOGIN, "Administrator", Role.ADMIN, None, now)
+    return course.links.make(first.id, LinkPurpose.INVITATION, now)

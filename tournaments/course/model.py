@@ -1,4 +1,4 @@
-"""Data classes of a course for the other modules (pure).
+"""Data classes and exceptions of a course, for the other modules (pure).
 
 Moments are aware datetimes in UTC.  Numbers called ``id`` are assigned by the database and never reused.
 """
@@ -203,3 +203,10 @@ class Event:
     """Kind of the action, such as ``roster.import``."""
     subject: str
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CourseError(Exception):
+    """An invalid request; the message gives the reason in a clear sentence, and nothing was changed.
+
+    Errors of the database are ``StoreError`` instead.
+    """

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from referee.games.spec import did_you_mean
-from tournaments.course.errors import CourseError
+from tournaments.course.model import CourseError
 from tournaments.course.texts import login_of, name_key, person_name, same_name, shown, team_name
 from tournaments.files.spreadsheet import SpreadsheetError, spreadsheet_rows
 

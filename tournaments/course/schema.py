@@ -1,11 +1,11 @@
 """Tables of the course's database, for SQLAlchemy.  Migrations create them; a test compares both.
 
-Moments are texts (moments.py), data that may grow is JSON in a text, and a number called ``id`` is never
-reused: SQLite would do so, once the newest row is gone, but for ``sqlite_autoincrement``.  Records of actions
-are never deleted; sessions and links are, when they have ended.
+Moments are texts in UTC, whose order is that of time; data that may grow is JSON in a text; and a number
+called ``id`` is never reused: SQLite would do so, once the newest row is gone, but for
+``sqlite_autoincrement``.  Records of actions are never deleted; sessions and links are, when they have ended.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -23,7 +23,24 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from tournaments.course.moments import LENGTH, from_text, to_text
+FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+LENGTH = len("2026-01-31T12:00:00.000000Z")
+
+
+def to_text(moment: datetime) -> str:
+    """Return an aware moment of any zone as a text.  Raises ValueError for a naive one."""
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment} does not say its time zone")
+    text = moment.astimezone(UTC).strftime(FORMAT)
+    return text.rjust(LENGTH, "0")  # years before 1000 have no leading zeros
+
+
+def from_text(text: str) -> datetime:
+    """Return the moment of such a text, in UTC.  Raises ValueError."""
+    if len(text) != LENGTH or text[10] + text[-1] != "TZ":
+        raise ValueError(f"{text!r} is no moment as it is kept here")
+    return datetime.fromisoformat(text)  # a twentieth of strptime's time; a page reads hundreds
+
 
 REVISION = "0001"
 """Newest revision of migrations/versions, which creates these tables."""

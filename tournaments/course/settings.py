@@ -1,8 +1,9 @@
-"""The lecturer's settings of a course, with clear sentences for invalid values (pure)."""
+"""Settings of a course: their validation, their storage, and the deadlines that follow from them."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from sqlalchemy import insert, select, update
 
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.spec import did_you_mean
@@ -25,8 +27,11 @@ from referee.sandbox.detection import MODES, REQUIRED
 from sample_bots.catalog import SAMPLE_BOTS, sample_bot_command
 from sample_bots.options import BadOptionError
 from tournaments.checking.settings import DEFAULT_TOTAL_S
-from tournaments.course.errors import CourseError
+from tournaments.course.model import CourseError
+from tournaments.course.schema import setting
 from tournaments.course.texts import person_name, shown
+from tournaments.course.transactions import Transactions
+from tournaments.database.base import StoreError
 from tournaments.files.validation_errors import render
 
 CLOCK_TIME = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
@@ -243,3 +248,109 @@ def check_reference(text: str) -> None:
             raise ValueError(f"there is no reference player {shown(text)}{hint}")
     except BadOptionError as error:
         raise ValueError(str(error)) from None
+
+
+_ONLY = 1
+
+
+class SettingsTable:
+    """Table with the course's settings."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def load(self) -> Settings:
+        """Return the stored settings, or the defaults if there are none.
+
+        Raises StoreError if the stored settings are invalid.
+        """
+        with self._transactions.reading() as connection:
+            kept = connection.execute(select(setting.c.content)).scalar_one_or_none()
+            values = {} if kept is None else json.loads(kept)
+        try:
+            return settings_of(values)
+        except SettingsError as error:
+            raise StoreError(f"the course's settings cannot be used: {error}", is_ours=True) from error
+
+    def begin(self, memory_mb: int) -> None:
+        """Store the memory limit of a new course; change nothing if settings are stored already."""
+        with self._transactions.writing() as connection:
+            if connection.execute(select(setting.c.id)).first() is None:
+                content = json.dumps({"memory_mb": memory_mb})
+                connection.execute(insert(setting).values(id=_ONLY, content=content))
+
+    def save(self, settings: Settings) -> None:
+        """Store all settings."""
+        values = {"content": settings.model_dump_json()}
+        with self._transactions.writing() as connection:
+            if connection.execute(select(setting.c.id)).first() is None:
+                connection.execute(insert(setting).values(id=_ONLY, **values))
+            else:
+                connection.execute(update(setting).values(**values))
+
+    def change(self, **values: Any) -> Settings:
+        """Change some of the settings, without overwriting simultaneous changes of others.
+
+        Raises SettingsError with all problems.
+        """
+        with self._transactions.writing():
+            changed = settings_of({**self.load().model_dump(), **values})
+            self.save(changed)
+        return changed
+
+
+def may_upload(settings: Settings, now: datetime, uploads_today: int, uploads_before: int) -> str | None:
+    """Return the reason why a team may not upload now, as a sentence for it; None if it may.
+
+    ``uploads_today`` is the number of its versions of this day (``day_of``), ``uploads_before`` of all its
+    versions.
+    """
+    if not settings.uploads_open:
+        return "Uploads are closed."
+    if settings.deadline is not None and now > settings.deadline:
+        return f"The deadline was {told(settings, settings.deadline)}."
+    total = settings.uploads_total
+    if total is not None and uploads_before >= total:
+        return f"A team has {_uploads(total)} in all, and yours are used up."
+    daily = settings.uploads_per_day
+    if daily is not None and uploads_today >= daily:
+        tomorrow = told(settings, day_of(settings, now)[1])
+        return f"A team has {_uploads(daily)} a day, and yours are used up: the next day begins {tomorrow}."
+    return None
+
+
+def day_of(settings: Settings, now: datetime) -> tuple[datetime, datetime]:
+    """Return the beginning and the end of a moment's day in the course's time zone."""
+    today = now.astimezone(settings.zone).date()
+    begins = datetime.combine(today, time(), settings.zone)
+    ends = datetime.combine(today + timedelta(days=1), time(), settings.zone)
+    return begins.astimezone(UTC), ends.astimezone(UTC)
+
+
+def frozen_moment(settings: Settings, now: datetime) -> datetime | None:
+    """Return the moment at which versions were frozen; None as long as nothing is frozen.
+
+    That is the lecturer's freeze, if one is set, else the deadline, once it has passed.
+    """
+    moment = settings.deadline if settings.frozen_at is None else settings.frozen_at
+    return moment if moment is not None and moment <= now else None
+
+
+def is_quiet(settings: Settings, now: datetime) -> bool:
+    """Return whether practice rests at this time; the first minute is included, the last is not."""
+    if settings.quiet_from is None or settings.quiet_to is None:
+        return False
+    begins, ends = time.fromisoformat(settings.quiet_from), time.fromisoformat(settings.quiet_to)
+    clock = now.astimezone(settings.zone).time()
+    if begins < ends:
+        return begins <= clock < ends
+    return clock >= begins or clock < ends  # over midnight
+
+
+def told(settings: Settings, moment: datetime) -> str:
+    """Return a moment as text for people, in the course's time zone."""
+    return f"{moment.astimezone(settings.zone):%Y-%m-%d %H:%M} ({settings.time_zone})"
+
+
+def _uploads(count: int) -> str:
+    return "1 upload" if count == 1 else f"{count} uploads"

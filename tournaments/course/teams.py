@@ -6,8 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Team
+from tournaments.course.model import CourseError, Team
 from tournaments.course.schema import team, team_name
 from tournaments.course.texts import name_key, same_name, shown
 from tournaments.course.texts import team_name as valid_name

@@ -5,7 +5,7 @@ import unicodedata
 
 from referee.judge.verdict_text import quote
 from tournaments.bots.manifest import NAME
-from tournaments.course.errors import CourseError
+from tournaments.course.model import CourseError
 
 LONGEST_TEAM_NAME = 50
 """Maximum length in characters.  A version plays as ``NAME v123456``, and a bot's name has at most 60."""

@@ -6,11 +6,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
-from tournaments.course.deadlines import day_of, may_upload
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Checked, Version, VersionState
+from tournaments.course.model import Checked, CourseError, Version, VersionState
 from tournaments.course.schema import checked, team, version
-from tournaments.course.settings import Settings
+from tournaments.course.settings import Settings, day_of, may_upload
 from tournaments.course.texts import storable
 from tournaments.course.transactions import Transactions
 

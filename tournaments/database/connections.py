@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 
-from tournaments.database.errors import StoreError
-from tournaments.database.place import Kind, Place
+from tournaments.database.base import Kind, Place, StoreError
 
 
 class Connections:

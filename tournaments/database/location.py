@@ -6,8 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
-from tournaments.database.errors import StoreError
-from tournaments.database.place import Place
+from tournaments.database.base import Place, StoreError
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
-from tournaments.database.errors import Explanation, StoreError
-from tournaments.database.place import BUSY_TIMEOUT_MS, KIND, Kind, Place
+from tournaments.database.base import BUSY_TIMEOUT_MS, KIND, Explanation, Kind, Place, StoreError
 
 SCHEMA = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 """Names of schemas.  PostgreSQL cuts longer ones off, and ``pg_`` is its own."""

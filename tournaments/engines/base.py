@@ -5,7 +5,7 @@ from typing import Protocol
 
 from referee.live_feed import Snapshot
 from referee.play import Job
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 
 Begun = Callable[[str], None]
 """Called when a game begins, with the cluster's host that plays it; "" is this machine."""

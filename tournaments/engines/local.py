@@ -26,8 +26,8 @@ from referee.process.subreaper import adopt_orphans, sweep_orphans
 from referee.sandbox.host_resources import usable_cores
 from tournaments.engines.base import Begun, EngineError, Follower
 from tournaments.engines.live_feed import followed
-from tournaments.processes.process_priority import give_way
-from tournaments.results.packed_game import PackedGame
+from tournaments.processes.process_settings import give_way
+from tournaments.results.game_summary import PackedGame
 
 LEASH_PATTERN = "leash-*"
 """The named pipes in the scratch directory."""

@@ -17,7 +17,7 @@ from tournaments.analysis.ratings.ratings import Ratings, rate
 from tournaments.analysis.standing import Estimate, Standing
 from tournaments.analysis.standings import NamedMatch, Tally
 from tournaments.config.format_tables import FORMAT_TABLES
-from tournaments.config.scaled_time import ScaledControl
+from tournaments.config.host_speed import ScaledControl
 from tournaments.reporting import tables
 from tournaments.results.chain import Head
 from tournaments.results.game_summary import GameSummary

@@ -21,8 +21,8 @@ from referee.judge.replay_check import Complaint, rejudge
 from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
 from referee.version import VERSION
-from tournaments.config.scaled_time import ScaledControl
-from tournaments.database.place import Place
+from tournaments.config.host_speed import ScaledControl
+from tournaments.database.base import Place
 from tournaments.processes.process_pool import map_in_processes
 from tournaments.reporting import tables
 from tournaments.reporting.summary import Summary

@@ -1,10 +1,15 @@
-"""Summary of a game for tables, schedules and statistics."""
+"""Summaries of games for tables, schedules and statistics, and packed games as workers send them.
+
+Games are packed and summarized in the referee's process, since its user may play thousands at a time.
+"""
 
 import json
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
+from referee.errors import RefereeError
 from referee.games.base import MoveError
 from referee.games.catalog import parse_game
 from referee.games.opening import OpeningError, parse_opening
@@ -140,3 +145,41 @@ def _half(spec: str, opening: str, moves: Sequence[str]) -> int:
 
 def _digest(content: object) -> str:
     return blake2b(json.dumps(content).encode(), digest_size=FINGERPRINT_BYTES).hexdigest()
+
+
+DEFLATE_LEVEL = 1
+"""Compression level of records: the fastest level brings 12 KB of a game of 86 moves to under a fifth."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedGame:
+    """A summary for computations, and the whole record as it is stored and sent between processes."""
+
+    summary: GameSummary
+    packed: bytes
+    host: str = ""
+    """Cluster host that played the game; empty if the tournament's own machine did."""
+
+    @property
+    def record(self) -> GameRecord:
+        """The whole record, unpacked each time.  Raises RefereeError if it is damaged."""
+        return unpacked(self.packed)
+
+    def in_round(self, number: int, pair: str = "") -> "PackedGame":
+        """Return the game with its round; ``pair`` is the common name of the game and its return game."""
+        return replace(self, summary=replace(self.summary, round=number, pair=pair))
+
+    @classmethod
+    def of(cls, record: GameRecord, round_number: int = 0, pair: str = "") -> "PackedGame":
+        """Pack a record; for round and pair, which the referee does not set, see ``in_round``."""
+        packed = zlib.compress(record.to_msgpack(), DEFLATE_LEVEL)
+        host = "" if record.host_speed is None else record.host
+        return cls(GameSummary.of(record, round_number, pair), packed, host)
+
+
+def unpacked(packed: bytes) -> GameRecord:
+    """Return the record.  Raises RefereeError if it is damaged."""
+    try:
+        return GameRecord.from_msgpack(zlib.decompress(packed))
+    except zlib.error as error:
+        raise RefereeError(str(error)) from error

@@ -15,10 +15,9 @@ from sqlalchemy import Connection, RowMapping, func, insert, select
 
 from referee.errors import RefereeError
 from referee.judge.results import GameRecord, Reason
+from tournaments.database.base import Place, StoreError
 from tournaments.database.connections import Connections
-from tournaments.database.errors import StoreError
 from tournaments.database.migrations import Migrations
-from tournaments.database.place import Place
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain import (
     Head,
@@ -30,9 +29,8 @@ from tournaments.results.chain import (
     ruling_item,
     tournament_item,
 )
-from tournaments.results.game_summary import GameSummary, line_of
+from tournaments.results.game_summary import GameSummary, PackedGame, line_of, unpacked
 from tournaments.results.journal import Action, Entry
-from tournaments.results.packed_game import PackedGame, unpacked
 from tournaments.results.schema import REVISION, chain, game, journal, tournament
 
 __all__ = ["NothingKeptError", "Store", "StoreError"]

@@ -16,7 +16,7 @@ import trio
 import trio_parallel
 
 from tournaments.results.game_files import GameFilesError, write_game_files
-from tournaments.results.packed_game import PackedGame, unpacked
+from tournaments.results.game_summary import PackedGame, unpacked
 from tournaments.results.store import Store, StoreError
 from tournaments.schedule.pairing import Pairing
 

@@ -19,8 +19,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from tournaments.config.load import Tournament
 from tournaments.engines.base import Begun, Engine, EngineError, WorkerLostError
 from tournaments.results.game_files import GAMES, GameFilesError, write_game_files
-from tournaments.results.game_summary import GameSummary
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.rulings import Rulings, result_of
 from tournaments.results.store import Store, StoreError
 from tournaments.running.result_writer import Keeper

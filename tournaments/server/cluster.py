@@ -24,9 +24,9 @@ from tournaments.config.cluster_table import ServerClusterTable
 from tournaments.config.load import Tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.remote.errors import SchedulerLostError
-from tournaments.engines.remote.waiting import Demands, wait_for_slots
+from tournaments.engines.remote.requirements import Demands, wait_for_slots
 from tournaments.running.runner import Brake
-from tournaments.server.failures import Failures, kept_running
+from tournaments.server.status import Failures, kept_running
 
 if TYPE_CHECKING:  # they need the extra
     from tournaments.engines.remote.credentials import Credentials

@@ -14,8 +14,7 @@ from tournaments.bots.manifest import MANIFEST_FILE
 from tournaments.bots.upload.archive import read_folder
 from tournaments.bots.upload.upload import Upload
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account, LinkPurpose, Role
+from tournaments.course.model import Account, CourseError, LinkPurpose, Role
 from tournaments.server.service import Service
 
 TEAMS = ("Team 1", "Team 2", "Team 3")

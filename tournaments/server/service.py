@@ -18,26 +18,23 @@ from referee.sandbox.host_resources import default_memory_here, usable_cores
 from tournaments.bots.storage import ContentStore, content_digest
 from tournaments.bots.upload.upload import Upload
 from tournaments.course.course import Course
-from tournaments.course.deadlines import day_of, may_upload
-from tournaments.course.errors import CourseError
-from tournaments.course.model import CompetitionKind, CompetitionState, Version, VersionState
+from tournaments.course.model import CompetitionKind, CompetitionState, CourseError, Version, VersionState
+from tournaments.course.settings import day_of, may_upload
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
-from tournaments.engines.remote.extra import require_extra
-from tournaments.engines.remote.waiting import sandbox_elsewhere
+from tournaments.engines.remote.errors import require_extra
+from tournaments.engines.remote.requirements import sandbox_elsewhere
 from tournaments.server.bot_provider import Bots, Shop
 from tournaments.server.bot_storage import Workshop
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.checks.qualifying import Qualifying
 from tournaments.server.cluster import ServiceCluster
 from tournaments.server.competitions.tournament_manager import Contests
-from tournaments.server.config import ServiceConfig
-from tournaments.server.failures import Failures, kept_running
-from tournaments.server.live.hub import Hub
+from tournaments.server.live_hub import Hub
 from tournaments.server.practice.practice import Practice
-from tournaments.server.service_context import Parts
+from tournaments.server.service_context import Parts, ServiceConfig
 from tournaments.server.slots import Places
-from tournaments.server.status import Status, load_average
+from tournaments.server.status import Failures, Status, kept_running, load_average
 
 SUBMISSIONS, BOTS, SCRATCH, CLUSTER = "submissions", "bots", "scratch", "cluster"
 """Subdirectories of the data directory.

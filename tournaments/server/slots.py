@@ -20,7 +20,7 @@ import trio
 
 from referee.play import Job
 from tournaments.engines.base import Begun, Engine, Follower
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 
 
 class Kind(Enum):

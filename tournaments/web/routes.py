@@ -3,18 +3,28 @@
 from tournaments.web.api import documentation
 from tournaments.web.http import static_files
 from tournaments.web.http.routing import Route
-from tournaments.web.lecturer import routes as lecturer
+from tournaments.web.lecturer import (
+    accounts,
+    control,
+    dashboard,
+    downloads,
+    journal,
+    marks,
+    new_tournament,
+    people,
+    roster_import,
+    settings,
+    submissions,
+)
 from tournaments.web.pages import (
     account,
     bots,
     competitions,
     faults,
     games,
-    health,
     home,
     live_pages,
     signing_in,
-    standings,
     starter_kits,
     submissions_page,
     versions,
@@ -28,15 +38,23 @@ MODULES = (
     documentation,
     faults,
     games,
-    health,
     home,
-    lecturer,
     live_pages,
     submissions_page,
     signing_in,
-    standings,
     starter_kits,
     versions,
+    dashboard,
+    roster_import,  # fixed addresses before those with a part to be filled in
+    people,
+    submissions,
+    settings,
+    journal,
+    accounts,
+    new_tournament,
+    marks,
+    control,
+    downloads,
 )
 """Each with its ``ROUTES``; a name or an address that occurs twice fails tests/test_web_app.py."""
 

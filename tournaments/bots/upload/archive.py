@@ -8,9 +8,16 @@ files, the largest one of them a second time, and the archive's directory.
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from tournaments.bots.upload.limits import UploadLimits, excess_text, size_text
 from tournaments.bots.upload.names import check_names, check_structure, check_together, passed_over
-from tournaments.bots.upload.upload import SubmittedFile, Upload, UploadError, shown
+from tournaments.bots.upload.upload import (
+    SubmittedFile,
+    Upload,
+    UploadError,
+    UploadLimits,
+    excess_text,
+    shown,
+    size_text,
+)
 from tournaments.bots.upload.zip_format import Entry, read_entries, unpack
 
 DEFAULT_LIMITS = UploadLimits()

@@ -12,9 +12,8 @@ import click
 from tournaments.cli.main import Fault, Usage
 from tournaments.course.backup.backup import COURSE_FILE
 from tournaments.course.course import Course
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account
-from tournaments.database.errors import StoreError
+from tournaments.course.model import Account, CourseError
+from tournaments.database.base import StoreError
 from tournaments.database.location import Database
 from tournaments.web.data_directory import DataDirectoryError
 from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file

@@ -15,9 +15,8 @@ from tournaments.config.cluster_table import ClusterTable
 from tournaments.config.load import Tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine
-from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.extra import require_extra
-from tournaments.engines.remote.waiting import sandbox_elsewhere, wait_for_slots
+from tournaments.engines.remote.errors import ClusterError, require_extra
+from tournaments.engines.remote.requirements import sandbox_elsewhere, wait_for_slots
 
 if TYPE_CHECKING:  # it needs the extra
     from tournaments.engines.remote.credentials import Credentials

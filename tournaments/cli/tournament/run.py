@@ -25,7 +25,7 @@ from tournaments.config.late_entries import with_late_bots
 from tournaments.config.load import ConfigError, Tournament, load_tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
-from tournaments.processes.interpreter import many_games
+from tournaments.processes.process_settings import many_games
 from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.results.game_files import GameFilesError

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, MetaData, RowMapping, Table, func, insert, in
 
 from tournaments.course import schema
 from tournaments.course.course import Course
+from tournaments.database.base import Place
 from tournaments.database.connections import Connections
 from tournaments.database.location import Database
-from tournaments.database.place import Place
 from tournaments.results.schema import metadata as store_metadata
 from tournaments.results.store import Store
 

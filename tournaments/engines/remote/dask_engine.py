@@ -27,11 +27,11 @@ from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
 from tournaments.engines.remote.head import AskedGame, Head
 from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.packed_bot import Traveller, pack
-from tournaments.engines.remote.waiting import Demands
+from tournaments.engines.remote.requirements import Demands
 from tournaments.engines.remote.worker.game_process import ENDED, GAME
 from tournaments.engines.remote.worker.worker_play import Assignment
 from tournaments.engines.remote.worker.worker_plugin import needed
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 
 CONNECT_LIMIT_S = 30
 LOOK_S = 1.0
@@ -144,7 +144,7 @@ async def open_dask_engine(
     worker that has one for each slot.  ``refused`` is called, in the event loop, with a sentence on each
     worker that is turned away because it does not meet the ``demands``.  An engine that ``shares`` its
     scheduler with others passes over such a worker, which others may play with.  For ``reference_speed`` see
-    tournaments/config/scaled_time.py.
+    tournaments/config/host_speed.py.
 
     Raises ClusterError if the scheduler cannot be reached, or is lost.
     """

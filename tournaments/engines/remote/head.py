@@ -21,11 +21,10 @@ from tournaments.engines.remote.asyncio_thread import AsyncioThread
 from tournaments.engines.remote.dask_settings import SEND_EVERY_S
 from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
 from tournaments.engines.remote.host import HostFacts, missing_programs
-from tournaments.engines.remote.host_workers import HostWorkers
-from tournaments.engines.remote.pair_hosts import PairHosts
+from tournaments.engines.remote.pair_hosts import HostWorkers, PairHosts
+from tournaments.engines.remote.requirements import Demands
 from tournaments.engines.remote.scheduler_plugin import LOST, BotsAndWorkers
 from tournaments.engines.remote.task_batches import Submissions
-from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import FAILURE
 from tournaments.engines.remote.worker.worker_plugin import NAME, play_on_worker
 

@@ -13,7 +13,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.host_resources import usable_cores
 from referee.version import VERSION
 from tournaments.bots.toolchains import COMPILERS, find_program
-from tournaments.config.calibration import measure
+from tournaments.config.host_speed import measure
 from tournaments.engines.remote.errors import ClusterError
 
 INTERPRETERS = ("python3", "pypy3", "perl", "ruby", "lua", "php", "Rscript", "julia", "mono", "bash", "guile")
@@ -50,7 +50,7 @@ class HostFacts:
     tier: str
     """Confinement of bots: one of referee/sandbox/bubblewrap.py's tiers."""
     speed: float
-    """Speed of one core, in positions per second, see tournaments/config/calibration.py."""
+    """Speed of one core, in positions per second, see tournaments/config/host_speed.py."""
     kalarena: str
     """Version of Kalarena."""
     python: str

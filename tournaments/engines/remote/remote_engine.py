@@ -1,7 +1,7 @@
 """Play of a tournament on other machines: scheduler, workers and engine.
 
 The scheduler runs on this machine, workers join it, and the engine states the demands on them.  The module
-needs the extra, whose presence is checked before the import (tournaments/engines/remote/extra.py).
+needs the extra, whose presence is checked before the import (tournaments/engines/remote/errors.py).
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.dask_engine import DaskEngine, open_dask_engine
 from tournaments.engines.remote.errors import ClusterError
 from tournaments.engines.remote.packed_bot import needed_programs
+from tournaments.engines.remote.requirements import Demands
 from tournaments.engines.remote.scheduler import open_scheduler
-from tournaments.engines.remote.slurm.slurm_workers import open_slurm_workers
-from tournaments.engines.remote.waiting import Demands
+from tournaments.engines.remote.slurm import open_slurm_workers
 
 CREDENTIALS, SCHEDULER_LOG, JOBS = "credentials", "scheduler.log", "slurm"
 """Entries of a cluster's folder: credentials, the scheduler's errors, and the output of jobs."""

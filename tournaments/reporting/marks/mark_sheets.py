@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from tournaments.reporting.marks.digests import file_digest, results_digest
 from tournaments.reporting.marks.file import MarkPlan, MarksError
 from tournaments.reporting.marks.marking import marks_of
 from tournaments.reporting.marks.rules import RatingRule
-from tournaments.reporting.marks.sheet import Sheet, sheet_of
+from tournaments.reporting.marks.sheet import Sheet, file_digest, results_digest, sheet_of
 from tournaments.reporting.summary import Summary
 from tournaments.reporting.tables import json_text
 from tournaments.reporting.workbook import XLSX, workbook

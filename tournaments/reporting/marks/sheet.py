@@ -1,8 +1,9 @@
 """A mark sheet: marks with their reasons, a row per student or group, as CSV and JSON.  Pure."""
 
 import csv
+import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
@@ -246,3 +247,18 @@ def _place(row: Row, *, by_name: bool) -> tuple[Any, ...]:
         return name
     last = row.mark.marked + 1
     return (-row.mark.mark, last if row.mark.rank is None else row.mark.rank, *name)
+
+
+def results_digest(games: Iterable[tuple[str, str]], rulings: int) -> str:
+    """SHA-256 of the results, in hexadecimal: of a sorted line ``KEY FINGERPRINT`` for each game that
+    counts, and a last line ``journal N`` with the number of rulings; each has a line end, all in UTF-8.
+
+    ``games`` are these keys and fingerprints (tournaments/results/game_summary.py).
+    """
+    lines = sorted(f"{key} {fingerprint}\n" for key, fingerprint in games)
+    return file_digest("".join([*lines, f"journal {rulings}\n"]).encode())
+
+
+def file_digest(content: bytes) -> str:
+    """Return the SHA-256 of a file's content in hexadecimal, as ``sha256sum`` prints it."""
+    return hashlib.sha256(content).hexdigest()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from referee.sandbox.host_resources import core_count
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 from tournaments.processes.process_pool import WorkerDiedError, map_in_processes
 from tournaments.reporting.site.anonymizer import Disguise
 from tournaments.reporting.site.pages import GamePage, environment, game_html

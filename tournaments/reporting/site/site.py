@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tournaments.database.place import Place
+from tournaments.database.base import Place
 from tournaments.reporting.site.anonymizer import Disguise
 from tournaments.reporting.site.game_pages import GameWriter, PlaceError, ReportError, write_page
 from tournaments.reporting.site.pages import Pages

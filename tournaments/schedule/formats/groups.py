@@ -1,17 +1,45 @@
 """Groups that play round robins, then a final among the best of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
 from tournaments.schedule.formats.bracket import Bracket, matches_of, standard_order
-from tournaments.schedule.formats.group_table import ranked
 from tournaments.schedule.formats.knockout import told
 from tournaments.schedule.formats.match import MatchRules
 from tournaments.schedule.formats.round_robin import circle
 from tournaments.schedule.formats.rounds import drawn_lots, to_be_played, unplayed, withdrawn
-from tournaments.schedule.pairing import Entrant, History, Pairing, pair_of_games
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, pair_of_games
+
+
+def ranked(bots: Sequence[int], games: Iterable[Pairing], results: Mapping[str, Result]) -> list[int]:
+    """The bots, best first.
+
+    By points (1 for a win, 0.5 for a draw, nothing for a void game); then by the points of the games among
+    those level on points; then by wins; then by the sum of the games' margins; then as they were given.
+    Games without a result do not count.  Those against bots that are not given do.
+    """
+    points = dict.fromkeys(bots, 0.0)
+    wins = dict.fromkeys(bots, 0)
+    margins = dict.fromkeys(bots, 0)
+    scored: list[tuple[int, int, float]] = []
+    for game in games:
+        result = results.get(game.key)
+        if result is None or not result.counts:
+            continue
+        for side, (bot, other) in enumerate(((game.first, game.second), (game.second, game.first))):
+            if bot in points:
+                got = 0.5 if result.winner is None else float(result.winner == side)
+                points[bot] += got
+                wins[bot] += result.winner == side
+                margins[bot] += -result.margin if side else result.margin
+                scored.append((bot, other, got))
+    among = dict.fromkeys(bots, 0.0)
+    for bot, other, got in scored:
+        if other in points and points[other] == points[bot]:
+            among[bot] += got
+    return sorted(bots, key=lambda bot: (-points[bot], -among[bot], -wins[bot], -margins[bot]))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from tournaments.checking.report import Item, Report
 from tournaments.checking.scenarios import Scenario
 from tournaments.checking.settings import Settings
 from tournaments.checking.text import head_lines, item_lines, summary_lines
-from tournaments.processes.process_priority import give_way
+from tournaments.processes.process_settings import give_way
 from tournaments.server.bot_storage import NotBuiltError, Workshop, WorkshopError, without_place
 from tournaments.server.checks.bot_job import STOPPED, Answer, BotJob, Task
 

@@ -1,15 +1,10 @@
 """Queue of versions that wait for their check.
 
-The queue is the course's database: its unfinished versions are to be checked, so that a server that was
-killed resumes all of them.  Each check runs in a process of its own, and takes one of the slots that games
-take.
-
-Only a bot's own behaviour decides its version.  A failure of the host (no sandbox, a process that dies, a
-referee's error) decides nothing: the version is tried again later, ``MAX_ATTEMPTS`` times, and is then stuck,
-until a lecturer requests another check.
+Teams take turns: a team that submits ten versions at once delays only itself.  Within a team the newest
+version goes first, since its students wait for that one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,18 +14,29 @@ from referee.judge.limits import Limits
 from referee.sandbox.detection import SandboxError, find_sandbox
 from tournaments.bots.build import BUILD_LIMIT_S
 from tournaments.checking.report import Report
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Checked, Version, VersionState
+from tournaments.course.model import Checked, CourseError, Version, VersionState
 from tournaments.course.settings import Settings
-from tournaments.database.errors import StoreError
+from tournaments.database.base import StoreError
 from tournaments.server.bot_provider import MARGIN_S, Shop
 from tournaments.server.checks.bot_job import Answer, Task
 from tournaments.server.checks.bot_worker import WorkerError, do
 from tournaments.server.checks.check_log import CheckLog
-from tournaments.server.checks.check_order import next_to_check
-from tournaments.server.failures import wait_s
 from tournaments.server.service_context import Parts
 from tournaments.server.slots import Kind
+from tournaments.server.status import wait_s
+
+
+def next_to_check(waiting: Sequence[Version], turns: Mapping[int, int]) -> Version:
+    """Return the next of the waiting versions, of which there is at least one.
+
+    ``turns`` has a number for each team that had a turn, larger for a later turn.
+    """
+    oldest: dict[int, int] = {}
+    for version in waiting:
+        oldest[version.team_id] = min(version.id, oldest.get(version.team_id, version.id))
+    team = min(oldest, key=lambda team_id: (turns.get(team_id, 0), oldest[team_id]))
+    return max((version for version in waiting if version.team_id == team), key=lambda version: version.id)
+
 
 MAX_ATTEMPTS = 3
 """Maximum attempts after failures of the host, as for a game of a tournament."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import trio_parallel
 
-from tournaments.database.place import Place
-from tournaments.processes.process_priority import give_way
+from tournaments.database.base import Place
+from tournaments.processes.process_settings import give_way
 from tournaments.reporting.verification import Found, Meant, of_game
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.rulings import pairing_key

@@ -21,9 +21,8 @@ import trio
 
 from referee.judge.results import GameRecord
 from tournaments.config.tournament_file import LimitsTable
-from tournaments.course.deadlines import frozen_moment
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState, CourseError
+from tournaments.course.settings import frozen_moment
 from tournaments.reporting.ruling_requests import (
     PairingRequest,
     Ruling,
@@ -42,8 +41,7 @@ from tournaments.server.competitions.rejudge_job import Docket, Rejudging, judge
 from tournaments.server.competitions.tournament_run import Contest, Outcome, claimed, folder_of, players_of
 from tournaments.server.competitions.tournament_spec import Entered, TournamentSpec
 from tournaments.server.read_cache import Recall
-from tournaments.server.service_context import Parts
-from tournaments.server.stores import Stores
+from tournaments.server.service_context import Parts, Stores
 from tournaments.server.summaries import Summaries
 
 PATIENCE_S = 60.0

@@ -8,29 +8,49 @@ from pathlib import Path
 import trio
 
 from referee.judge.results import Player
+from referee.play import Job
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import SandboxError
 from tournaments.config.load import Tournament
 from tournaments.course.model import Competition, CompetitionState, Competitor
-from tournaments.engines.base import Engine
+from tournaments.engines.base import Begun, Engine, Follower
 from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
-from tournaments.engines.remote.waiting import Demands, sandbox_elsewhere
+from tournaments.engines.remote.requirements import Demands, sandbox_elsewhere
 from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.results.game_files import GameFilesError
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
 from tournaments.running.runner import Brake, Run, play_all
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.cluster import MOST_FOLLOWED
 from tournaments.server.competitions.entrants import tournament_of
-from tournaments.server.competitions.narrow_engine import NarrowEngine
 from tournaments.server.competitions.tournament_spec import Entered, FixedSpec, TournamentSpecError
-from tournaments.server.failures import wait_s
-from tournaments.server.live.watched_engine import WatchedEngine
-from tournaments.server.service_context import Parts
+from tournaments.server.live_hub import WatchedEngine
+from tournaments.server.service_context import Parts, Stores
 from tournaments.server.slots import Kind, PlacedEngine
-from tournaments.server.stores import Stores
+from tournaments.server.status import wait_s
+
+
+class NarrowEngine:
+    """Engine that plays at most ``most`` games at a time."""
+
+    def __init__(self, engine: Engine, most: int) -> None:
+        self._engine = engine
+        self._most = most
+        self._games = trio.CapacityLimiter(most)
+
+    @property
+    def concurrency(self) -> int:
+        """Number of games at a time."""
+        return min(self._most, self._engine.concurrency)
+
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+        """Play one game; see ``Engine.play``."""
+        async with self._games:
+            return await self._engine.play(job, begins, follow)
+
 
 TROUBLE = (
     CannotPlayError,

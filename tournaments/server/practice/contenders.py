@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from tournaments.course.course import Course
-from tournaments.course.deadlines import frozen_moment, is_quiet
 from tournaments.course.model import Competition, CompetitionState, Competitor, VersionState
-from tournaments.course.settings import Settings
+from tournaments.course.settings import Settings, frozen_moment, is_quiet
 
 
 def enter_current(

@@ -20,19 +20,19 @@ from referee.play import Job
 from referee.sandbox.detection import SandboxError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor
 from tournaments.course.settings import Settings
-from tournaments.database.errors import StoreError
+from tournaments.database.base import StoreError
 from tournaments.engines.base import EngineError
-from tournaments.results.packed_game import PackedGame
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.checks.qualifying import limits_of
-from tournaments.server.failures import wait_s
-from tournaments.server.live.watched_engine import WatchedEngine
+from tournaments.server.live_hub import WatchedEngine
 from tournaments.server.practice.contenders import enter_current, may_still_play, why_rest
 from tournaments.server.practice.matchmaking import Contender, next_match
 from tournaments.server.practice.practice_games import Ledger, PracticeGame, opening_of
 from tournaments.server.service_context import Parts
 from tournaments.server.slots import Kind
+from tournaments.server.status import wait_s
 
 SLUG, TITLE = "practice", "Practice ladder"
 LOOK_S = 2.0

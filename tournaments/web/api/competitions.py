@@ -24,14 +24,11 @@ from tournaments.web.api.views import (
     TableAnswer,
 )
 from tournaments.web.http.errors import BadInput, Conflict
-from tournaments.web.http.request_context import site_of
+from tournaments.web.http.request_context import in_thread, note, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.http.threads import in_thread
-from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.control import tournament_of
 from tournaments.web.pages.games import find
-from tournaments.web.views.competition_view import Shown
-from tournaments.web.views.visibility import competition_of, shown_to, titles_for
+from tournaments.web.views.competition_view import Shown, competition_of, shown_to, titles_for
 
 MOST_GAMES = 1000
 """In one answer."""

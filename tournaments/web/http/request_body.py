@@ -1,10 +1,11 @@
-"""Request bodies with limits of size and time."""
+"""Request bodies with limits of size and time, and the fields of forms."""
 
 import trio
+from starlette.datastructures import FormData, UploadFile
 from starlette.types import Message, Receive
 
-from tournaments.bots.upload.limits import size_text
-from tournaments.web.http.errors import TooLarge, TooSlow
+from tournaments.bots.upload.upload import size_text
+from tournaments.web.http.errors import BadInput, TooLarge, TooSlow
 
 PATIENCE_S = 20.0
 """Seconds allowed for any body."""
@@ -66,3 +67,34 @@ class Body:
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"This is too large: at most {size_text(self.limit)} are taken here.")
+
+
+def text_of(form: FormData, name: str) -> str:
+    """Return the text of a field; empty if the field is missing or a file."""
+    value = form.get(name)
+    return value if isinstance(value, str) else ""
+
+
+BODY_LIMIT = 2 << 20
+"""Bytes of a form with such a text: a roster of 10,000 students has half of that."""
+
+
+async def sent_text(form: FormData, name: str) -> str:
+    """Return the file in the field ``NAME_file`` if one was chosen, else the text in ``NAME``.
+
+    Raises:
+        BadInput: The file is not UTF-8 text.
+
+    """
+    file = form.get(f"{name}_file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        return text_of(form, name).replace("\r\n", "\n")
+    try:
+        text = (await file.read()).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            "The file is not UTF-8 text: save it as UTF-8 (in a spreadsheet: CSV UTF-8)."
+        ) from error
+    if "\0" in text:
+        raise BadInput("The file has NUL characters: it is no text.")
+    return text

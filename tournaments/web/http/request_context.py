@@ -1,23 +1,23 @@
-"""The site: objects shared by all pages, and the context of a request."""
+"""The site's shared objects, the context of a request, and threads for blocking calls of pages."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import trio
+from starlette.requests import Request
 
 from tournaments.server.read_cache import Recall
+from tournaments.web.http.auth import Recognized
 from tournaments.web.http.cookies import Cookies
 from tournaments.web.http.errors import NotSignedIn
 from tournaments.web.http.rate_limits import Limits
-from tournaments.web.http.session_cache import Recognized
-from tournaments.web.http.streams import Streams
-from tournaments.web.http.threads import in_thread
+from tournaments.web.http.sse import Streams
 from tournaments.web.views.competition_view import Shows
-from tournaments.web.views.live_boards import LiveBoards
-from tournaments.web.views.move_times import MoveTimes
-from tournaments.web.views.replays import Replays
+from tournaments.web.views.game_caches import LiveBoards, MoveTimes, Replays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +32,33 @@ if TYPE_CHECKING:
     from tournaments.server.service import Service
     from tournaments.web.http.routing import Route
     from tournaments.web.http.security import Network
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_THREADS = 8
+"""Most threads of pages at a time.  Reading a database is mostly Python, of which one thread runs at a time:
+more threads hinder one another and the event loop, and each needs a connection to the database.  Trio's other
+threads are for work that waits for a disk or another writer."""
+
+_LIMITER: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("threads of pages")
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a blocking call in a thread, where it does not hold up the event loop."""
+    return await trio.to_thread.run_sync(partial(work, *args, **kwargs), limiter=_limiter())
+
+
+def _limiter() -> trio.CapacityLimiter:
+    """Return the limiter of this event loop."""
+    try:
+        return _LIMITER.get()
+    except LookupError:
+        made = trio.CapacityLimiter(MOST_THREADS)
+        _LIMITER.set(made)
+        return made
+
 
 SETTINGS_S = 1.0
 """Seconds for which settings are cached: each request needs them."""
@@ -138,3 +165,9 @@ def account_of(request: Request) -> Account:
     if me is None:
         raise NotSignedIn("Sign in to see this page.")
     return me
+
+
+async def note(request: Request, action: str, subject: str, **detail: Any) -> None:
+    """Add an entry to the journal; ``detail`` must be valid JSON and hold no secrets."""
+    site = site_of(request)
+    await in_thread(site.course.journal.note, site.now(), account_of(request).id, action, subject, detail)

@@ -1,5 +1,6 @@
 """Uploads, from the body of a request to the files of a submission."""
 
+import logging
 import tempfile
 from contextlib import aclosing
 from typing import BinaryIO, cast
@@ -9,14 +10,24 @@ from starlette.requests import Request
 
 from tournaments.bots.storage import ContentError
 from tournaments.bots.upload.archive import read_upload
-from tournaments.bots.upload.limits import MEBIBYTE, UploadLimits
-from tournaments.bots.upload.upload import Upload, UploadError
+from tournaments.bots.upload.upload import MEBIBYTE, Upload, UploadError, UploadLimits
 from tournaments.course.model import Account, Version
 from tournaments.course.settings import Settings
-from tournaments.database.errors import StoreError
-from tournaments.web.http.errors import NotTaken, TooLarge
-from tournaments.web.http.full_disks import not_kept
+from tournaments.database.base import StoreError
+from tournaments.web.http.errors import NotTaken, TooLarge, Unavailable
 from tournaments.web.http.request_context import Site
+
+LOG = logging.getLogger("kalarena.web")
+
+
+def not_kept(error: Exception) -> Unavailable:
+    """Log the error, and return the response, which does not contain the path on our disk."""
+    LOG.error("what was sent could not be kept: %s", error)
+    return Unavailable(
+        "This server could not keep what you sent, which is not your fault: its disk may be full. "
+        "Tell the lecturer, and send it again later."
+    )
+
 
 LARGEST_BODY = 1024 * MEBIBYTE
 """Body limit of a route for uploads; the lecturer's limit is lower, and checked as they arrive."""

@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState
+from tournaments.course.model import Competition, CompetitionKind, CompetitionState, CourseError
 from tournaments.results.journal import Action
 from tournaments.results.rulings import RulingError
 from tournaments.web.http.errors import BadInput, Conflict, NotFound
-from tournaments.web.http.forms import text_of
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_context import site_of
+from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_context import in_thread, note, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.http.threads import in_thread
-from tournaments.web.lecturer.audit import note
-from tournaments.web.views.visibility import competition_of
+from tournaments.web.views.competition_view import competition_of
 
 LIST = "/teach/tournaments"
 HERE = f"{LIST}/{{slug}}"

@@ -1,7 +1,9 @@
 """Downloads of a tournament: games, moves, the static report.  A worker process makes them one at a time."""
 
+import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,20 +15,58 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from tournaments.course.model import Competition
-from tournaments.database.errors import StoreError
-from tournaments.database.place import Place
-from tournaments.reporting.exports import WHAT
+from tournaments.database.base import Place, StoreError
+from tournaments.reporting.exports import COLUMNS, WHAT, WRITERS, pgn_games
 from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
 from tournaments.reporting.site.game_pages import ReportError
+from tournaments.reporting.site.site import build_site
+from tournaments.reporting.summary import Summary
+from tournaments.results.store import Store
 from tournaments.web.http.errors import Conflict, NotFound, Unavailable
-from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.request_context import Site, in_thread, note, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.http.threads import in_thread
-from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.control import HERE, tournament_of
-from tournaments.web.lecturer.report_files import PGN, export_file, report_zip
 from tournaments.web.views.competition_view import entrants_of
 from tournaments.web.views.names import to_be_drawn
+
+PGN = "pgn"
+NICENESS = 10
+"""Nice value of the worker process: games that are being played have priority."""
+
+
+def export_file(place: Place, what: str, form: str, out: Path) -> None:
+    """Write all games or all moves of a store; as PGN, the games that count.  Raises StoreError, OSError."""
+    _give_way()
+    with Store(place, read_only=True) as store, out.open("w", encoding="utf-8", newline="") as file:
+        summary = Summary.load(store)
+        if form == PGN:
+            file.writelines(pgn_games(summary.rulings, store.record, summary.name))
+        else:
+            WRITERS[form](WHAT[what](summary.rulings, store.record), file, COLUMNS[what])
+
+
+def report_zip(place: Place, folder: Path, title: str, pseudonyms: dict[str, str] | None) -> Path:
+    """Make the report of a store in a folder, pack it, and return the path of the archive.
+
+    Raises ReportError, StoreError, OSError.
+    """
+    _give_way()
+    with Store(place, read_only=True) as store:
+        summary = Summary.load(store)
+    site = folder / title
+    build_site(place, summary, site, pseudonyms, most_processes=1)
+    packed = folder / f"{title}.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for path in sorted(site.rglob("*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(folder))
+    return packed
+
+
+def _give_way() -> None:
+    """Set the nice value of the worker process; repeated calls change nothing."""
+    os.nice(max(0, NICENESS - os.nice(0)))
+
 
 PATIENCE_S = 600.0
 """Seconds after which a download is given up; a report of 10,000 games takes about a minute."""

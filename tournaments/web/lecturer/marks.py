@@ -12,14 +12,11 @@ from tournaments.reporting.marks.mark_sheets import mark_sheet, sheet_file
 from tournaments.reporting.marks.sheet import Sheet
 from tournaments.reporting.summary import Summary
 from tournaments.reporting.workbook import XLSX, WorkbookError
-from tournaments.web.http.forms import text_of
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
+from tournaments.web.http.request_context import Site, in_thread, note, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.http.threads import in_thread
-from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.control import tournament_of
-from tournaments.web.lecturer.sent_text import BODY_LIMIT, sent_text
 
 HERE = "/teach/tournaments/{slug}/marks"
 MEDIA_TYPES = {

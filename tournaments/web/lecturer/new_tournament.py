@@ -7,17 +7,15 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.course.deadlines import frozen_moment
 from tournaments.course.model import CompetitionKind, Version, VersionState
+from tournaments.course.settings import frozen_moment
 from tournaments.results.game_summary import GameSummary
 from tournaments.server.competitions.entrants import candidates
 from tournaments.server.competitions.tournament_spec import CURRENT, TournamentSpec, TournamentSpecError
-from tournaments.web.http.forms import text_of
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_context import Site, account_of, settings_of, site_of
+from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_context import Site, account_of, in_thread, note, settings_of, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.http.threads import in_thread
-from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.preview import Preview, preview
 from tournaments.web.lecturer.tournament_fields import (
     FORMATS_TOLD,

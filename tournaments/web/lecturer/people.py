@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account, Role, Team, Version, VersionState
+from tournaments.course.model import Account, CourseError, Role, Team, Version, VersionState
 from tournaments.web.http.errors import NotFound
-from tournaments.web.http.forms import text_of
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_context import Site, in_thread, note, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.http.threads import in_thread
-from tournaments.web.lecturer.audit import note
 from tournaments.web.lecturer.new_links import NewLink, make_link, show_links
 
 

@@ -18,9 +18,8 @@ from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import me_of, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.pages.home import practice_of
-from tournaments.web.views.competition_view import Shown
+from tournaments.web.views.competition_view import Shown, competition_of, shown_to, this_viewer
 from tournaments.web.views.names import Entrant, Sight
-from tournaments.web.views.visibility import competition_of, shown_to, this_viewer
 
 TIMED = 150
 """Number of a bot's newest games in its chart of move times."""

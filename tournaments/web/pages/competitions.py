@@ -1,4 +1,4 @@
-"""Pages of a course's competitions and of their games."""
+"""Pages of the practice ladder, of a course's competitions and of their games."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from tournaments.results.game_summary import GameSummary
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import me_of, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.views.competition_view import Shown
-from tournaments.web.views.table_rows import GameRow, game_rows
-from tournaments.web.views.visibility import competition_of, shown_to, titles_for
+from tournaments.web.pages.home import practice_of
+from tournaments.web.views.competition_view import Shown, competition_of, shown_to, titles_for
+from tournaments.web.views.table_rows import GameRow, game_rows, rungs
 
 PAGE = 100
 """Games on one page of their list."""
@@ -165,7 +165,32 @@ def _page(request: Request) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
 
 
+LADDER_PARTS = ("cross", "rating", "faults")
+"""Parts of the report's first page that are shown, in the order of this page."""
+
+
+async def standings(request: Request) -> Response:
+    """Show the practice ladder, with its cross table, ratings and faults."""
+    site, me = site_of(request), me_of(request)
+    practice = practice_of(await site.recall.of(site.course.competitions.all))
+    if practice is None:
+        return render(
+            request, "standings.html", active="standings", practice=None, ladder=(), parts_of={}, hidden=False
+        )
+    shown = await shown_to(request, practice)
+    return render(
+        request,
+        "standings.html",
+        active="standings",
+        practice=practice,
+        ladder=rungs(shown, me.team_id if me is not None else None),
+        parts_of=await shown.parts(LADDER_PARTS, {}),
+        hidden=shown.names.on,
+    )
+
+
 ROUTES = (
+    Route("GET", "/standings", standings, Access.PUBLIC, "standings"),
     Route("GET", "/competitions", competitions, Access.PUBLIC, "competitions"),
     Route("GET", "/competitions/{slug}", competition, Access.PUBLIC, "competition"),
     Route("GET", "/competitions/{slug}/games", games, Access.PUBLIC, "games"),

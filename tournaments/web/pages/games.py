@@ -10,19 +10,17 @@ from starlette.responses import PlainTextResponse, Response
 
 from referee.judge.results import GameRecord
 from tournaments.course.model import Account, Competition
-from tournaments.database.errors import StoreError
+from tournaments.database.base import StoreError
 from tournaments.reporting.site.pages import ruling_text
 from tournaments.reporting.site.replay import replay_data
 from tournaments.reporting.site.replay_page import replay_html
 from tournaments.results.game_files import public_view, wire_text
 from tournaments.web.http.errors import Forbidden, NotFound
 from tournaments.web.http.rendering import part, render
-from tournaments.web.http.request_context import me_of, site_of
+from tournaments.web.http.request_context import in_thread, me_of, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.http.threads import in_thread
-from tournaments.web.views.competition_view import Shown
+from tournaments.web.views.competition_view import Shown, competition_of, shown_to
 from tournaments.web.views.loss_explanation import lost_of
-from tournaments.web.views.visibility import competition_of, shown_to
 
 BOTH = (0, 1)
 

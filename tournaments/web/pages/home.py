@@ -4,17 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Version
-from tournaments.server.live.hub import LiveGame
+from tournaments.server.live_hub import LiveGame
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, me_of, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.views.competition_view import Shown
+from tournaments.web.views.competition_view import Shown, names_for, shown_to, titles_for
 from tournaments.web.views.names import Names
 from tournaments.web.views.table_rows import GameRow, Rung, game_rows, rungs
-from tournaments.web.views.visibility import names_for, shown_to, titles_for
 
 TOP = 12
 """Rungs on the first page: a screen's height."""
@@ -140,4 +139,12 @@ async def home(request: Request) -> Response:
     return render(request, "home.html", home=view, playing=playing_of(games, names, titles), titles=titles)
 
 
-ROUTES = (Route("GET", "/", home, Access.PUBLIC, "home"),)
+async def health(_request: Request) -> JSONResponse:
+    """Report success: the settings were read from the database within the last second."""
+    return JSONResponse({"status": "ok"})
+
+
+ROUTES = (
+    Route("GET", "/", home, Access.PUBLIC, "home"),
+    Route("GET", "/health", health, Access.EVERYBODY, "health"),
+)

@@ -3,18 +3,16 @@
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account, LinkPurpose
+from tournaments.course.model import Account, CourseError, LinkPurpose
 from tournaments.course.texts import login_of
 from tournaments.web.http.cookies import Cookie
 from tournaments.web.http.errors import NotFound, TooMany
-from tournaments.web.http.forms import text_of
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_context import site_of, visit_of
+from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_context import in_thread, site_of, visit_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.http.security import local_path
-from tournaments.web.http.threads import in_thread
 
 WRONG = "The login or the password is wrong."
 """The same sentence whether or not there is such a login."""

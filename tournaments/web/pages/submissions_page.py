@@ -12,19 +12,15 @@ from starlette.responses import JSONResponse, Response
 
 from sample_bots.starters_catalog import STARTERS
 from tournaments.bots.upload.archive import read_folder
-from tournaments.bots.upload.limits import UploadLimits, size_text
-from tournaments.bots.upload.upload import Upload, UploadError
+from tournaments.bots.upload.upload import Upload, UploadError, UploadLimits, size_text
 from tournaments.course.course import Course
-from tournaments.course.deadlines import day_of, may_upload
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account, Team, Version
-from tournaments.course.settings import Settings
+from tournaments.course.model import Account, CourseError, Team, Version
+from tournaments.course.settings import Settings, day_of, may_upload
 from tournaments.web.http.auth import MOST_FIELDS, MOST_FILES
 from tournaments.web.http.errors import BadInput, NotTaken, TooMany, Unavailable
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_context import account_of, settings_of, site_of
+from tournaments.web.http.request_context import account_of, in_thread, settings_of, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.http.threads import in_thread
 from tournaments.web.http.uploads import LARGEST_BODY, READING, limits_of, submitted, unpacked
 
 FILE, FOLDER = "file", "folder"

@@ -10,22 +10,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.bots.storage import ContentStore
-from tournaments.bots.upload.limits import size_text
+from tournaments.bots.upload.upload import size_text
 from tournaments.checking.report import Item, Report, ReportError, Status
 from tournaments.checking.text import next_command
 from tournaments.course.course import Course
-from tournaments.course.deadlines import frozen_moment, told
-from tournaments.course.errors import CourseError
-from tournaments.course.model import Account, Checked, Team, Version, VersionState
-from tournaments.course.settings import Settings
+from tournaments.course.model import Account, Checked, CourseError, Team, Version, VersionState
+from tournaments.course.settings import Settings, frozen_moment, told
 from tournaments.results.game_files import slug
 from tournaments.web.http.errors import Conflict, NotFound
-from tournaments.web.http.forms import text_of
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_context import account_of, settings_of, site_of
+from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_context import account_of, in_thread, settings_of, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
-from tournaments.web.http.threads import in_thread
 
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 BY_URGENCY = (Status.FAILED, Status.WARNING, Status.PASSED, Status.SKIPPED)

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from tournaments.database.append_only import forbid_changes
+from tournaments.database.migrations import forbid_changes
 
 revision = "0001"
 down_revision = None

@@ -24,7 +24,7 @@ from referee.process.subreaper import sweep_orphans
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import AUTO, find_sandbox
 from referee.sandbox.host_resources import usable_cores
-from tournaments.config.scaled_time import scaled
+from tournaments.config.host_speed import scaled
 from tournaments.engines.live_feed import listening
 from tournaments.engines.local import FEED_PATTERN
 from tournaments.engines.remote.errors import ClusterError
@@ -61,7 +61,7 @@ class Assignment:
     travellers: tuple[Traveller, Traveller]
     own_core: bool = False
     reference_speed: float | None = None
-    """Speed from which time limits are scaled, see tournaments/config/scaled_time.py."""
+    """Speed from which time limits are scaled, see tournaments/config/host_speed.py."""
     followed: bool = False
     """True if snapshots are requested."""
 

@@ -9,7 +9,7 @@ import msgpack
 import sqlalchemy as sa
 from alembic import op
 
-from tournaments.database.append_only import forbid_changes
+from tournaments.database.migrations import forbid_changes
 
 revision = "0003"
 down_revision = "0002"

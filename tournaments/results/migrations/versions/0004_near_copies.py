@@ -8,8 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from referee.errors import RefereeError
-from tournaments.results.game_summary import line_of
-from tournaments.results.packed_game import unpacked
+from tournaments.results.game_summary import line_of, unpacked
 
 revision = "0004"
 down_revision = "0003"

@@ -7,7 +7,7 @@ from itertools import islice
 import sqlalchemy as sa
 from alembic import op
 
-from tournaments.database.append_only import allow_changes, forbid_changes
+from tournaments.database.migrations import allow_changes, forbid_changes
 from tournaments.results.chain import Item, adopted_item, extend, game_item, ruling_item, tournament_item
 
 revision = "0005"

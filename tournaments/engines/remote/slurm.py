@@ -1,15 +1,17 @@
-"""Dask workers as jobs of Slurm, by dask-jobqueue.
+"""Workers as jobs of Slurm, by dask-jobqueue, and information about these jobs.
 
-Each job is one `kalarena worker` with some cores.  They join a scheduler that runs already, and the engine at
-that scheduler (tournaments/engines/remote/dask_engine.py) plays on them as on any others.
+When imported, dask-jobqueue installs a handler for SIGINT that ends the process without a message; it is
+imported without that handler here.
 """
 
+import asyncio
 import math
 import secrets
 import shlex
 import shutil
+import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,50 @@ from distributed.deploy.adaptive import Adaptive
 from tournaments.config.cluster_table import ClusterTable
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.slurm.jobqueue import SLURMCluster, SLURMJob
-from tournaments.engines.remote.slurm.slurm_queue import JOB_NAME, complaint, last_words, listed_jobs
+
+JOB_NAME = "kalarena"
+LIST_JOBS = ("squeue", "--me", "--noheader", "--format=%A")
+TAIL_BYTES = 4000
+NOTHING = "it wrote nothing"
+
+
+async def listed_jobs() -> set[str] | None:
+    """Return the numbers of this user's jobs that wait or run; None if Slurm does not answer just now."""
+    process = await asyncio.create_subprocess_exec(
+        *LIST_JOBS, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    said, _ = await process.communicate()
+    return set(said.decode().split()) if process.returncode == 0 else None
+
+
+def last_words(logs: Path, job: str) -> str:
+    """Return the last line that a job wrote, of its errors if it had some."""
+    for suffix in ("err", "out"):
+        try:
+            written = (logs / f"{JOB_NAME}-{job}.{suffix}").read_bytes()[-TAIL_BYTES:]
+        except OSError:  # it never ran, or the file system of its node is slow
+            continue
+        if line := _last_line(written.decode(errors="replace").splitlines()):
+            return line
+    return NOTHING
+
+
+def complaint(error: str) -> str:
+    """Return the message of a command of Slurm, from dask-jobqueue's text for it."""
+    return _last_line(error.partition("stderr:")[2].splitlines()) or _last_line(error.splitlines())
+
+
+def _last_line(lines: Iterable[str]) -> str:
+    return next((line.strip() for line in reversed(list(lines)) if line.strip()), "")
+
+
+_before = signal.getsignal(signal.SIGINT)
+from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402 - in between
+
+signal.signal(signal.SIGINT, _before)
+
+__all__ = ["SLURMCluster", "SLURMJob"]
+
 
 END_LIMIT_S = 30.0
 """Jobs are cancelled within a second; those that are not end without their scheduler."""

@@ -1,10 +1,11 @@
-"""Live state of running games, for watchers.
+"""Live state of running games, for watchers, and the engine wrapper that reports them.
 
 The hub holds the newest state of each game and wakes the tasks that wait for a newer one.  Games never wait
 for watchers: a slow watcher receives several changes at once.  The store does not depend on this module, the
 hub shows only events that were reported to it, and no result comes from here.
 """
 
+import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ import trio
 from referee.judge.results import GameRecord
 from referee.live_feed import Snapshot
 from referee.play import Job
+from tournaments.engines.base import Begun, Engine, Follower
+from tournaments.results.game_summary import PackedGame
 
 ENDED_STAYS_S = 60.0
 """Seconds for which a game can still be looked up after its end; pages that were just opened link to it."""
@@ -315,3 +318,50 @@ class _GameWatcher:
         self._told = self._channel.game
         self._due = trio.current_time() + GAME_INTERVAL_S
         return self._told
+
+
+GIVEN_UP = "The game was given up; it has no result."
+
+
+class WatchedEngine:
+    """Engine of one competition that plays with another engine and reports the games to the hub."""
+
+    def __init__(self, engine: Engine, hub: Hub, competition: str, most_followed: float = math.inf) -> None:
+        """``competition`` is a slug; moves are reported of at most ``most_followed`` games at a time."""
+        self._engine = engine
+        self._hub = hub
+        self._competition = competition
+        self._may_follow = most_followed
+
+    @property
+    def concurrency(self) -> int:
+        """Number of games at a time."""
+        return self._engine.concurrency
+
+    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+        """Play one game; see ``Engine.play``.  Raises RefereeError, EngineError."""
+        channel: Channel | None = None
+
+        def started(host: str) -> None:
+            nonlocal channel
+            channel = self._hub.started(self._competition, job, host)
+            if begins is not None:
+                begins(host)
+
+        def told(snapshot: Snapshot) -> None:
+            if channel is not None:
+                channel.snapshot(snapshot)
+            if follow is not None:
+                follow(snapshot)
+
+        is_followed = self._may_follow > 0
+        self._may_follow -= is_followed
+        try:
+            game = await self._engine.play(job, started, told if is_followed or follow else None)
+            if channel is not None:
+                channel.ended(game.record)
+            return game
+        finally:
+            self._may_follow += is_followed
+            if channel is not None:
+                channel.failed(GIVEN_UP)  # ignored if the channel has a result

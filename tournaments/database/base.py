@@ -1,14 +1,30 @@
-"""The interface of a location of tables, which each kind of database implements."""
+"""The interface of a location of tables, which each kind of database implements, and its exceptions."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from tournaments.database.errors import Explanation
+
+class StoreError(Exception):
+    """A database that cannot be used, or could not store something; the message has the remedy."""
+
+    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+        super().__init__(message)
+        self.is_ours = is_ours
+        """True if this host failed (a full disk, a damaged file), not the user's request."""
+
+
+class Explanation(NamedTuple):
+    """The meaning of an error of the driver."""
+
+    sentence: str
+    is_ours: bool
+    """As in StoreError."""
+
 
 KIND = "kalarena_kind"
 """Execution option of a connection: the Kind of its transactions."""

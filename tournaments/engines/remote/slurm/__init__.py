@@ -1,1 +1,0 @@
-"""Workers as jobs of Slurm."""

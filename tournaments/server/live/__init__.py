@@ -1,1 +1,0 @@
-"""Live state of running games, for spectators."""
