@@ -40,7 +40,7 @@ from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.dask_engine import open_dask_engine
 from tournaments.engines.remote.requirements import wait_for_slots
 from tournaments.engines.remote.scheduler import open_scheduler
-from tournaments.processes.process_settings import many_games
+from tournaments.processes.process_settings import prepare_for_many_games
 
 TARGET_MS = 5.0
 """A game of the course takes seconds."""
@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--own-core", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    with many_games():  # as the command that runs tournaments does
+    with prepare_for_many_games():  # as the command that runs tournaments does
         takes = partial(measure, arguments.rounds, arguments.places, own_core=arguments.own_core)
         found = trio.run(takes)
     if arguments.json:

@@ -31,11 +31,11 @@ from benchmarks.bench_report import a_record
 from benchmarks.instant import InstantEngine, tournament_of
 from referee.judge.results import GameRecord
 from referee.play import Job
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.engines.base import Engine
-from tournaments.processes.process_settings import many_games
+from tournaments.processes.process_settings import prepare_for_many_games
 from tournaments.reporting.summary import Summary
 from tournaments.results.game_files import write_game_files
 from tournaments.results.game_summary import GameSummary, PackedGame
@@ -97,7 +97,7 @@ def measure_run(
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
         tournament = tournament_of(bots, rounds, record.game)
-        with Store(_place(directory, url)) as store, many_games():
+        with Store(_place(directory, url)) as store, prepare_for_many_games():
             store.claim(tournament.name, Summary.of(tournament).config(), tournament.identity())
             began = time.perf_counter()
             run = Run(tournament, store)
@@ -165,7 +165,7 @@ async def _engine(
     more["workers_cpu_us_a_game"] = seen.workers_cpu_s * 1e6
 
 
-def _place(directory: Path, url: str | None) -> Place:
+def _place(directory: Path, url: str | None) -> Location:
     if url is None:
         return SQLiteFile(directory / "results.db")
     return PostgreSQLSchema(parse_url(url), f"scale_{os.getpid()}")

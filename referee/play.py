@@ -25,7 +25,7 @@ from referee.process.launch import NotRunnableError
 from referee.process.subreaper import adopt_orphans, sweep_orphans
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.host_resources import usable_cores
-from referee.session import AnyMatch, Driver, Observer
+from referee.session import AnyMatch, Observer, Session
 from referee.version import VERSION
 
 
@@ -97,7 +97,7 @@ async def play_game(
         for bot in bots:
             bot.settle()
         told = None if feed is None else Feed(feed, match)
-        driver = Driver(match, (bots[0], bots[1]), observe, leash, told)
+        driver = Session(match, (bots[0], bots[1]), observe, leash, told)
         with contextlib.closing(driver):
             try:
                 await driver.referee(sends)
@@ -135,7 +135,7 @@ def _record(
     bots: list[Bot],
     started_at: str,
     began: float,
-    driver: Driver | None = None,
+    driver: Session | None = None,
 ) -> GameRecord:
     """Return the record; ``driver`` is None if the game never began."""
     counted = driver is not None and driver.cpu_us != (None, None)

@@ -5,14 +5,14 @@ from typing import Any, Protocol
 
 from referee.errors import GameStoppedError, RefereeError
 from referee.games.base import Side
-from referee.judge.events import Event, InputClosed, LineReceived, Send, Taken, TimePassed
+from referee.judge.events import Event, InputClosed, LineReceived, Send, StartRead, TimePassed
 from referee.judge.match import Match
 from referee.judge.results import WireLine
 from referee.live_feed import Feed
 from referee.process.bot import Bot, now
-from referee.process.poller import BRIEF_WAIT_S, Watch
+from referee.process.poller import BRIEF_WAIT_S, Poller
 from referee.process.process_tree import ProcessTree
-from referee.process.turn_timer import NOTICED_S, Timekeeper
+from referee.process.turn_timer import NOTICED_S, TurnTimer
 
 START_POLL_S = 0.0005
 START_POLL_GROWTH = 1.3
@@ -72,7 +72,7 @@ def needs_counters_first(match: AnyMatch, event: Event) -> bool:
     return not is_reply and not isinstance(event, TimePassed)
 
 
-def time_passed(match: AnyMatch, bots: Sequence[Timed], time: Timekeeper, at: float) -> TimePassed:
+def time_passed(match: AnyMatch, bots: Sequence[Timed], time: TurnTimer, at: float) -> TimePassed:
     """Return the event of a deadline that passed, with the counters of the bot that is awaited."""
     awaited = match.on_turn if match.on_turn is not None else match.starting
     tree = None if awaited is None else bots[awaited].tree
@@ -89,7 +89,7 @@ def time_passed(match: AnyMatch, bots: Sequence[Timed], time: Timekeeper, at: fl
     return TimePassed(at, (bots[0].unfinished, bots[1].unfinished), usage, doing)
 
 
-def look_closer(match: AnyMatch, time: Timekeeper, player: int) -> None:
+def look_closer(match: AnyMatch, time: TurnTimer, player: int) -> None:
     """Start measuring the current turn, which was expected to be a quick one."""
     earlier_us = 0
     for move in reversed(match.moves):
@@ -100,7 +100,7 @@ def look_closer(match: AnyMatch, time: Timekeeper, player: int) -> None:
     time.look_closer(player, earlier_us, match.turn_began)
 
 
-class Driver:
+class Session:
     """Runs one match with two started bots, then waits for their end.
 
     A ``leash`` is a descriptor that becomes readable when the game is cancelled by the tournament runner; the
@@ -118,12 +118,12 @@ class Driver:
     ) -> None:
         self._match = match
         self._bots = bots
-        self.time = Timekeeper(bots, match.control)
+        self.time = TurnTimer(bots, match.control)
         self._limits_due = now() + LIMITS_POLL_S
         self._observe = observe
         self._feed = feed
         self._observed = 0
-        self._watch = Watch()
+        self._watch = Poller()
         self._start_poll_s = START_POLL_S
         self._exit_reported = [False, False]
         self._end_reported = [False, False]
@@ -248,7 +248,7 @@ class Driver:
             self._start_poll_s = START_POLL_S
             if player == Side.FIRST:
                 self.time.game_begins(now() - self._match.began)
-            self._tell(Taken(player, now()))
+            self._tell(StartRead(player, now()))
         elif bot.has_closed_input() and not self._exit_reported[player]:
             self._tell(bot.why_closed(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))
         else:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from tests.databases import OF_EACH_KIND, depends_on_kind, dropped_at_the_end, on_postgresql
 from tests.postgresql import PostgreSQLServer, shared_server
 from tests.spreading import spread
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.location import Database
 from tournaments.database.sqlite import SQLiteFile
 
@@ -57,7 +57,7 @@ def postgresql() -> PostgreSQLServer:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
     """Where there are no tables yet, in each of the databases."""
     if request.param == "sqlite":
         yield SQLiteFile(tmp_path / "results.db")

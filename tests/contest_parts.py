@@ -20,12 +20,12 @@ from tournaments.course.model import Competition, CompetitionState, Competitor, 
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
 from tournaments.results.store import Store
-from tournaments.server.bot_provider import Bots, CannotPlayError
-from tournaments.server.competitions.tournament_manager import Contests
+from tournaments.server.bot_provider import BotCatalog, CannotPlayError
+from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 from tournaments.server.live_hub import Hub
-from tournaments.server.service_context import Parts, ServiceConfig
-from tournaments.server.slots import Places
+from tournaments.server.service_context import ServiceConfig, ServiceContext
+from tournaments.server.slots import Slots
 from tournaments.server.status import Failures
 
 LIMIT_S = 60.0
@@ -82,7 +82,7 @@ class SampleBots:
 class World:
     """A course with teams, and a server's parts that play there."""
 
-    parts: Parts
+    parts: ServiceContext
     bots: SampleBots
 
     @property
@@ -130,14 +130,14 @@ async def open_world(data: Path, places: int = 2, database: Database | None = No
         async with open_local_engine(data, places) as engine:
             config = ServiceConfig(places=places)
             hub, failures = Hub(lambda: NOW), Failures(lambda: NOW)
-            parts = Parts(
+            parts = ServiceContext(
                 data,
                 course,
                 database,
                 config,
                 lambda: NOW,
-                cast("Bots", bots),
-                Places(places),
+                cast("BotCatalog", bots),
+                Slots(places),
                 engine,
                 hub,
                 failures,
@@ -146,9 +146,9 @@ async def open_world(data: Path, places: int = 2, database: Database | None = No
 
 
 @asynccontextmanager
-async def running(world: World, patience_s: float = LIMIT_S) -> AsyncIterator[Contests]:
+async def running(world: World, patience_s: float = LIMIT_S) -> AsyncIterator[TournamentManager]:
     """The tournaments of a world, played until the end of the block."""
-    contests = Contests(world.parts, patience_s)
+    contests = TournamentManager(world.parts, patience_s)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(contests.run)

@@ -5,7 +5,7 @@ from typing import Any
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
 from referee.judge.clock import TimeControl
-from referee.judge.events import Event, InputClosed, LineReceived, Send, Sent, Taken, TimePassed
+from referee.judge.events import Event, InputClosed, LineReceived, Send, Sent, StartRead, TimePassed
 from referee.judge.match import Match
 from referee.judge.results import MatchResult
 
@@ -42,7 +42,7 @@ class Judged:
 
     def tell_taken(self, player: int, at: float) -> None:
         """A player that was asleep has taken its START."""
-        self.tell(Taken(player, at))
+        self.tell(StartRead(player, at))
 
     def line(self, player: int, text: str, at: float | None = None) -> None:
         self.tell(LineReceived(player, self.at if at is None else at, text))
@@ -70,4 +70,4 @@ class Judged:
             self.said[send.player].append(send.line)
             self._carry_out(self.match.handle(Sent(send.player, self.at, send.line)))
             if send.line.startswith("START") and send.player not in self.asleep:
-                self._carry_out(self.match.handle(Taken(send.player, self.at)))
+                self._carry_out(self.match.handle(StartRead(send.player, self.at)))

@@ -9,13 +9,13 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection
 
-from tournaments.database.base import Kind, Place
+from tournaments.database.base import Kind, Location
 from tournaments.database.connections import Connections
 from tournaments.database.location import Database
 from tournaments.results.store import MIGRATIONS
 
 
-def to_argument(place: Place | Database) -> str:
+def to_argument(place: Location | Database) -> str:
     """A place, or where they are, for another process, which finds it with ``from_argument``."""
     return pickle.dumps(place).hex()
 
@@ -26,7 +26,7 @@ def from_argument(text: str) -> Any:
 
 
 @contextmanager
-def store_of_revision(place: Place, revision: str) -> Iterator[Connection]:
+def store_of_revision(place: Location, revision: str) -> Iterator[Connection]:
     """A transaction in a results store that was made, upgraded or put back to a revision."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS.scripts))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.connections import Connections
 from tournaments.database.migrations import allow_changes
 from tournaments.database.sqlite import SQLiteFile
@@ -18,7 +18,7 @@ RULING = [journal.c[name] for name in ("number", "at", "action", "subject", "why
 
 
 @contextmanager
-def tampering(where: Place | Path) -> Iterator[Connection]:
+def tampering(where: Location | Path) -> Iterator[Connection]:
     """Open a transaction in a store whose triggers are dropped; a path is an SQLite file."""
     place = SQLiteFile(where) if isinstance(where, Path) else where
     with Connections(place) as connections, connections.writing() as connection:

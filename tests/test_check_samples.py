@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from referee.judge.clock import TimeControl
-from referee.judge.replay_check import rejudge
+from referee.judge.replay_check import check_replay
 from referee.sandbox.detection import AUTO, find_sandbox
 from tests.confinement import reading_bot
 from tournaments.bots.resolve import resolve_bot
@@ -77,7 +77,7 @@ def test_a_small_game_in_full_with_its_records_and_its_items_as_they_come() -> N
         *("", "first_legal", "random:5", "random:6", "swap_happy")
     }
     for each in played:
-        assert [str(complaint) for complaint in rejudge(each.record)] == [], each.scenario.key
+        assert [str(complaint) for complaint in check_replay(each.record)] == [], each.scenario.key
     repeats = next(item for item in report.items if item.id == "repeats")
     assert "the same game again" in repeats.sentence
     assert report.numbers["start_worst_ms"] >= report.numbers["start_median_ms"] > 0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from referee.conformance.script import Examiner, Seen
+from referee.conformance.script import Seen, TestOpponent
 from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.results import MoveRecord, Reason
@@ -27,7 +27,7 @@ from tournaments.checking.verdict import OUT_OF_TIME, Evidence
 GAME = Scenario(
     "first_legal-south", "as South against first_legal", "plays-first", "kalah(1,1)", 0, "first_legal"
 )
-TALK = replace(GAME, opponent="", examiner=Examiner(varied), title="as South against an examiner")
+TALK = replace(GAME, opponent="", examiner=TestOpponent(varied), title="as South against an examiner")
 
 
 def evidence(*played: Played, cut: dict[str, str] | None = None) -> Evidence:

@@ -38,7 +38,7 @@ from tournaments.engines.remote.head import GONE
 from tournaments.engines.remote.remote_engine import unique_name
 from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import TournamentDirectory
-from tournaments.reporting.verification import Meant
+from tournaments.reporting.verification import DeclaredTournament
 from tournaments.results.store import Store
 
 CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nrounds = {rounds}\nbots = ["first_legal", "greedy", "random:3"]\n'
@@ -178,7 +178,7 @@ def test_a_game_is_verified_by_the_time_limits_of_its_host(tmp_path: Path) -> No
     tournament = load_tournament(write_tournament(tmp_path, text))
     with Store(tmp_path / "results.db") as store:
         store.claim("Cup", Summary.of(tournament).config(), tournament.identity())
-        meant = Meant.of(Summary.load(store))
+        meant = DeclaredTournament.of(Summary.load(store))
     assert meant.control_of(make_record()).startswith("1 s per move (")
     assert meant.control_of(make_record(host_speed=250_000.0)).startswith("2 s per move (")
 

@@ -25,7 +25,7 @@ from tournaments.engines.remote import requirements
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.errors import MODULES
 from tournaments.engines.remote.host import Versions
-from tournaments.engines.remote.requirements import Demands, tell_demands
+from tournaments.engines.remote.requirements import Demands, publish_demands
 from tournaments.engines.remote.scheduler import open_scheduler
 
 WEAK = Probe(Sandbox(Tier.WEAK), "bubblewrap (bwrap) is not installed", "apt-get install -y bubblewrap")
@@ -118,7 +118,7 @@ async def test_the_tournament_demands_and_a_worse_host_does_not_join(
     async with open_scheduler(credentials, tmp_path / "log", "127.0.0.1") as address:
 
         def ask(demands: Demands, *more: str) -> str:
-            tell_demands(address, credentials, demands)
+            publish_demands(address, credentials, demands)
             asked = ("--scheduler", address, "--credentials", str(credentials.directory), *more)
             result = invoke("worker", *asked)
             assert (result.exit_code, result.stdout) == (2, "")

@@ -26,7 +26,7 @@ from tournaments.engines.remote.packed_bot import (
     unpack,
 )
 from tournaments.engines.remote.worker import bot_cache
-from tournaments.engines.remote.worker.bot_cache import KEPT_S, BotShelf
+from tournaments.engines.remote.worker.bot_cache import KEPT_S, BotCache
 
 
 def no_kernels() -> Path:
@@ -42,8 +42,8 @@ def write_bot(folder: Path, **files: str) -> Path:
     return folder
 
 
-def shelf(folder: Path) -> BotShelf:
-    return BotShelf(folder, threading.Lock())
+def shelf(folder: Path) -> BotCache:
+    return BotCache(folder, threading.Lock())
 
 
 def never(digest: str) -> bytes:

@@ -23,7 +23,7 @@ from tournaments.engines.remote.errors import ClusterError
 from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.packed_bot import pack
 from tournaments.engines.remote.worker import worker_play
-from tournaments.engines.remote.worker.bot_cache import BotShelf
+from tournaments.engines.remote.worker.bot_cache import BotCache
 from tournaments.engines.remote.worker.game_process import ENDED, FAILURE, Order
 from tournaments.engines.remote.worker.worker_play import Assignment
 from tournaments.engines.remote.worker.worker_plugin import NAME, GamePlugin
@@ -190,8 +190,8 @@ async def test_a_worker_ends_while_it_prepares_a_game(place: Place, monkeypatch:
         goes_on.wait()
         raise ClusterError("too late")
 
-    monkeypatch.setattr(BotShelf, "at_hand", lambda *_: None)
-    monkeypatch.setattr(BotShelf, "ready", ready)
+    monkeypatch.setattr(BotCache, "at_hand", lambda *_: None)
+    monkeypatch.setattr(BotCache, "ready", ready)
     playing = place.begin()
     await preparing.wait()
     place.worker.executors["default"].submit(goes_on.wait)  # in the place of another slot

@@ -12,17 +12,17 @@ from tournaments.course.course import Course
 from tournaments.course.credentials import csrf_of
 from tournaments.course.model import CourseError, LinkPurpose, Role
 from tournaments.course.schema import metadata
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.connections import Connections
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 
 
-def test_no_secret_is_in_the_database(place: Place, course: Course) -> None:
+def test_no_secret_is_in_the_database(place: Location, course: Course) -> None:
     student = a_student(course)
     session_secret, session = course.sessions.start(student.id, NOW)
     link_secret = course.links.make(student.id, LinkPurpose.RESET, NOW)

@@ -12,12 +12,12 @@ from tests.courses import CHEAP, NOW, PASSWORD, a_person, a_student
 from tournaments.course.course import Course
 from tournaments.course.credentials import PARAMETERS, Passwords
 from tournaments.course.model import Account, CourseError, LinkPurpose, Role
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.connections import Connections
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 
@@ -192,14 +192,14 @@ def test_a_password_is_the_same_in_all_forms_of_its_letters(course: Course) -> N
     assert course.accounts.check_password(student.login, "GRÖSSER-ähnlich") is None
 
 
-def kept_password(place: Place, account_id: int) -> str:
+def kept_password(place: Location, account_id: int) -> str:
     with Connections(place) as connections, connections.reading() as connection:
         statement = f"SELECT password FROM account WHERE id = {account_id}"
         kept: str = connection.exec_driver_sql(statement).scalar_one()
         return kept
 
 
-def test_a_password_is_hashed_again_when_it_is_used_after_the_parameters_changed(place: Place) -> None:
+def test_a_password_is_hashed_again_when_it_is_used_after_the_parameters_changed(place: Location) -> None:
     with Course(place, CHEAP) as course:
         student = a_student(course)
         old = kept_password(place, student.id)

@@ -8,7 +8,7 @@ import pytest
 from tests.courses import CHEAP, NOW, a_student, a_version, after
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor, CourseError
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 
 CREATED, RUNNING, PAUSED, FINISHED, FAILED = CompetitionState
 
@@ -36,7 +36,7 @@ WAY_TO = {
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 

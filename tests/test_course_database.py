@@ -19,18 +19,18 @@ from tournaments.course import model, schema
 from tournaments.course.course import MIGRATIONS, Course
 from tournaments.course.model import CourseError, Role
 from tournaments.course.schema import REVISION, account, metadata
-from tournaments.database.base import Place, StoreError
+from tournaments.database.base import Location, StoreError
 from tournaments.database.connections import Connections
 from tournaments.database.sqlite import SQLiteFile
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 
 
-def test_migrations_make_the_tables_of_the_schema(place: Place, course: Course) -> None:
+def test_migrations_make_the_tables_of_the_schema(place: Location, course: Course) -> None:
     with Connections(place) as connections, connections.reading() as connection:
         options = {"compare_type": True, "compare_server_default": True}
         differences = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
@@ -49,14 +49,14 @@ def test_the_revision_that_is_looked_for_is_the_newest() -> None:
     assert ScriptDirectory(str(MIGRATIONS.scripts)).get_current_head() == REVISION
 
 
-def test_what_is_there_stays_there(place: Place) -> None:
+def test_what_is_there_stays_there(place: Location) -> None:
     with Course(place, CHEAP) as course:
         student = a_student(course, course.teams.add("Team 1", NOW))
     with Course(place, CHEAP) as course:
         assert course.accounts.all() == [student]
 
 
-def test_a_newer_course_is_not_touched(place: Place, course: Course) -> None:
+def test_a_newer_course_is_not_touched(place: Location, course: Course) -> None:
     with Connections(place) as connections, connections.writing() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StoreError, match="upgrade kalarena"):
@@ -72,7 +72,7 @@ def test_another_programs_file_is_not_touched(place: SQLiteFile) -> None:
         Course(place)
 
 
-def test_the_number_of_a_row_that_is_gone_is_not_given_again(place: Place, course: Course) -> None:
+def test_the_number_of_a_row_that_is_gone_is_not_given_again(place: Location, course: Course) -> None:
     gone = a_student(course)
     with Connections(place) as connections, connections.writing() as connection:
         connection.execute(delete(account).where(account.c.id == gone.id))
@@ -178,7 +178,7 @@ def test_entries_come_back_whole_and_newest_first(course: Course) -> None:
         "ON CONFLICT (number) DO UPDATE SET subject = 'z'",
     ],
 )
-def test_nothing_that_was_noted_can_be_changed(place: Place, course: Course, statement: str) -> None:
+def test_nothing_that_was_noted_can_be_changed(place: Location, course: Course, statement: str) -> None:
     for number in range(3):
         course.journal.note(NOW, None, "action", str(number))
     before = course.journal.entries(10)
@@ -202,7 +202,7 @@ def test_nothing_that_was_noted_can_be_changed(place: Place, course: Course, sta
     ],
     indirect=["place"],
 )
-def test_nor_in_a_databases_own_way(place: Place, course: Course, statement: str) -> None:
+def test_nor_in_a_databases_own_way(place: Location, course: Course, statement: str) -> None:
     entry = course.journal.note(NOW, None, "action", "subject")
     with (
         Connections(place) as connections,
@@ -251,7 +251,7 @@ def test_every_field_of_the_model_has_a_column() -> None:
         assert [field.name for field in fields(kind)] == list(metadata.tables[table].columns.keys())
 
 
-def test_what_is_read_together_is_of_one_moment(course: Course, place: Place) -> None:
+def test_what_is_read_together_is_of_one_moment(course: Course, place: Location) -> None:
     team = course.teams.add("Team 1", NOW)
     with course.reading():
         before = course.teams.get(team.id)

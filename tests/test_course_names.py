@@ -20,11 +20,11 @@ from tournaments.course.texts import (
     storable,
     team_name,
 )
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 

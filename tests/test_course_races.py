@@ -14,14 +14,14 @@ from tests.places import to_argument
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, CourseError, LinkPurpose, Role, Version
 from tournaments.course.settings import Settings
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 
 THREADS = 8
 LIMIT_S = 60
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 
@@ -170,7 +170,7 @@ with Course(from_argument(place), CHEAP) as course:
 """
 
 
-def test_two_processes(place: Place, course: Course) -> None:
+def test_two_processes(place: Location, course: Course) -> None:
     team = course.teams.add("Team 1", NOW)
     student = a_student(course, team)
     arguments = [str(team.id), str(student.id)]
@@ -202,7 +202,7 @@ def test_two_processes(place: Place, course: Course) -> None:
     assert Counter(event.subject for event in course.journal.entries(100)) == {"one": 20, "other": 20}
 
 
-def test_two_processes_make_the_same_course(place: Place) -> None:
+def test_two_processes_make_the_same_course(place: Location) -> None:
     program = SUBMITS.partition("    print")[0] + "    print(len(course.teams.all()))"
     processes = [
         subprocess.Popen(

@@ -14,12 +14,12 @@ from tournaments.course.enrolment import enrol
 from tournaments.course.model import CourseError, LinkPurpose, Role
 from tournaments.course.roster import MOST_ROWS, Roster, RosterError, Row, decode_roster, parse_roster
 from tournaments.course.texts import login_of, person_name, same_name, team_name
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.sqlite import SQLiteFile
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 

@@ -23,14 +23,14 @@ from tournaments.course.settings import (
     settings_of_form,
     told,
 )
-from tournaments.database.base import Place, StoreError
+from tournaments.database.base import Location, StoreError
 from tournaments.database.connections import Connections
 
 BERLIN = "Europe/Berlin"
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 
@@ -177,7 +177,7 @@ def test_any_values_are_settings_or_told_what_is_wrong(values: dict[str, Any]) -
 # How they are kept
 
 
-def test_settings_are_kept(place: Place, course: Course) -> None:
+def test_settings_are_kept(place: Location, course: Course) -> None:
     assert course.settings.load() == Settings()
     settings = settings_of_form(FORM)
     course.settings.save(settings)
@@ -202,7 +202,7 @@ def test_some_settings_are_changed(course: Course) -> None:
     assert course.settings.load() == changed
 
 
-def test_settings_that_nothing_can_be_made_of(place: Place, course: Course) -> None:
+def test_settings_that_nothing_can_be_made_of(place: Location, course: Course) -> None:
     course.settings.save(Settings())
     with Connections(place) as connections, connections.writing() as connection:
         connection.exec_driver_sql("""UPDATE setting SET content = '{"title": ""}'""")

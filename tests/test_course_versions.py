@@ -15,14 +15,14 @@ from tests.courses import CHEAP, NOW, a_student, a_version, after, decided
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Checked, CourseError, Team, Version, VersionState
 from tournaments.course.settings import Settings
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.sqlite import SQLiteFile
 
 QUALIFIED, FAILED, STUCK = VersionState.QUALIFIED, VersionState.FAILED, VersionState.STUCK
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, CHEAP) as course:
         yield course
 

@@ -10,7 +10,7 @@ import pytest
 
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
-from referee.judge.replay_check import rejudge
+from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
 from tests.confinement import reading_bot, sandbox_of
@@ -96,7 +96,7 @@ async def play(folder: Path, command: tuple[str, ...], tier: str, memory_mb: int
     players = (culprit, reading_bot(name="victim"))
     limits = Limits(memory_mb=memory_mb, file_mb=2, scratch_mb=4, end_grace_s=0.3)
     record = await play_game(Job("k", "manchester", players, CONTROL, limits, sandbox=sandbox_of(tier)))
-    assert rejudge(record) == []
+    assert check_replay(record) == []
     return record
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, Table,
 from tests.builders import RUN_LIMIT_S
 from tests.places import to_argument
 from tournaments.database import base, postgresql, sqlite
-from tournaments.database.base import Kind, Place, StoreError
+from tournaments.database.base import Kind, Location, StoreError
 from tournaments.database.connections import Connections
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ note = Table(
 
 
 @pytest.fixture
-def connections(place: Place) -> Iterator[Connections]:
+def connections(place: Location) -> Iterator[Connections]:
     """With a counter at 0."""
     with Connections(place) as opened:
         with opened.writing("", Kind.MIGRATE) as connection:

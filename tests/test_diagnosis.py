@@ -15,7 +15,7 @@ from referee.judge.crash_hints import (
 )
 from referee.judge.events import BotExited
 from referee.judge.results import Reason
-from referee.judge.stderr import StderrKeeper, last_words
+from referee.judge.stderr import StderrBuffer, last_words
 from tests.judging import Judged
 
 NOT_STARTED = """
@@ -1063,7 +1063,7 @@ def test_other_texts_give_their_last_line(text: str, words: str) -> None:
 def test_a_deep_java_stack_keeps_its_first_line() -> None:
     frames = 'Exception in thread "main" java.lang.StackOverflowError\n' + 1024 * "\tat J.f(J.java:4)\n"
     assert last_words(frames) == "java.lang.StackOverflowError (at J.java, line 4, in J.f)"
-    keeper = StderrKeeper(16 * 1024)
+    keeper = StderrBuffer(16 * 1024)
     keeper.feed(frames.encode())
     assert "bytes not kept" in keeper.text()
     assert keeper.last_words() == last_words(frames)
@@ -1133,7 +1133,7 @@ NOTICES = (
 
 
 def test_the_notice_of_our_own_settings_is_marked_and_is_nobodys_last_words() -> None:
-    keeper = StderrKeeper()
+    keeper = StderrBuffer()
     keeper.feed(NOTICES.encode())
     assert (keeper.last_words(), keeper.last_line()) == ("", "")
     assert keeper.text().count("[set by Kalarena: the limits of the bot]\n") == 2

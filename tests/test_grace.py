@@ -6,18 +6,18 @@ from typing import cast
 import pytest
 
 from benchmarks.fair_clock.busy import Busy
-from referee.conformance.game import interview
-from referee.conformance.script import Examiner
+from referee.conformance.game import play_conformance_game
+from referee.conformance.script import TestOpponent
 from referee.judge.clock import FAIR, WALL, TimeControl, extension_us, host_fault_us
 from referee.judge.events import Usage
 from referee.judge.limits import Limits
-from referee.judge.replay_check import rejudge
+from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player
 from referee.play import Job
 from referee.process import turn_timer
 from referee.process.cpu_accounting import Reading, ThreadTimes
 from referee.process.process_tree import ProcessTree, has_counters
-from referee.process.turn_timer import Grace, Timekeeper
+from referee.process.turn_timer import Grace, TurnTimer
 from tests.confinement import sandbox_of
 from tournaments.checking.ending import ending_fault
 from tournaments.checking.played import Played
@@ -90,7 +90,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Host:
 
 
 def grace_of(host: Host, clock: str = FAIR) -> Grace:
-    return Grace(Timekeeper((host, Nobody()), TimeControl(move_s=1.0, clock=clock)), 0, GRACE_S)
+    return Grace(TurnTimer((host, Nobody()), TimeControl(move_s=1.0, clock=clock)), 0, GRACE_S)
 
 
 def test_time_in_which_the_bot_waits_for_a_cpu_is_not_charged(host: Host) -> None:
@@ -172,7 +172,7 @@ def test_the_end_rule_beside_busy_processes(ending: str, tier: str) -> None:
         "end", "manchester", (examiner, bot), control, Limits(end_grace_s=GRACE_S), "", sandbox_of(tier)
     )
     with Busy(BUSY):
-        talk = interview(job, 1, Examiner(varied, stops_at=1))
+        talk = play_conformance_game(job, 1, TestOpponent(varied, stops_at=1))
     scenario = Scenario("end", "as North", "end", "manchester", 1)
     verdict = ending_fault(Played(scenario, talk.record, talk.seen), GRACE_S)
     if ending == "computes":
@@ -197,11 +197,13 @@ def test_the_move_limit_of_an_interview_beside_busy_processes() -> None:
     examiner = Player("examiner", ("examiner",), "/")
     control = TimeControl(move_s=0.5, margin_s=0.0, setup_s=0.0, start_s=30.0)
     with Busy(BUSY):
-        talk = interview(
-            Job("move", "kalah(3,2)", (examiner, bot), control, Limits(end_grace_s=5.0)), 1, Examiner(varied)
+        talk = play_conformance_game(
+            Job("move", "kalah(3,2)", (examiner, bot), control, Limits(end_grace_s=5.0)),
+            1,
+            TestOpponent(varied),
         )
     assert talk.record.result.fault is None, talk.record.result.detail
     assert talk.record.clock == FAIR
     moves = [move for move in talk.record.moves if move.player == 1]
     assert any(move.wall_us > move.charged_us for move in moves)
-    assert [str(each) for each in rejudge(GameRecord.from_msgpack(talk.record.to_msgpack()))] == []
+    assert [str(each) for each in check_replay(GameRecord.from_msgpack(talk.record.to_msgpack()))] == []

@@ -104,22 +104,22 @@ def test_only_what_bears_the_mark_is_ended() -> None:
 
 def test_one_guard_for_a_process_and_another_when_it_is_lost() -> None:
     first = reaper.mark()
-    pid = reaper.guard_pid()
+    pid = reaper.reaper_pid()
     assert pid is not None
-    assert (reaper.mark(), reaper.guard_pid()) == (first, pid)
+    assert (reaper.mark(), reaper.reaper_pid()) == (first, pid)
     os.kill(pid, signal.SIGKILL)
     assert wait_for_end(pid)
     assert reaper.mark() != first
-    assert reaper.guard_pid() not in (None, pid)
+    assert reaper.reaper_pid() not in (None, pid)
 
 
 def test_a_sweep_spares_it() -> None:
     reaper.mark()
-    pid = reaper.guard_pid()
+    pid = reaper.reaper_pid()
     assert pid is not None
     assert os.getsid(pid) != os.getsid(0)
     sweep_orphans()
-    assert reaper.guard_pid() == pid
+    assert reaper.reaper_pid() == pid
     os.kill(pid, 0)
 
 

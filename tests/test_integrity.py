@@ -24,7 +24,7 @@ from tests.builders import RUN_LIMIT_S, invoke, make_record, one_object, write_t
 from tests.places import store_of_revision
 from tests.tampering import rechain, tampering
 from tests.test_cli_run import on_terminal
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.connections import Connections
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.reporting.verification import Verification
@@ -339,7 +339,7 @@ def whole(store: Store) -> list[str]:
 AT = "2026-01-02T03:04:05+00:00"
 
 
-def fill(place: Place) -> None:
+def fill(place: Location) -> None:
     with Store(place) as store:
         store.claim("cup", {"rounds": 1}, {"game": "kalah"})
         store.add_all([PackedGame.of(make_record(key), 1) for key in (KEY, OTHER)])
@@ -347,7 +347,7 @@ def fill(place: Place) -> None:
         store.claim("cup", {"rounds": 2}, {"game": "kalah"})
 
 
-def test_everything_is_chained_in_the_order_of_storing(place: Place) -> None:
+def test_everything_is_chained_in_the_order_of_storing(place: Location) -> None:
     fill(place)
     with Store(place, read_only=True) as store:
         chained = store.chained()
@@ -361,7 +361,7 @@ def test_everything_is_chained_in_the_order_of_storing(place: Place) -> None:
 
 @pytest.mark.parametrize("table", ["game", "chain"])
 @pytest.mark.parametrize("statement", ["DELETE FROM {}", "UPDATE {} SET {} = {}"])
-def test_the_database_refuses_changes(place: Place, table: str, statement: str) -> None:
+def test_the_database_refuses_changes(place: Location, table: str, statement: str) -> None:
     fill(place)
     column = "round" if table == "game" else "number"
     with (
@@ -385,7 +385,7 @@ def test_the_database_refuses_changes(place: Place, table: str, statement: str) 
     ],
     indirect=["place"],
 )
-def test_nor_in_a_way_that_one_database_alone_has(place: Place, statement: str) -> None:
+def test_nor_in_a_way_that_one_database_alone_has(place: Location, statement: str) -> None:
     fill(place)
     with (
         Connections(place) as connections,
@@ -395,7 +395,7 @@ def test_nor_in_a_way_that_one_database_alone_has(place: Place, statement: str) 
         connection.exec_driver_sql(statement)
 
 
-def test_several_writers_make_one_chain(place: Place) -> None:
+def test_several_writers_make_one_chain(place: Location) -> None:
     with Store(place) as one, Store(place) as two:
 
         def write(store: Store, name: str) -> None:
@@ -414,7 +414,7 @@ def test_several_writers_make_one_chain(place: Place) -> None:
     assert len(chained.links) == 2 * 8 * 3
 
 
-def test_a_change_is_found_in_each_database(place: Place) -> None:
+def test_a_change_is_found_in_each_database(place: Location) -> None:
     fill(place)
     with tampering(place) as connection:
         connection.execute(game.delete().where(game.c.key == KEY))
@@ -432,7 +432,7 @@ def test_a_change_is_found_in_each_database(place: Place) -> None:
 
 
 @pytest.mark.parametrize("revision", ["0003", "0004"])
-def test_an_old_store_is_adopted_and_goes_on(place: Place, revision: str) -> None:
+def test_an_old_store_is_adopted_and_goes_on(place: Location, revision: str) -> None:
     fill(place)
     with store_of_revision(place, revision):
         pass
@@ -455,7 +455,7 @@ def test_an_old_store_is_adopted_and_goes_on(place: Place, revision: str) -> Non
     assert "(entry 6): a change before that time" in remark.text
 
 
-def test_a_new_store_has_nothing_to_adopt(place: Place) -> None:
+def test_a_new_store_has_nothing_to_adopt(place: Location) -> None:
     with Store(place) as store:
         assert store.head() is None
         assert whole(store) == []
@@ -488,7 +488,7 @@ def test_an_old_tournament_is_verified_without_a_chain(copy: Path, revision: str
 
 
 @pytest.mark.parametrize("damage", ["opening", "game"])
-def test_a_damaged_record_keeps_no_old_store_closed(place: Place, damage: str) -> None:
+def test_a_damaged_record_keeps_no_old_store_closed(place: Location, damage: str) -> None:
     """``verify`` can only name it if the store opens."""
     fill(place)
     record = msgpack.unpackb(make_record(KEY).to_msgpack())

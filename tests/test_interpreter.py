@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tournaments.processes.process_settings import SELDOM, SWITCH_S, many_games
+from tournaments.processes.process_settings import SELDOM, SWITCH_S, prepare_for_many_games
 
 
 def settings() -> tuple[Any, float]:
@@ -15,7 +15,7 @@ def settings() -> tuple[Any, float]:
 
 def test_it_runs_as_before_afterwards() -> None:
     before = settings()
-    with many_games():
+    with prepare_for_many_games():
         thresholds, interval = settings()
         assert thresholds == SELDOM != before[0]
         assert interval == pytest.approx(SWITCH_S)
@@ -31,5 +31,5 @@ def test_it_runs_as_before_after_an_error() -> None:
 
 
 def interrupted() -> None:
-    with many_games():
+    with prepare_for_many_games():
         raise KeyboardInterrupt

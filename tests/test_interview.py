@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from referee.conformance.game import PARTING, interview
-from referee.conformance.script import Examiner, Interview
+from referee.conformance.game import PARTING, play_conformance_game
+from referee.conformance.script import ConformanceGame, TestOpponent
 from referee.errors import RefereeError
 from referee.games.catalog import AnyGame
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
-from referee.judge.replay_check import rejudge
+from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, environment_of
 from referee.sandbox.bubblewrap import Sandbox
@@ -35,16 +35,16 @@ def swapping(game: AnyGame, state: Any) -> Any:
 def talk(
     *arguments: str,
     index: int = 0,
-    examiner: Examiner | None = None,
+    examiner: TestOpponent | None = None,
     sandbox: Sandbox | None = None,
     opening: str = "",
     player: Player | None = None,
-) -> Interview:
+) -> ConformanceGame:
     bot = player or reading_bot(*arguments)
     players = (bot, OTHER) if index == 0 else (OTHER, bot)
     job = Job("talk", "manchester", players, CONTROL, LIMITS, opening, sandbox or Sandbox())
-    found = interview(job, index, examiner or Examiner(last_legal, waits=True))
-    assert [str(complaint) for complaint in rejudge(found.record)] == []
+    found = play_conformance_game(job, index, examiner or TestOpponent(last_legal, waits=True))
+    assert [str(complaint) for complaint in check_replay(found.record)] == []
     again = GameRecord.from_msgpack(found.record.to_msgpack())
     assert again.result == found.record.result
     return found
@@ -100,7 +100,7 @@ def test_a_child_that_lives_on_is_named() -> None:
 
 
 def test_the_examiner_can_end_the_game_while_the_bot_waits() -> None:
-    found = talk(index=1, examiner=Examiner(last_legal, stops_at=3))
+    found = talk(index=1, examiner=TestOpponent(last_legal, stops_at=3))
     assert found.record.result.winner == 1
     assert found.record.result.fault == "unknown-message"
     assert sum(line.line == PARTING for line in found.record.wire) == 1
@@ -110,7 +110,7 @@ def test_the_examiner_can_end_the_game_while_the_bot_waits() -> None:
 
 @pytest.mark.parametrize("turn", [1, 3])
 def test_the_examiner_can_go_away_while_the_bot_thinks(turn: int) -> None:
-    found = talk(examiner=Examiner(last_legal, leaves_in=turn))
+    found = talk(examiner=TestOpponent(last_legal, leaves_in=turn))
     assert (found.record.result.winner, found.record.result.fault) == (0, "exited")
     assert sum(move.player == 0 for move in found.record.moves) in (turn - 1, turn)
     assert found.seen.was_on_turn
@@ -118,7 +118,7 @@ def test_the_examiner_can_go_away_while_the_bot_thinks(turn: int) -> None:
 
 
 def test_the_examiner_may_swap() -> None:
-    found = talk(examiner=Examiner(swapping))
+    found = talk(examiner=TestOpponent(swapping))
     assert [move.move for move in found.record.moves][1] == "SWAP"
     assert found.record.result.reason is Reason.SCORE
 
@@ -130,7 +130,7 @@ def test_an_opening_is_announced() -> None:
         "    if 'YOU' in line: print('MOVE;3', flush=True)\n"
     )
     bot = Player("bot", (sys.executable, "-c", code), "/", capabilities=("openings",))
-    found = talk(player=bot, opening="1 2", examiner=Examiner(last_legal, stops_at=2))
+    found = talk(player=bot, opening="1 2", examiner=TestOpponent(last_legal, stops_at=2))
     assert found.record.stderr[0] == "2"
     assert found.record.moves[0].move == "3"
     assert found.seen.unasked == []
@@ -147,7 +147,7 @@ def test_a_leash_ends_it_and_the_bot(tmp_path: Path) -> None:
     os.write(writer, b"!")
     job = Job("talk", "manchester", (reading_bot("--do", "hang"), OTHER), CONTROL, LIMITS)
     with pytest.raises(RefereeError, match="nobody wants this game"):
-        interview(job, 0, Examiner(last_legal), leash=reader)
+        play_conformance_game(job, 0, TestOpponent(last_legal), leash=reader)
     os.close(reader)
     os.close(writer)
 

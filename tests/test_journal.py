@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy import insert
 
 from tests.builders import make_record
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.connections import Connections
 from tournaments.results.journal import Action, Entry
 from tournaments.results.schema import journal
@@ -26,14 +26,14 @@ ENTRIES = [
 
 
 @pytest.fixture
-def where(place: Place) -> Place:
+def where(place: Location) -> Location:
     """A store with a game and no entry yet."""
     with Store(place) as store:
         store.add(make_record(), 1)
     return place
 
 
-def test_entries_come_back_whole_in_order_and_numbered(where: Place) -> None:
+def test_entries_come_back_whole_in_order_and_numbered(where: Location) -> None:
     with Store(where) as store:
         assert store.journal() == []
         for entry in ENTRIES[:2]:
@@ -60,7 +60,7 @@ def test_entries_come_back_whole_in_order_and_numbered(where: Place) -> None:
         "VALUES (1, '', 'void', 'x', 'y', 1, '{}') ON CONFLICT (number) DO UPDATE SET why = 'z'",
     ],
 )
-def test_nothing_that_was_ruled_can_be_changed(where: Place, statement: str) -> None:
+def test_nothing_that_was_ruled_can_be_changed(where: Location, statement: str) -> None:
     with Store(where) as store:
         store.note(*ENTRIES)
         before = store.journal()
@@ -88,11 +88,11 @@ def test_nothing_that_was_ruled_can_be_changed(where: Place, statement: str) -> 
     ],
     indirect=["place"],
 )
-def test_nor_in_a_way_that_one_database_alone_has(where: Place, statement: str) -> None:
+def test_nor_in_a_way_that_one_database_alone_has(where: Location, statement: str) -> None:
     test_nothing_that_was_ruled_can_be_changed(where, statement)
 
 
-def test_several_entries_are_kept_all_or_none(where: Place) -> None:
+def test_several_entries_are_kept_all_or_none(where: Location) -> None:
     broken = Entry(Action.VOID, "r001-1v2", None, 1, AT)  # type: ignore[arg-type]
     with Store(where) as store:
         with pytest.raises(StoreError):
@@ -101,7 +101,7 @@ def test_several_entries_are_kept_all_or_none(where: Place) -> None:
 
 
 @pytest.mark.parametrize(("column", "value"), [("action", "burn"), ("data", "{"), ("data", "")])
-def test_an_entry_that_is_none_is_a_damaged_file(where: Place, column: str, value: str) -> None:
+def test_an_entry_that_is_none_is_a_damaged_file(where: Location, column: str, value: str) -> None:
     good = {
         "number": 1,
         "at": AT,
@@ -144,7 +144,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(why=TEXT.filter(bool), subject=TEXT)
-def test_any_text_is_kept(place: Place, why: str, subject: str) -> None:
+def test_any_text_is_kept(place: Location, why: str, subject: str) -> None:
     with Store(place) as store:
         store.note(Entry(Action.VOID, subject, why, 1, AT, {"note": why}))
         last = store.journal()[-1]
@@ -161,7 +161,7 @@ def test_any_text_is_kept(place: Place, why: str, subject: str) -> None:
     ],
     indirect=["place"],
 )
-def test_what_is_no_text_is_refused(where: Place, why: str, words: str) -> None:
+def test_what_is_no_text_is_refused(where: Location, why: str, words: str) -> None:
     with Store(where) as store:
         with pytest.raises(StoreError, match=f"nothing was noted in the journal: .*{words}") as raised:
             store.note(ENTRIES[0], Entry(Action.VOID, "r001-1v2", why, 1, AT))

@@ -18,7 +18,7 @@ from tournaments.results.game_files import GAMES
 from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store, StoreError
 from tournaments.running import result_writer
-from tournaments.running.result_writer import Keeper
+from tournaments.running.result_writer import ResultWriter
 from tournaments.schedule.pairing import Pairing
 
 LIMIT_S = 20
@@ -52,7 +52,7 @@ class Kept:
         self.told: list[str] = []
         self.tell: Callable[[str], None] = self.told.append
         self.processes = processes
-        self.keeper = Keeper(store, directory, self.told_of, processes)
+        self.keeper = ResultWriter(store, directory, self.told_of, processes)
 
     def told_of(self, pairing: Pairing, game: PackedGame) -> None:
         assert pairing.key == game.summary.key
@@ -217,7 +217,7 @@ async def test_files_that_are_too_far_behind_hold_up_the_store(
     files = SlowFiles(monkeypatch)
     monkeypatch.setattr(result_writer, "BATCHES_BEHIND", 2)
     monkeypatch.setattr(result_writer, "APART_S", 0.0)
-    kept.keeper = Keeper(kept.store, tmp_path, kept.told_of, kept.processes)
+    kept.keeper = ResultWriter(kept.store, tmp_path, kept.told_of, kept.processes)
     kept.store.let_go.set()
     with trio.fail_after(LIMIT_S):
         async with trio.open_nursery() as nursery:

@@ -7,7 +7,7 @@ import pytest
 from tests.schedules import DRAW, FIRST, SECOND, VOID, bots, first_wins, met, play
 from tournaments.schedule.formats.bracket import Bracket, matches_of, standard_order
 from tournaments.schedule.formats.knockout import Knockout
-from tournaments.schedule.formats.match import Match, MatchRules, Outcome, Sight
+from tournaments.schedule.formats.match import Match, MatchRules, MatchView, Outcome
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, round_under_way
 
 # Seeding.
@@ -147,7 +147,7 @@ def the_match(pairs: int = 1, extra_pairs: int = 2) -> Match:
 
 
 def outcome(match: Match, results: Mapping[str, Result]) -> Outcome | None:
-    return match.outcome(Sight(results, results))
+    return match.outcome(MatchView(results, results))
 
 
 def test_points_decide() -> None:
@@ -166,20 +166,20 @@ def test_extra_pairs_one_after_another_until_one_leads() -> None:
     match = the_match()
     results: dict[str, Result] = {}
     for leg, behind in enumerate(("", ".2")):
-        assert len(match.games(Sight(results, results))) == leg + 1
+        assert len(match.games(MatchView(results, results))) == leg + 1
         results[f"r001-2v1{behind}"] = FIRST
-        assert len(match.games(Sight(results, results))) == leg + 1
+        assert len(match.games(MatchView(results, results))) == leg + 1
         results[f"r001-1v2{behind}"] = FIRST
-    assert len(match.games(Sight(results, results))) == 3
+    assert len(match.games(MatchView(results, results))) == 3
     assert outcome(match, results) is None
     results |= {"r001-2v1.3": SECOND, "r001-1v2.3": DRAW}
     assert outcome(match, results) == Outcome(0, (1,), "points")
-    assert len(match.games(Sight(results, results))) == 3
+    assert len(match.games(MatchView(results, results))) == 3
 
 
 def test_a_lead_needs_no_extra_pair() -> None:
     results = {"r001-2v1": FIRST, "r001-1v2": SECOND}
-    assert len(the_match().games(Sight(results, results))) == 1
+    assert len(the_match().games(MatchView(results, results))) == 1
 
 
 def level(margin: int) -> dict[str, Result]:

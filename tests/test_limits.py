@@ -7,7 +7,7 @@ import pytest
 
 from referee.judge.clock import TimeControl
 from referee.judge.limits import LEAST, Limits
-from referee.judge.replay_check import rejudge
+from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
 from referee.play import Job, play_game
 from referee.process.bot import Bot, now
@@ -116,7 +116,7 @@ async def test_a_limit_that_the_opponent_passes_during_a_complaint(
     record = await play_game(job)
     assert outcome(record)[:2] == (1, "protocol"), (record.result, record.stderr)
     assert [fact.name for fact in record.facts if fact.player == 1].count("LimitPassed") == 1
-    assert rejudge(record) == []
+    assert check_replay(record) == []
 
 
 async def test_shared_memory_without_a_file_is_refused_when_confined(tmp_path: Path) -> None:

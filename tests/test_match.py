@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from referee.judge.clock import TimeControl
-from referee.judge.events import BotExited, InputClosed, LineReceived, NotStarted, OutputClosed, Taken
+from referee.judge.events import BotExited, InputClosed, LineReceived, NotStarted, OutputClosed, StartRead
 from referee.judge.match import MAX_QUEUED_LINES
 from referee.judge.results import Reason
 from tests.judging import Judged
@@ -23,7 +23,7 @@ def test_north_is_told_first_and_south_moves_first() -> None:
 def test_south_is_told_nothing_until_north_has_taken_its_start() -> None:
     judged = Judged(asleep=(1,))
     assert judged.said == ([], ["START;North"])
-    judged.tell(Taken(1, 3.0))
+    judged.tell(StartRead(1, 3.0))
     assert judged.said == (["START;South"], ["START;North"])
 
 
@@ -155,7 +155,7 @@ def test_the_start_limit_runs_for_each_bot_from_its_start_line(player: int) -> N
     began = 0.0
     if player == 0:
         began = 9.0
-        judged.tell(Taken(1, began))
+        judged.tell(StartRead(1, began))
     judged.wait_until(began + 10.0)
     assert judged.match.result is None
     judged.wait_until(began + 10.125)
@@ -167,7 +167,7 @@ def test_the_start_limit_runs_for_each_bot_from_its_start_line(player: int) -> N
 
 def test_the_clock_begins_when_start_was_taken() -> None:
     judged = Judged(asleep=(0,))
-    judged.tell(Taken(0, 5.0))
+    judged.tell(StartRead(0, 5.0))
     assert judged.match.deadline == 5.0 + 0.5 + 1.0 + 0.25
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from referee.judge.results import GameRecord, MoveRecord, Reason
 from tests.builders import invoke, lost_by, make_record, one_object, write_tournament
 from tests.places import store_of_revision
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store, StoreError
@@ -41,7 +41,7 @@ def as_schema_1(record: GameRecord) -> bytes:
     return packed
 
 
-def make_store_of_revision_0001(place: Place, record: GameRecord) -> None:
+def make_store_of_revision_0001(place: Location, record: GameRecord) -> None:
     """A store as the first version made it, with one game."""
     with store_of_revision(place, "0001") as connection:
         values = {
@@ -65,7 +65,7 @@ def make_store_of_revision_0001(place: Place, record: GameRecord) -> None:
         connection.execute(text(f"INSERT INTO game ({names}) VALUES ({places})"), values)
 
 
-def test_a_store_of_the_first_version_is_brought_up_to_date(place: Place) -> None:
+def test_a_store_of_the_first_version_is_brought_up_to_date(place: Location) -> None:
     written = make_record()
     make_store_of_revision_0001(place, written)
     with pytest.raises(StoreError, match="older version"), Store(place, read_only=True):
@@ -93,7 +93,7 @@ KEYS = {
 """Key -> what it has in common with its return game."""
 
 
-def make_store_of_revision_0002(place: Place, records: list[GameRecord]) -> None:
+def make_store_of_revision_0002(place: Location, records: list[GameRecord]) -> None:
     """A store as the second version made it."""
     with store_of_revision(place, "0002") as connection:
         for record in records:
@@ -119,7 +119,7 @@ def make_store_of_revision_0002(place: Place, records: list[GameRecord]) -> None
             connection.execute(text(f"INSERT INTO game ({names}) VALUES ({places})"), values)
 
 
-def test_a_store_of_the_second_version_learns_what_its_records_say(place: Place) -> None:
+def test_a_store_of_the_second_version_learns_what_its_records_say(place: Location) -> None:
     swap = [MoveRecord(0, "1", 10, 10), MoveRecord(1, "SWAP", 20, 20), MoveRecord(0, "2", 30, 30)]
     others: list[dict[str, Any]] = [
         {},
@@ -142,7 +142,7 @@ def test_a_store_of_the_second_version_learns_what_its_records_say(place: Place)
     assert len({game.fingerprint for game in found.values()}) == len(KEYS)
 
 
-def test_a_step_back_leaves_the_games(place: Place) -> None:
+def test_a_step_back_leaves_the_games(place: Location) -> None:
     """What a person may do by hand, and what the tests of old stores are made with."""
     record = make_record()
     with Store(place) as store:

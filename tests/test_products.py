@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from referee.sandbox.build_artifacts import Kind, Parcel, ParcelError, Unpacker
+from referee.sandbox.build_artifacts import Artifact, ArtifactError, Kind, Unpacker
 from tournaments.bots.build import KEPT
 from tournaments.bots.build_products import ProductError, checked, product_names, put
 
@@ -25,9 +25,9 @@ def test_parcels_come_in_any_pieces() -> None:
             unpacker.feed(data[at : at + size])
         assert (unpacker.copied, unpacker.built, unpacker.ended) == (True, True, True)
         assert unpacker.parcels == [
-            Parcel("./a b", Kind.FILE, b"\0x\0"),
-            Parcel("./l", Kind.LINK, b""),
-            Parcel("./p", Kind.PROGRAM, b""),
+            Artifact("./a b", Kind.FILE, b"\0x\0"),
+            Artifact("./l", Kind.LINK, b""),
+            Artifact("./p", Kind.PROGRAM, b""),
         ]
 
 
@@ -50,19 +50,19 @@ def test_parcels_come_in_any_pieces() -> None:
     ],
 )
 def test_streams_that_are_refused(data: bytes, words: str) -> None:
-    with pytest.raises(ParcelError, match=words):
+    with pytest.raises(ArtifactError, match=words):
         Unpacker(2 << 20, 3).feed(data)
 
 
 @pytest.mark.parametrize("name", ["../engine", "/engine", "./x/../../engine", "./other", ".", "./x.class"])
 def test_names_that_nobody_asked_for(name: str) -> None:
     with pytest.raises(ProductError, match="no product that was declared"):
-        checked([Parcel(name, Kind.FILE, b"")], ["engine"], KEPT)
+        checked([Artifact(name, Kind.FILE, b"")], ["engine"], KEPT)
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    files = checked([Parcel("./a", Kind.FILE, b"x")], ["a"], KEPT)
+    files = checked([Artifact("./a", Kind.FILE, b"x")], ["a"], KEPT)
     with pytest.raises(ProductError, match="is a directory here"):
         put(tmp_path, files)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

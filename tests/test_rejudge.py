@@ -31,17 +31,17 @@ from referee.judge.events import (
     OutputClosed,
     Send,
     Sent,
-    Taken,
+    StartRead,
     TimePassed,
     Usage,
 )
 from referee.judge.limits import Limits
 from referee.judge.match import Match
-from referee.judge.replay_check import rejudge
+from referee.judge.replay_check import check_replay
 from referee.judge.results import Fact, GameRecord, MoveRecord, Player, Reason, WireLine
 from referee.judge.verdict_text import LONGEST_QUOTE, WAS_DOING
 from referee.play import Job, play_game
-from referee.session import Driver
+from referee.session import Session
 from tests.builders import make_player, make_record
 from tests.judging import CONTROL as JUDGED_CONTROL
 from tests.judging import Judged
@@ -55,7 +55,7 @@ SMALL = "manchester(3,2)"
 
 def complaints(record: GameRecord) -> list[str]:
     """What is wrong with a record, as text."""
-    return [str(complaint) for complaint in rejudge(record)]
+    return [str(complaint) for complaint in check_replay(record)]
 
 
 def check_clean(record: GameRecord) -> None:
@@ -345,7 +345,7 @@ class Shell:
         )
         time = SimpleNamespace(must_prepare=[False, False], must_follow=False)
         values = {"_match": match, "_bots": bots, "time": time, "_observe": None}
-        self._driver = cast("Driver", SimpleNamespace(**values))
+        self._driver = cast("Session", SimpleNamespace(**values))
 
     def _writer(self, index: int) -> Callable[[str], Event]:
         def write(line: str) -> Event:
@@ -362,7 +362,7 @@ class Shell:
         return write
 
     def carry_out(self, sends: Sequence[Any]) -> None:
-        Driver._carry_out(self._driver, sends)
+        Session._carry_out(self._driver, sends)
 
     def tell(self, event: Event) -> None:
         self.at = max(self.at, event.at)
@@ -396,7 +396,7 @@ def test_the_drivers_loop_and_ours_agree(
     shell.carry_out(match.start(0.0))
     for player in (1, 0):
         if match.result is None:
-            shell.tell(Taken(player, shell.at + 0.001))
+            shell.tell(StartRead(player, shell.at + 0.001))
     for what, after_us in [*steps, ("late", 0)]:
         if match.result is not None:
             break
@@ -501,7 +501,7 @@ def others(value: Any) -> list[Any]:
 
 
 WORDS: list[tuple[str, ...]] = [CLOCKS, ("allow", "suspend", "measure"), ("to", "from"), ("off", "weak")]
-WORDS.append(tuple(kind.__name__ for kind in (Taken, InputClosed, OutputBlocked, BotExited, TimePassed)))
+WORDS.append(tuple(kind.__name__ for kind in (StartRead, InputClosed, OutputBlocked, BotExited, TimePassed)))
 
 
 @dataclass(frozen=True)
@@ -994,7 +994,7 @@ def why_irrelevant(one: Alteration) -> str | None:
 
 def check_altered(one: Alteration) -> None:
     """It is found, or proven to be irrelevant."""
-    found = rejudge(one.after)
+    found = check_replay(one.after)
     assert all(str(complaint) and "\n" not in str(complaint) for complaint in found)
     if found:
         return
@@ -1073,10 +1073,10 @@ def test_complaints_by_hand() -> None:
 def test_other_words_of_another_version_are_a_remark() -> None:
     record = opened()
     other = replace(record, result=replace(record.result, detail="Ada won"), versions={"kalarena": "9"})
-    assert [one.remark for one in rejudge(other, "9")] == [False]
-    assert [one.remark for one in rejudge(other, "10")] == [True]
+    assert [one.remark for one in check_replay(other, "9")] == [False]
+    assert [one.remark for one in check_replay(other, "10")] == [True]
     wrong = replace(other, result=replace(other.result, winner=None))
-    assert {one.what: one.remark for one in rejudge(wrong, "10")} == {"detail": True, "winner": False}
+    assert {one.what: one.remark for one in check_replay(wrong, "10")} == {"detail": True, "winner": False}
 
 
 def test_records_of_older_judges_follow_by_their_own_rules() -> None:

@@ -13,7 +13,7 @@ from referee.judge.results import GameRecord, WireLine
 from tests.reports import Page, broken_links, pages_in, write_store
 from tests.test_report import files_of, made, report, some
 from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
-from tournaments.reporting.site.anonymizer import Disguise
+from tournaments.reporting.site.anonymizer import Anonymizer
 from tournaments.results.journal import Action, Entry
 
 NAMES = ("Quixotic-7", "zyzzyva bot", "Ümläut<&>", 'it\'s "me"')
@@ -170,14 +170,14 @@ def test_a_broken_key_file(tmp_path: Path) -> None:
     ],
 )
 def test_names_in_texts(text: str, expected: str) -> None:
-    disguise = Disguise({"al": "Teal Tern", "albert": "Azure Crane"}, ["al", "albert"])
+    disguise = Anonymizer({"al": "Teal Tern", "albert": "Azure Crane"}, ["al", "albert"])
     assert disguise.text(text) == expected
 
 
 def test_numbers_in_keys() -> None:
-    disguise = Disguise({"b": "Teal Tern", "a": "Azure Crane"}, ["a", "b"])
+    disguise = Anonymizer({"b": "Teal Tern", "a": "Azure Crane"}, ["a", "b"])
     assert disguise.key("r001-1v2") == "r001-2v1"
     assert disguise.key("r012-2v1.3~2") == "r012-1v2.3~2"
     assert disguise.key("r001-1+2") == "r001-1+2"
     assert disguise.key("something else") == "something else"
-    assert Disguise().key("r001-1v2") == "r001-1v2"
+    assert Anonymizer().key("r001-1v2") == "r001-1v2"

@@ -23,7 +23,7 @@ import httpx2
 import pytest
 from sqlalchemy import URL
 
-from referee.judge.replay_check import rejudge
+from referee.judge.replay_check import check_replay
 from tests.courses import CHEAP, PASSWORD, a_person
 from tests.databases import address
 from tests.server_process import Served, served
@@ -272,7 +272,7 @@ def check_games(school: School, games: dict[str, dict[str, str]]) -> None:
             played = store.games()
             assert games[competition.slug].items() <= {game.key: game.fingerprint for game in played}.items()
             for game in played:
-                assert rejudge(store.record(game.key)) == []
+                assert check_replay(store.record(game.key)) == []
             if competition.kind is CompetitionKind.TOURNAMENT:
                 assert competition.state is CompetitionState.FINISHED, competition.message
                 check_round_robin(competition.spec, Summary.load(store))

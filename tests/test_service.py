@@ -157,16 +157,16 @@ async def test_a_part_that_fails_is_started_again_and_the_others_go_on(
     tmp_path: Path, checks: FakeChecks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = 0
-    real = qualifying.Qualifying.run
+    real = qualifying.CheckQueue.run
 
-    async def failing(self: qualifying.Qualifying) -> None:
+    async def failing(self: qualifying.CheckQueue) -> None:
         nonlocal times
         times += 1
         if times == 1:
             raise OSError("no disk")
         await real(self)
 
-    monkeypatch.setattr(qualifying.Qualifying, "run", failing)
+    monkeypatch.setattr(qualifying.CheckQueue, "run", failing)
     async with open_service_world(tmp_path) as world:
         version = await world.submit("Team 1", bot())
         assert (await world.decided(version.id)).state is VersionState.QUALIFIED

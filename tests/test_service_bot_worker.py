@@ -17,7 +17,7 @@ from tests.test_service_workshop import GAME, built_bot, starter
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.checking.report import Report
-from tournaments.server.bot_storage import Workshop
+from tournaments.server.bot_storage import BotStorage
 from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
 from tournaments.server.checks.bot_worker import COMMAND, WorkerError, do
 
@@ -33,7 +33,7 @@ class Yard:
 
     def __init__(self, folder: Path) -> None:
         self.contents = ContentStore(folder / "submissions")
-        self.workshop = Workshop(self.contents, folder / "bots")
+        self.workshop = BotStorage(self.contents, folder / "bots")
         self.lines: list[str] = []
 
     def job(self, task: Task, files: list[SubmittedFile], sandbox: Sandbox = OPEN) -> BotJob:

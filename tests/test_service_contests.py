@@ -32,7 +32,7 @@ from tournaments.results.journal import Action
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store
 from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES
-from tournaments.server.competitions.tournament_manager import Contests, free_slug
+from tournaments.server.competitions.tournament_manager import TournamentManager, free_slug
 from tournaments.server.competitions.tournament_run import claimed
 from tournaments.server.competitions.tournament_spec import TournamentSpecError
 
@@ -41,7 +41,7 @@ REFERENCES = ["first_legal", "greedy", "random:1"]
 KEY = "r001-1v2"
 
 
-async def made(contests: Contests, **values: object) -> Competition:
+async def made(contests: TournamentManager, **values: object) -> Competition:
     return await contests.create_tournament(spec(**{"references": REFERENCES, **values}), None)
 
 

@@ -14,7 +14,7 @@ from tournaments.bots.upload.upload import Upload
 from tournaments.course.course import Course
 from tournaments.course.credentials import Passwords
 from tournaments.course.model import CourseError, Role
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.server.demo import TEAMS, Demo, set_up_demo
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Submitted:
 
 
 @pytest.fixture
-def course(place: Place) -> Iterator[Course]:
+def course(place: Location) -> Iterator[Course]:
     with Course(place, Passwords(CHEAPEST)) as opened:
         yield opened
 

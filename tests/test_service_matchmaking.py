@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from tournaments.server.practice.matchmaking import (
     ENOUGH_ALIKE,
     ENOUGH_PAIRS,
-    Contender,
+    Candidate,
     Match,
     Tally,
     next_match,
 )
 
 
-def field(*names: str, openings: bool = True) -> list[Contender]:
-    return [Contender(name, openings) for name in names]
+def field(*names: str, openings: bool = True) -> list[Candidate]:
+    return [Candidate(name, openings) for name in names]
 
 
 def play_pair(tally: Tally, match: Match, winner: str | None = None) -> None:
@@ -131,7 +131,7 @@ def test_everybody_meets_everybody_often_enough_in_the_end(
     openings: list[bool], stronger: int, dice: object
 ) -> None:
     """Whoever wins: until leisure begins, all match-ups were played as often as they should, never more."""
-    contenders = [Contender(f"bot-{number}", can) for number, can in enumerate(openings)]
+    contenders = [Candidate(f"bot-{number}", can) for number, can in enumerate(openings)]
     tally = Tally()
     met: Counter[frozenset[str]] = Counter()
     while not (match := next_match(contenders, tally)).is_leisure:  # type: ignore[union-attr]

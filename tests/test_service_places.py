@@ -12,7 +12,7 @@ from tests.builders import make_player, make_record
 from tests.test_engines import noted
 from tournaments.engines.base import Begun, Follower
 from tournaments.results.game_summary import PackedGame
-from tournaments.server.slots import PASSED_OVER, Kind, PlacedEngine, Places, Use
+from tournaments.server.slots import PASSED_OVER, Kind, SlotEngine, Slots, Use
 
 CHECK, TOURNAMENT, PRACTICE = Kind.QUALIFICATION, Kind.TOURNAMENT, Kind.PRACTICE
 
@@ -20,7 +20,7 @@ CHECK, TOURNAMENT, PRACTICE = Kind.QUALIFICATION, Kind.TOURNAMENT, Kind.PRACTICE
 class Users:
     """Tasks that take places and keep them until they are told to go."""
 
-    def __init__(self, places: Places, nursery: trio.Nursery) -> None:
+    def __init__(self, places: Slots, nursery: trio.Nursery) -> None:
         self.places, self.nursery = places, nursery
         self.got: list[str] = []
         self._leave: dict[str, trio.Event] = {}
@@ -47,7 +47,7 @@ class Users:
 
 
 async def test_places_go_to_checks_then_tournaments_then_practice(nursery: trio.Nursery) -> None:
-    users = Users(Places(1), nursery)
+    users = Users(Slots(1), nursery)
     await users.want(PRACTICE, "first")
     for kind, name in (
         (PRACTICE, "p1"),
@@ -65,7 +65,7 @@ async def test_places_go_to_checks_then_tournaments_then_practice(nursery: trio.
 
 
 async def test_checks_never_keep_a_tournament_from_playing(nursery: trio.Nursery) -> None:
-    users = Users(Places(1), nursery)
+    users = Users(Slots(1), nursery)
     await users.want(CHECK, "c0")
     for number in range(2):
         await users.want(TOURNAMENT, f"t{number}")
@@ -78,7 +78,7 @@ async def test_checks_never_keep_a_tournament_from_playing(nursery: trio.Nursery
 
 
 async def test_a_limit_leaves_places_to_others_and_can_be_lifted(nursery: trio.Nursery) -> None:
-    places = Places(3)
+    places = Slots(3)
     users = Users(places, nursery)
     places.limit(PRACTICE, 1)
     for number in range(4):
@@ -93,7 +93,7 @@ async def test_a_limit_leaves_places_to_others_and_can_be_lifted(nursery: trio.N
 
 
 async def test_whoever_is_cancelled_when_its_turn_comes_gives_the_place_on(nursery: trio.Nursery) -> None:
-    users = Users(Places(1), nursery)
+    users = Users(Slots(1), nursery)
     for name in ("a", "b", "c"):
         await users.want(PRACTICE, name)
     users.cancel("b")  # in the same moment in which it gets the place
@@ -111,7 +111,7 @@ async def test_whoever_is_cancelled_when_its_turn_comes_gives_the_place_on(nurse
 )
 def test_no_place_is_lost_or_given_twice_whatever_happens(total: int, steps: list[tuple[str, Kind]]) -> None:
     async def main() -> None:
-        places = Places(total)
+        places = Slots(total)
         async with trio.open_nursery() as nursery:
             users = Users(places, nursery)
             left: set[str] = set()
@@ -140,7 +140,7 @@ def test_no_place_is_lost_or_given_twice_whatever_happens(total: int, steps: lis
 
 def test_there_is_at_least_one_place() -> None:
     with pytest.raises(ValueError, match="at least 1 place"):
-        Places(0)
+        Slots(0)
 
 
 async def test_an_engine_takes_a_place_for_each_game(nursery: trio.Nursery) -> None:
@@ -158,8 +158,8 @@ async def test_an_engine_takes_a_place_for_each_game(nursery: trio.Nursery) -> N
             await going_on.wait()
             return PackedGame.of(make_record(job.key))
 
-    places = Places(2)
-    engine = PlacedEngine(Slow(), places, TOURNAMENT)
+    places = Slots(2)
+    engine = SlotEngine(Slow(), places, TOURNAMENT)
     assert engine.concurrency == 2
     player = make_player("one")
     for key in ("a", "b", "c"):

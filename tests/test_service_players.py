@@ -15,8 +15,8 @@ from tournaments.bots.storage import ContentStore
 from tournaments.course.course import Course
 from tournaments.course.model import Competitor
 from tournaments.server import bot_provider
-from tournaments.server.bot_provider import Bots, CannotPlayError, Shop
-from tournaments.server.bot_storage import Workshop
+from tournaments.server.bot_provider import BotCatalog, BotProvider, CannotPlayError
+from tournaments.server.bot_storage import BotStorage
 from tournaments.server.checks.bot_job import Answer, BotJob
 
 GAME = "manchester"
@@ -36,7 +36,7 @@ async def test_nobody_waits_for_what_is_compiled(tmp_path: Path, monkeypatch: py
     with Course(database_of(tmp_path).course(), CHEAP) as course:
         course.settings.change(sandbox_mode="off")
         contents = ContentStore(tmp_path / "submissions")
-        bots = Bots(course, Shop(contents, Workshop(contents, tmp_path / "bots")), QUICK)
+        bots = BotCatalog(course, BotProvider(contents, BotStorage(contents, tmp_path / "bots")), QUICK)
 
         async def make(reference: str) -> None:
             with pytest.raises(CannotPlayError, match="that was all"):

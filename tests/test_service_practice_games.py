@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
 from tests.builders import make_summary
-from tournaments.server.practice.practice_games import Ledger, PracticeGame, opening_of
+from tournaments.server.practice.practice_games import PracticeGame, PracticeHistory, opening_of
 
 
 def test_a_pair_is_two_games_from_the_same_start_with_seats_exchanged() -> None:
@@ -36,7 +36,7 @@ def test_what_is_missing_is_found_again(legs: list[int]) -> None:
         for number, played in enumerate(legs, 1)
         for leg in range(1, played + 1)
     ]
-    ledger = Ledger.of(games)
+    ledger = PracticeHistory.of(games)
     missing = [number for number, played in enumerate(legs, 1) if played == 1]
     assert [game.key for game in ledger.halves] == [f"p{number:07d}-2" for number in missing]
     assert all((game.first, game.second) == ("b", "a") for game in ledger.halves)
@@ -47,5 +47,5 @@ def test_what_is_missing_is_found_again(legs: list[int]) -> None:
 
 
 def test_games_of_another_kind_count_and_begin_nothing() -> None:
-    ledger = Ledger.of([make_summary("a", "b", 0, key="r001-1v2")])
+    ledger = PracticeHistory.of([make_summary("a", "b", 0, key="r001-1v2")])
     assert (ledger.halves, ledger.next_number, ledger.tally.played("a")) == ([], 1, 1)

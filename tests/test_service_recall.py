@@ -10,7 +10,7 @@ from tests.courses import CHEAP, NOW
 from tests.databases import database_of
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError
-from tournaments.server.read_cache import MOST_RECALLED, RECALLED_S, Recall
+from tournaments.server.read_cache import MOST_RECALLED, RECALLED_S, ReadCache
 
 
 class Scene:
@@ -20,7 +20,7 @@ class Scene:
         self.course = course
         self.now = 100.0
         self.reads: list[int] = []
-        self.recall = Recall(course, lambda: self.now)
+        self.recall = ReadCache(course, lambda: self.now)
 
     def team(self, team_id: int) -> str | None:
         self.reads.append(team_id)

@@ -15,7 +15,7 @@ from tests.test_faults import honest
 from tournaments.bots.resolve import BotError
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.upload import SubmittedFile
-from tournaments.server.bot_storage import INCOMING, NotBuiltError, Workshop, WorkshopError
+from tournaments.server.bot_storage import INCOMING, BotStorage, BotStorageError, NotBuiltError
 
 STARTER = Path(__file__).resolve().parent.parent / "sample_bots" / "starters" / "python"
 GAME = "kalah(4,3)"
@@ -39,15 +39,15 @@ def contents(tmp_path: Path) -> ContentStore:
 
 
 @pytest.fixture
-def workshop(contents: ContentStore, tmp_path: Path) -> Workshop:
-    return Workshop(contents, tmp_path / "bots")
+def workshop(contents: ContentStore, tmp_path: Path) -> BotStorage:
+    return BotStorage(contents, tmp_path / "bots")
 
 
-def incoming(workshop: Workshop) -> list[str]:
+def incoming(workshop: BotStorage) -> list[str]:
     return os.listdir(workshop.root / INCOMING)  # noqa: PTH208
 
 
-def test_a_bot_is_built_once_and_plays(contents: ContentStore, workshop: Workshop) -> None:
+def test_a_bot_is_built_once_and_plays(contents: ContentStore, workshop: BotStorage) -> None:
     content = contents.put(starter())
     with pytest.raises(NotBuiltError):
         workshop.player(content, "Team 1 v1", GAME)
@@ -64,11 +64,11 @@ def test_a_bot_is_built_once_and_plays(contents: ContentStore, workshop: Worksho
 
 
 def test_a_copy_can_be_read_by_the_user_a_confined_bot_has(
-    contents: ContentStore, workshop: Workshop
+    contents: ContentStore, workshop: BotStorage
 ) -> None:
     before = os.umask(0o077)
     try:
-        shop = Workshop(contents, workshop.root.with_name("other"))
+        shop = BotStorage(contents, workshop.root.with_name("other"))
         content = contents.put([*starter(), SubmittedFile("lib/run.sh", b"#!/bin/sh\n", executable=True)])
         shop.build(content, GAME, BARE)
     finally:
@@ -80,7 +80,7 @@ def test_a_copy_can_be_read_by_the_user_a_confined_bot_has(
     assert modes[shop.bot(content) / "bot.py"] == 0o644
 
 
-def test_a_confined_build_is_what_plays(contents: ContentStore, workshop: Workshop) -> None:
+def test_a_confined_build_is_what_plays(contents: ContentStore, workshop: BotStorage) -> None:
     sandbox = needs_sandbox()
     build = "cp source.c bot.py; echo more > other; touch /tmp/outside"
     content = contents.put(built_bot(build, source_c=(STARTER / "bot.py").read_text()))
@@ -89,14 +89,14 @@ def test_a_confined_build_is_what_plays(contents: ContentStore, workshop: Worksh
     assert workshop.player(content, "x", GAME).command[1] == "bot.py"
 
 
-def test_products_that_were_uploaded_are_made_again(contents: ContentStore, workshop: Workshop) -> None:
+def test_products_that_were_uploaded_are_made_again(contents: ContentStore, workshop: BotStorage) -> None:
     content = contents.put(built_bot("cp source.c bot.py", source_c="new", bot_py="old"))
     workshop.build(content, GAME, BARE)
     assert (workshop.bot(content) / "bot.py").read_text() == "new"
 
 
 def test_a_failed_build_says_why_without_telling_where_and_leaves_nothing(
-    contents: ContentStore, workshop: Workshop
+    contents: ContentStore, workshop: BotStorage
 ) -> None:
     content = contents.put(built_bot("echo all is lost; exit 3"))
     with pytest.raises(
@@ -123,7 +123,7 @@ def test_a_failed_build_says_why_without_telling_where_and_leaves_nothing(
     ],
 )
 def test_what_is_no_bot_is_told_of_the_upload(
-    contents: ContentStore, workshop: Workshop, files: list[SubmittedFile], sentence: str
+    contents: ContentStore, workshop: BotStorage, files: list[SubmittedFile], sentence: str
 ) -> None:
     content = contents.put(files)
     with pytest.raises(BotError, match=sentence) as caught:
@@ -133,7 +133,7 @@ def test_what_is_no_bot_is_told_of_the_upload(
 
 @pytest.mark.parametrize("way", ["absolute", "upwards"])
 def test_what_lies_elsewhere_is_no_product(
-    contents: ContentStore, workshop: Workshop, tmp_path: Path, way: str
+    contents: ContentStore, workshop: BotStorage, tmp_path: Path, way: str
 ) -> None:
     """Its times are not set, and that it is there is no reason not to build."""
     sandbox = needs_sandbox()
@@ -147,7 +147,7 @@ def test_what_lies_elsewhere_is_no_product(
     assert elsewhere.stat().st_mtime_ns == before
 
 
-def test_a_bot_that_was_changed_is_built_again(contents: ContentStore, workshop: Workshop) -> None:
+def test_a_bot_that_was_changed_is_built_again(contents: ContentStore, workshop: BotStorage) -> None:
     content = contents.put(starter())
     workshop.build(content, GAME, BARE)
     digest = workshop.player(content, "x", GAME).digest
@@ -160,7 +160,7 @@ def test_a_bot_that_was_changed_is_built_again(contents: ContentStore, workshop:
 
 
 def test_sweeping_removes_what_nobody_needs_and_no_builder_uses(
-    contents: ContentStore, workshop: Workshop
+    contents: ContentStore, workshop: BotStorage
 ) -> None:
     kept, other = contents.put(starter()), contents.put([*starter(), SubmittedFile("more", b"1")])
     for content in (kept, other):
@@ -177,5 +177,5 @@ def test_sweeping_removes_what_nobody_needs_and_no_builder_uses(
 
 def test_a_directory_that_cannot_be_used_is_our_fault(contents: ContentStore, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(WorkshopError, match="bots cannot be kept here"):
-        Workshop(contents, tmp_path / "file" / "bots")
+    with pytest.raises(BotStorageError, match="bots cannot be kept here"):
+        BotStorage(contents, tmp_path / "file" / "bots")

@@ -11,7 +11,7 @@ from sqlalchemy import inspect, select
 from referee.judge.results import MatchResult, MoveRecord, Reason
 from tests.builders import lost_by, make_record
 from tests.tampering import tampering
-from tournaments.database.base import Kind, Place
+from tournaments.database.base import Kind, Location
 from tournaments.database.connections import Connections
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.schema import REVISION, game, metadata, tournament
@@ -21,7 +21,7 @@ IDENTITY = {"game": "manchester", "time control": "2 s", "bots": {"one": "d1", "
 CONFIG = {"game": "manchester", "bots": ["one", "two"]}
 
 
-def test_migrations_make_the_tables_of_the_schema(place: Place) -> None:
+def test_migrations_make_the_tables_of_the_schema(place: Location) -> None:
     with Store(place):
         pass
     with Connections(place) as connections, connections.reading() as connection:
@@ -34,7 +34,7 @@ def test_the_revision_that_is_looked_for_is_the_newest() -> None:
     assert ScriptDirectory(str(MIGRATIONS.scripts)).get_current_head() == REVISION
 
 
-def test_a_game_comes_back_whole(place: Place) -> None:
+def test_a_game_comes_back_whole(place: Location) -> None:
     record = make_record(result=lost_by(Reason.PROTOCOL, 1, "two sent '\\xff Größe'", "crlf"))
     with Store(place) as store:
         assert store.add(record, 7) is True
@@ -54,14 +54,14 @@ def test_a_game_comes_back_whole(place: Place) -> None:
         *(lost_by(reason, loser) for reason in Reason if reason is not Reason.SCORE for loser in (0, 1)),
     ],
 )
-def test_summaries_of_all_results(place: Place, result: MatchResult) -> None:
+def test_summaries_of_all_results(place: Location, result: MatchResult) -> None:
     record = make_record(result=result)
     with Store(place) as store:
         store.add(record, 1)
         assert store.games() == [GameSummary.of(record, 1)]
 
 
-def test_a_game_is_kept_once(place: Place) -> None:
+def test_a_game_is_kept_once(place: Location) -> None:
     first = make_record(result=MatchResult(0, Reason.SCORE, "the first result", (2, 0)))
     again = make_record(result=MatchResult(1, Reason.SCORE, "another result", (0, 2)))
     with Store(place) as store:
@@ -71,19 +71,19 @@ def test_a_game_is_kept_once(place: Place) -> None:
         assert len(store.games()) == 1
 
 
-def test_games_are_in_the_order_of_their_keys(place: Place) -> None:
+def test_games_are_in_the_order_of_their_keys(place: Location) -> None:
     with Store(place) as store:
         for key in ("r002-1v2", "r001-2v1", "r001-1v2"):
             store.add(make_record(key), 1)
         assert [each.key for each in store.games()] == ["r001-1v2", "r001-2v1", "r002-1v2"]
 
 
-def test_a_game_that_is_not_there(place: Place) -> None:
+def test_a_game_that_is_not_there(place: Location) -> None:
     with Store(place) as store, pytest.raises(StoreError, match="holds no game 'r009-1v2'"):
         store.record("r009-1v2")
 
 
-def test_a_damaged_record_is_an_error_of_its_own(place: Place) -> None:
+def test_a_damaged_record_is_an_error_of_its_own(place: Location) -> None:
     with Store(place) as store:
         store.add(make_record(), 1)
     with tampering(place) as connection:
@@ -97,7 +97,7 @@ def test_a_damaged_record_is_an_error_of_its_own(place: Place) -> None:
 # Which tournament it is
 
 
-def test_claim_and_resume(place: Place) -> None:
+def test_claim_and_resume(place: Location) -> None:
     with Store(place) as store:
         with pytest.raises(StoreError, match="holds no tournament yet"):
             store.config()
@@ -128,7 +128,7 @@ def test_claim_and_resume(place: Place) -> None:
     ],
 )
 def test_another_tournament_is_told_apart(
-    place: Place, changes: dict[str, object], complaints: list[str]
+    place: Location, changes: dict[str, object], complaints: list[str]
 ) -> None:
     with Store(place) as store:
         store.claim("cup", CONFIG, IDENTITY)
@@ -148,7 +148,7 @@ def test_another_tournament_is_told_apart(
 # What is no store of ours
 
 
-def test_a_newer_store(place: Place) -> None:
+def test_a_newer_store(place: Location) -> None:
     with Store(place) as store:
         store.add(make_record(), 1)
     with Connections(place) as connections, connections.writing() as connection:
@@ -161,7 +161,7 @@ def test_a_newer_store(place: Place) -> None:
         assert connection.execute(select(game.c.key)).scalars().all() == ["r001-1v2"]
 
 
-def test_tables_of_another_program(place: Place) -> None:
+def test_tables_of_another_program(place: Location) -> None:
     with Connections(place) as connections, connections.writing("", Kind.MIGRATE) as connection:
         connection.exec_driver_sql("CREATE TABLE patients (name TEXT)")
     with pytest.raises(StoreError, match=f"this {place.noun} is no results store, but another program's"):
@@ -170,7 +170,7 @@ def test_tables_of_another_program(place: Place) -> None:
         assert inspect(connection).get_table_names() == ["patients"]
 
 
-def test_a_store_that_is_only_read_must_be_there_and_stays_as_it_is(place: Place) -> None:
+def test_a_store_that_is_only_read_must_be_there_and_stays_as_it_is(place: Location) -> None:
     with Store(place) as store:
         store.add(make_record(), 1)
     with Store(place, read_only=True) as store:
@@ -184,7 +184,7 @@ def test_a_store_that_is_only_read_must_be_there_and_stays_as_it_is(place: Place
 # Several at a time
 
 
-def test_two_stores_at_once_lose_nothing(place: Place) -> None:
+def test_two_stores_at_once_lose_nothing(place: Location) -> None:
     """Two threads with a store each, adding games of their own and some in common."""
     own, common = 15, 5
     added: list[bool] = []
@@ -206,7 +206,7 @@ def test_two_stores_at_once_lose_nothing(place: Place) -> None:
         assert all(one.record(key).key == key for key in one.played())
 
 
-def test_a_reader_does_not_wait_for_a_writer(place: Place) -> None:
+def test_a_reader_does_not_wait_for_a_writer(place: Location) -> None:
     """`kalarena tournament table` while a tournament runs."""
     with Store(place) as store:
         store.claim("cup", CONFIG, IDENTITY)
@@ -219,7 +219,7 @@ def test_a_reader_does_not_wait_for_a_writer(place: Place) -> None:
                 assert reader.config()["name"] == "cup"
 
 
-def test_times_of_long_games_are_kept(place: Place) -> None:
+def test_times_of_long_games_are_kept(place: Location) -> None:
     """Microseconds of an hour are more than 32 bits hold."""
     hour_us = 3_600_000_000
     record = make_record(moves=[MoveRecord(0, "1", hour_us, hour_us), MoveRecord(1, "1", hour_us, hour_us)])

@@ -12,7 +12,7 @@ import pytest
 
 from tests.builders import KALARENA, RUN_LIMIT_S, make_record, run_command, write_tournament
 from tests.places import to_argument
-from tournaments.database.base import BUSY_TIMEOUT_MS, Place
+from tournaments.database.base import BUSY_TIMEOUT_MS, Location
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain_check import ChainCheck
 from tournaments.results.store import Store
@@ -33,7 +33,7 @@ with Store(place) as store:
 """Adds games to a store; says so after each."""
 
 
-def add_games(place: Place, name: str, count: int) -> "subprocess.Popen[str]":
+def add_games(place: Location, name: str, count: int) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-c", ADD_GAMES, to_argument(place), name, str(count)],
         cwd=ROOT,
@@ -43,7 +43,7 @@ def add_games(place: Place, name: str, count: int) -> "subprocess.Popen[str]":
     )
 
 
-def assert_whole(place: Place) -> set[str]:
+def assert_whole(place: Location) -> set[str]:
     """Every game in the store is whole; their keys."""
     with Store(place) as store:
         keys = store.played()
@@ -60,7 +60,7 @@ def assert_whole(place: Place) -> set[str]:
 
 
 @pytest.mark.parametrize("same", [False, True])
-def test_processes_on_a_fresh_store_lose_nothing(place: Place, same: bool) -> None:
+def test_processes_on_a_fresh_store_lose_nothing(place: Location, same: bool) -> None:
     """They make the same tables at the same time, then add games at the same time, or the same ones."""
     processes = [add_games(place, "a" if same else name, 25) for name in "abc"]
     for process in processes:
@@ -71,7 +71,7 @@ def test_processes_on_a_fresh_store_lose_nothing(place: Place, same: bool) -> No
 
 
 @pytest.mark.parametrize("reports", [1, 20])
-def test_sigkill_while_adding(place: Place, reports: int) -> None:
+def test_sigkill_while_adding(place: Location, reports: int) -> None:
     process = add_games(place, "k", 100_000)
     assert process.stdout is not None
     told = [process.stdout.readline().strip() for _ in range(reports)]

@@ -9,7 +9,7 @@ from referee.judge.events import Usage
 from referee.process import turn_timer
 from referee.process.cpu_accounting import Reading, ThreadTimes
 from referee.process.process_tree import ProcessTree
-from referee.process.turn_timer import Timekeeper
+from referee.process.turn_timer import TurnTimer
 
 US = 1000
 CONTROL = TimeControl(move_s=1.0)
@@ -76,9 +76,9 @@ def counters(monkeypatch: pytest.MonkeyPatch) -> Own:
     return own
 
 
-def keeper(control: TimeControl = CONTROL, *, has_begun: bool = True) -> tuple[Timekeeper, Tree, Tree]:
+def keeper(control: TimeControl = CONTROL, *, has_begun: bool = True) -> tuple[TurnTimer, Tree, Tree]:
     bots = (Bot(), Bot())
-    time = Timekeeper(bots, control)
+    time = TurnTimer(bots, control)
     if has_begun and control is not SUSPEND:
         time.game_begins()
     return time, bots[0].made_up, bots[1].made_up

@@ -7,7 +7,7 @@ import pytest
 
 from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
-from referee.judge.events import BotExited, LineReceived, OutputClosed, Send, Sent, Taken, TimePassed
+from referee.judge.events import BotExited, LineReceived, OutputClosed, Send, Sent, StartRead, TimePassed
 from referee.judge.limits import Limits
 from referee.judge.match import Match
 from referee.judge.results import MatchResult, Player, Reason
@@ -106,7 +106,7 @@ class Replay:
             self.said[send.player].append(send.line)
             self.tell_all(self.match.handle(Sent(send.player, self.at, send.line)))
             if send.line.startswith("START"):
-                self.tell_all(self.match.handle(Taken(send.player, self.at)))
+                self.tell_all(self.match.handle(StartRead(send.player, self.at)))
 
 
 def same_lines(transcript: Transcript, player: int, told: list[str]) -> bool:

@@ -21,7 +21,7 @@ from tests.web_site import World, open_world
 from tournaments.bots.storage import ContentError, content_digest
 from tournaments.bots.upload.upload import Upload
 from tournaments.course.model import Checked, Version, VersionState
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.web.api.documentation import OPERATIONS
 from tournaments.web.api.submissions import LINES
 
@@ -52,7 +52,7 @@ class FakeService:
 
 
 @contextmanager
-def served(place: Place, data: Path) -> Iterator[World]:
+def served(place: Location, data: Path) -> Iterator[World]:
     service = FakeService()
     with open_world(place, data, service) as made:
         service.world = made
@@ -66,7 +66,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def world_on_each(place: Place, tmp_path: Path) -> Iterator[World]:
+def world_on_each(place: Location, tmp_path: Path) -> Iterator[World]:
     """On both databases."""
     with served(place, tmp_path) as made:
         yield made

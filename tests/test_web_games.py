@@ -14,9 +14,9 @@ from tests.builders import make_record
 from tests.web_played import SECRET, Played, open_played, played_game, visitors_see
 from tournaments.web.pages.competitions import ANY_FAULT, PAGE, Filter, game_list
 from tournaments.web.pages.faults import MEANINGS
-from tournaments.web.views.competition_view import show
-from tournaments.web.views.loss_explanation import LAST_WORDS, LINES, lost_of
-from tournaments.web.views.names import Sight, Viewer
+from tournaments.web.views.competition_view import make_view
+from tournaments.web.views.loss_explanation import LAST_WORDS, LINES, loss_explanation_of
+from tournaments.web.views.names import Viewer, Visibility
 
 LOST_BY_FAULT = "/competitions/practice/games/p0000003-1"
 """Team 1 lost it to Team 2."""
@@ -41,7 +41,7 @@ async def get(played: Played, role: str, path: str) -> str:
 
 def test_a_fault_is_told_with_its_rule_its_advice_and_the_end_of_the_conversation() -> None:
     record = played_game("k", "one", "two", 1, illegal_after=6)
-    lost = lost_of(record, ())
+    lost = loss_explanation_of(record, ())
     assert lost is not None
     assert record.result.winner is not None
     assert lost.loser == record.players[1 - record.result.winner].name
@@ -60,10 +60,10 @@ def test_what_is_private_is_for_its_author_alone() -> None:
     assert record.result.winner is not None
     loser = 1 - record.result.winner
     for own in ((), (1 - loser,)):
-        lost = lost_of(record, own)
+        lost = loss_explanation_of(record, own)
         assert lost is not None
         assert (lost.note, lost.last_words) == ("", ())
-    lost = lost_of(record, (loser,))
+    lost = loss_explanation_of(record, (loser,))
     assert lost is not None
     assert SECRET in lost.note
     assert lost.last_words == (f"{SECRET} {lost.loser}",)
@@ -72,7 +72,7 @@ def test_what_is_private_is_for_its_author_alone() -> None:
 def test_of_a_long_standard_error_there_is_the_end() -> None:
     record = played_game("k", "one", "two", 1, illegal_after=6)
     text = "".join(f"line {number}\n" for number in range(100))
-    lost = lost_of(replace(record, stderr=(text, text)), (0, 1))
+    lost = loss_explanation_of(replace(record, stderr=(text, text)), (0, 1))
     assert lost is not None
     assert lost.last_words[-1] == "line 99"
     assert len(lost.last_words) == LAST_WORDS
@@ -80,7 +80,7 @@ def test_of_a_long_standard_error_there_is_the_end() -> None:
 
 def test_a_loss_on_time_is_told_with_the_limit_and_what_moves_took() -> None:
     result = MatchResult(1, Reason.TIMEOUT, "one (South) lost: out of time", None, "late")
-    lost = lost_of(make_record(result=result, control=TimeControl(move_s=3.0)), ())
+    lost = loss_explanation_of(make_record(result=result, control=TimeControl(move_s=3.0)), ())
     assert lost is not None
     rules = dict(lost.rules)
     assert "3 s per move" in rules["Time control"]
@@ -89,17 +89,17 @@ def test_a_loss_on_time_is_told_with_the_limit_and_what_moves_took() -> None:
 
 def test_a_loss_by_memory_is_told_with_the_limit() -> None:
     result = MatchResult(1, Reason.EXIT, "one (South) lost: it was killed", None, "memory-limit")
-    lost = lost_of(make_record(result=result), ())
+    lost = loss_explanation_of(make_record(result=result), ())
     assert lost is not None
     assert "512 MiB" in dict(lost.rules)["Memory that it may hold"]
 
 
 def test_a_loss_by_score_has_no_fault_and_a_draw_has_no_loser() -> None:
-    lost = lost_of(make_record(), (0, 1))
+    lost = loss_explanation_of(make_record(), (0, 1))
     assert lost is not None
     assert (lost.fault, lost.lines, lost.ply) == (None, (), 2)
     draw = MatchResult(None, Reason.SCORE, "draw: 2 to 2", (2, 2))
-    assert lost_of(make_record(result=draw), ()) is None
+    assert loss_explanation_of(make_record(result=draw), ()) is None
 
 
 def test_all_faults_are_explained_in_the_words_of_the_protocol() -> None:
@@ -229,8 +229,8 @@ async def test_pages_have_all_games_once_the_newest_first(tmp_path: Path) -> Non
         for number in range(PAGE + 1):
             store.add(replace(record, key=f"p{number:07d}-1"), 1)
         summary = await played.service.contests.summary(played.practice.id)
-        viewer = Viewer(Sight.NAMED)
-        shown = show(played.world.course, tmp_path, played.practice, viewer, summary)
+        viewer = Viewer(Visibility.NAMED)
+        shown = make_view(played.world.course, tmp_path, played.practice, viewer, summary)
         first, second = (game_list(shown, Filter(), page, None) for page in (1, 2))
     keys = [row.key for row in (*first.rows, *second.rows)]
     assert keys == [f"p{number:07d}-1" for number in reversed(range(PAGE + 1))]

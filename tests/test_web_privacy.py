@@ -17,8 +17,16 @@ from tests.web_site import NOW
 from tournaments.course.model import Account, CompetitionState, Role
 from tournaments.course.settings import Settings
 from tournaments.reporting.site.anonymizer import HIDDEN
-from tournaments.web.views.competition_view import Shows
-from tournaments.web.views.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn, viewer_of
+from tournaments.web.views.competition_view import ViewedCompetitions
+from tournaments.web.views.names import (
+    Entrant,
+    Names,
+    Viewer,
+    Visibility,
+    known_names,
+    to_be_drawn,
+    viewer_of,
+)
 
 ENTRANTS = (
     Entrant("Team 1 v1", 1, 1, None, 10),
@@ -47,13 +55,13 @@ def account(role: Role, team_id: int | None = None) -> Account:
 @pytest.mark.parametrize(
     ("visitors", "students", "who", "expected"),
     [
-        ("nobody", True, None, Viewer(Sight.NOBODY)),
-        ("anonymous", True, None, Viewer(Sight.ANONYMOUS)),
-        ("named", False, None, Viewer(Sight.NAMED)),
-        ("nobody", True, account(Role.STUDENT, 1), Viewer(Sight.NAMED)),
-        ("named", False, account(Role.STUDENT, 1), Viewer(Sight.ANONYMOUS, 1)),
-        ("anonymous", False, account(Role.LECTURER), Viewer(Sight.NAMED)),
-        ("nobody", False, account(Role.ADMIN), Viewer(Sight.NAMED)),
+        ("nobody", True, None, Viewer(Visibility.NOBODY)),
+        ("anonymous", True, None, Viewer(Visibility.ANONYMOUS)),
+        ("named", False, None, Viewer(Visibility.NAMED)),
+        ("nobody", True, account(Role.STUDENT, 1), Viewer(Visibility.NAMED)),
+        ("named", False, account(Role.STUDENT, 1), Viewer(Visibility.ANONYMOUS, 1)),
+        ("anonymous", False, account(Role.LECTURER), Viewer(Visibility.NAMED)),
+        ("nobody", False, account(Role.ADMIN), Viewer(Visibility.NAMED)),
     ],
 )
 def test_who_sees_names(visitors: str, students: bool, who: Account | None, expected: Viewer) -> None:
@@ -68,8 +76,8 @@ def test_pseudonyms_are_needed_for_bots_and_for_their_teams() -> None:
 
 
 def test_the_own_team_and_reference_players_keep_their_names() -> None:
-    assert known_names(Viewer(Sight.ANONYMOUS), ENTRANTS, TEAMS) == {REFERENCE}
-    own = known_names(Viewer(Sight.ANONYMOUS, 1), ENTRANTS, TEAMS)
+    assert known_names(Viewer(Visibility.ANONYMOUS), ENTRANTS, TEAMS) == {REFERENCE}
+    own = known_names(Viewer(Visibility.ANONYMOUS, 1), ENTRANTS, TEAMS)
     assert own == {REFERENCE, "Team 1 v1", "Team 1 v2", "Team 1"}
 
 
@@ -77,7 +85,7 @@ def test_the_own_team_and_reference_players_keep_their_names() -> None:
 def test_no_hidden_name_is_left_in_a_text(order: list[int], team_id: int | None) -> None:
     names = to_be_drawn(ENTRANTS, TEAMS)
     pseudonyms = {names[place]: f"Bird {place}" for place in order}
-    known = known_names(Viewer(Sight.ANONYMOUS, team_id), ENTRANTS, TEAMS)
+    known = known_names(Viewer(Visibility.ANONYMOUS, team_id), ENTRANTS, TEAMS)
     bots = [entrant.name for entrant in ENTRANTS]
     shown = Names.hidden(pseudonyms, known, bots)
     text = shown.sentence(" and ".join((*bots, *map(str.upper, bots), *TEAMS.values())))
@@ -163,7 +171,7 @@ async def test_pseudonyms_are_the_same_each_time_and_other_ones_in_each_competit
     bots = re.compile(r'/competitions/\w+/bots/([^"#]+)"')
     async with played.world.browser() as browser:
         ladder = (await browser.get("/standings")).text
-        played.world.site.shows = Shows()  # as after a restart
+        played.world.site.shows = ViewedCompetitions()  # as after a restart
         again = (await browser.get("/standings")).text
         cup = (await browser.get("/competitions/cup")).text
     hidden = set(bots.findall(ladder)) - {REFERENCE.replace(":", "_")}

@@ -9,9 +9,9 @@ import pytest
 from tests.courses import CHEAP, NOW, a_student
 from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.web.http import auth
-from tournaments.web.http.auth import RECOGNIZED_FOR, Recognized
+from tournaments.web.http.auth import RECOGNIZED_FOR, SessionCache
 
 
 class Scene:
@@ -23,7 +23,7 @@ class Scene:
         self.reads = 0
         self.student = a_student(course, course.teams.add("Team 1", NOW))
         self.secret, self.session = course.sessions.start(self.student.id, NOW)
-        self.recognized = Recognized(course, lambda: self.now)
+        self.recognized = SessionCache(course, lambda: self.now)
         find = course.sessions.find
 
         def counted(*args: Any) -> Any:
@@ -40,7 +40,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def scene(place: Location, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     with Course(place, CHEAP) as course:
         yield Scene(course, monkeypatch)
 
@@ -98,7 +98,7 @@ async def test_other_writes_change_nothing(scene: Scene) -> None:
     assert scene.reads == 1
 
 
-async def test_another_process_is_heard_a_moment_later(scene: Scene, place: Place) -> None:
+async def test_another_process_is_heard_a_moment_later(scene: Scene, place: Location) -> None:
     assert await scene.is_signed_in()
     with Course(place, CHEAP) as other:
         other.sessions.end(scene.secret)

@@ -12,7 +12,7 @@ from tournaments.course.course import Course
 from tournaments.course.credentials import Passwords
 from tournaments.course.enrolment import invite_first_admin
 from tournaments.course.model import Role
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.web.data_directory import DataDirectory, DataDirectoryError
 from tournaments.web.server_file import ServerFile, ServerFileError, load_server_file
 
@@ -167,7 +167,7 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
 # The first admin.
 
 
-def test_the_first_admin_is_invited_until_there_is_a_password(place: Place) -> None:
+def test_the_first_admin_is_invited_until_there_is_a_password(place: Location) -> None:
     with Course(place, Passwords(CHEAPEST)) as course:
         first = invite_first_admin(course, NOW)
         second = invite_first_admin(course, NOW + timedelta(days=1))
@@ -180,7 +180,7 @@ def test_the_first_admin_is_invited_until_there_is_a_password(place: Place) -> N
         assert len(course.accounts.all()) == 1
 
 
-def test_a_course_that_was_arranged_otherwise_is_left_alone(place: Place) -> None:
+def test_a_course_that_was_arranged_otherwise_is_left_alone(place: Location) -> None:
     with Course(place, Passwords(CHEAPEST)) as course:
         course.accounts.add("lecturer", "Lecturer", Role.LECTURER, None, NOW)
         assert invite_first_admin(course, NOW) is None

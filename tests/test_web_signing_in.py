@@ -8,7 +8,7 @@ import pytest
 
 from tests.web_site import CSRF, ORIGIN, PASSWORD, Browser, World, open_world
 from tournaments.course.model import LinkPurpose
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.web.http import static_files
 from tournaments.web.pages import account, signing_in
 
@@ -18,7 +18,7 @@ BROWSER = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 
 
 @pytest.fixture
-def world(place: Place, tmp_path: Path) -> Iterator[World]:
+def world(place: Location, tmp_path: Path) -> Iterator[World]:
     routes = (*signing_in.ROUTES, *account.ROUTES, *static_files.ROUTES)
     with open_world(place, tmp_path, routes=routes) as made:
         yield made

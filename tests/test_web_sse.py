@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from tournaments.course.settings import Settings
 from tournaments.web.http.errors import TooLarge, Unavailable
-from tournaments.web.http.request_context import Visit
+from tournaments.web.http.request_context import RequestContext
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.http.sse import (
     FULL_RETRY_S,
@@ -232,7 +232,7 @@ def test_a_household_is_one_visitor(one: str, other: str, are_same: bool) -> Non
 
 
 def visit_from(address: str) -> Request:
-    visit = Visit(None, Settings(), HERE, address)  # type: ignore[arg-type]
+    visit = RequestContext(None, Settings(), HERE, address)  # type: ignore[arg-type]
     return Request({"type": "http", "state": {"visit": visit}})
 
 

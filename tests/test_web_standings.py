@@ -12,9 +12,9 @@ from tests.web_played import REFERENCE, Played, open_played, played_game, visito
 from tournaments.course.model import CompetitionState
 from tournaments.database.base import StoreError
 from tournaments.results.journal import Action, Entry
-from tournaments.web.views.competition_view import Shows, show
+from tournaments.web.views.competition_view import ViewedCompetitions, make_view
 from tournaments.web.views.game_caches import MOST, MoveTimes, Replays
-from tournaments.web.views.names import Sight, Viewer
+from tournaments.web.views.names import Viewer, Visibility
 from tournaments.web.views.table_rows import rungs
 
 
@@ -34,7 +34,7 @@ async def get(played: Played, role: str, path: str) -> str:
 async def test_the_ladder_has_everybody_by_rating_with_its_interval(played: Played) -> None:
     summary = await played.service.contests.summary(played.practice.id)
     data = played.world.site.data
-    shown = show(played.world.course, data, played.practice, Viewer(Sight.NAMED), summary)
+    shown = make_view(played.world.course, data, played.practice, Viewer(Visibility.NAMED), summary)
     found = rungs(shown, played.world.teams[0].id)
     assert [rung.place for rung in found] == sorted(rung.place for rung in found)
     assert {rung.name for rung in found} == {"Team 1 v1", "Team 2 v1", REFERENCE}
@@ -128,13 +128,13 @@ async def test_what_is_not_there(played: Played, path: str) -> None:
 
 
 async def test_what_was_made_is_kept_as_long_as_nothing_changed(played: Played) -> None:
-    shows, viewer = Shows(), Viewer(Sight.NAMED)
+    shows, viewer = ViewedCompetitions(), Viewer(Visibility.NAMED)
     contests, course = played.service.contests, played.world.course
     data = played.world.site.data
     summary = await contests.summary(played.practice.id)
     first = await shows.of(course, data, played.practice, viewer, summary)
     assert await shows.of(course, data, played.practice, viewer, summary) is first
-    hidden = await shows.of(course, data, played.practice, Viewer(Sight.ANONYMOUS), summary)
+    hidden = await shows.of(course, data, played.practice, Viewer(Visibility.ANONYMOUS), summary)
     assert hidden is not first
     record = played_game("p0000050-1", "Team 1 v1", "Team 2 v1", 50)
     contests.stores[played.practice.id].add(record, 1)
@@ -146,7 +146,7 @@ async def test_what_was_made_is_kept_as_long_as_nothing_changed(played: Played) 
 async def test_ratings_are_not_computed_again_for_each_kind_of_viewer(played: Played) -> None:
     summary = await played.service.contests.summary(played.practice.id)
     data = played.world.site.data
-    shown = show(played.world.course, data, played.practice, Viewer(Sight.ANONYMOUS), summary)
+    shown = make_view(played.world.course, data, played.practice, Viewer(Visibility.ANONYMOUS), summary)
     assert shown.view.summary is not summary
     assert shown.view.summary.ratings is summary.ratings
 

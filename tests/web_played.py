@@ -36,7 +36,7 @@ from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.competitions.rejudge_job import Rejudging
 from tournaments.server.live_hub import Hub
 from tournaments.server.practice.practice_summary import PracticeSummary
-from tournaments.server.slots import Places
+from tournaments.server.slots import Slots
 from tournaments.server.status import Failures, Status
 
 SECRET = "the secret words of"
@@ -149,7 +149,7 @@ class PlayedService:
         self.contests = Contests()
         self.database = database_of(data)
         self.live = Hub(lambda: NOW)
-        self.places = Places(2)
+        self.places = Slots(2)
         self.tournament_places = 2
         self.failures = Failures(lambda: NOW)
         self.contents = ContentStore(data / "submissions")

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from tournaments.course.course import Course
 from tournaments.course.credentials import Passwords
 from tournaments.course.model import Account, Role, Team
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.web.app import Application
 from tournaments.web.http.cookies import Cookie
 from tournaments.web.http.request_context import Site
@@ -95,7 +95,7 @@ class World:
 
 @contextmanager
 def open_world(
-    place: Place, data: Path, service: Any = None, routes: Sequence[Route] = ROUTES, **options: Any
+    place: Location, data: Path, service: Any = None, routes: Sequence[Route] = ROUTES, **options: Any
 ) -> Iterator[World]:
     """The site at a place without tables."""
     clock = Clock()

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from referee.conformance.aftermath import POLL_S, Aftermath, read_errors
-from referee.conformance.script import Examiner, Interview, Pieces, Seen, Unasked
+from referee.conformance.script import ConformanceGame, Pieces, Seen, TestOpponent, Unasked
 from referee.errors import RefereeError
 from referee.games.base import Side
 from referee.games.catalog import parse_game
@@ -32,7 +32,7 @@ from referee.judge.events import (
     NotStarted,
     Send,
     Sent,
-    Taken,
+    StartRead,
 )
 from referee.judge.limits import MIB
 from referee.judge.match import Match, limits_of
@@ -43,7 +43,7 @@ from referee.process.cpu_accounting import Reading, between
 from referee.process.launch import NotRunnableError
 from referee.process.process_tree import ProcessTree, has_counters
 from referee.process.subreaper import adopt_orphans, sweep_orphans
-from referee.process.turn_timer import Grace, Timekeeper
+from referee.process.turn_timer import Grace, TurnTimer
 from referee.session import (
     CLOSE_POLL_S,
     END_OF_OUTPUT_GRACE_S,
@@ -62,14 +62,14 @@ QUIET_S = 0.2
 at reading within a millisecond; one that thinks on the opponent's time never is."""
 
 
-def interview(
+def play_conformance_game(
     job: Job,
     index: int,
-    examiner: Examiner,
+    examiner: TestOpponent,
     *,
     enough_s: float = float("inf"),
     leash: int | None = None,
-) -> Interview:
+) -> ConformanceGame:
     """Play a game of player ``index`` of a job against the examiner, which has no process.
 
     After ``enough_s`` seconds the examiner loses on purpose, at its next reply.
@@ -98,7 +98,9 @@ class _NoProcess:
 class _Talk:
     """Driver of one judge and one bot.  It has one thread, which waits in ``_wait`` alone."""
 
-    def __init__(self, job: Job, index: int, examiner: Examiner, enough_s: float, leash: int | None) -> None:
+    def __init__(
+        self, job: Job, index: int, examiner: TestOpponent, enough_s: float, leash: int | None
+    ) -> None:
         self.job = job
         self.index, self.other = index, 1 - index
         self.examiner = examiner
@@ -119,7 +121,7 @@ class _Talk:
         self.bot: Bot | None = None
         self._bots: list[Bot | _NoProcess] = [_NoProcess(), _NoProcess()]
         # The bot is never suspended: lines that it sends on the examiner's turn are to be observed.
-        self._time = Timekeeper(self._bots, replace(job.control, ponder=MEASURE))
+        self._time = TurnTimer(self._bots, replace(job.control, ponder=MEASURE))
         self._replies = 0
         self._has_swapped = False
         self._opponent_status: int | None = 0
@@ -132,7 +134,7 @@ class _Talk:
         self._poll = select.poll()
         self._aftermath = Aftermath(self.seen, self._poll)
 
-    def lead(self) -> Interview:
+    def lead(self) -> ConformanceGame:
         """Start the bot, play the game, watch the bot's end, and return the interview."""
         match = self.match
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -160,7 +162,7 @@ class _Talk:
             self._wait_for_end(bot)
             bot.drain_errors()
             self.seen.stderr_bytes = bot.stderr.total
-        return Interview(self._record(started_at, began), self.seen)
+        return ConformanceGame(self._record(started_at, began), self.seen)
 
     def close(self) -> None:
         """End the bot, however the interview ended."""
@@ -182,7 +184,7 @@ class _Talk:
         self._carry_out(bot, sends)
         while match.result is None:
             if match.starting == self.other:
-                self._tell(bot, Taken(self.other, now()))
+                self._tell(bot, StartRead(self.other, now()))
             elif match.on_turn == self.other:
                 self._examiner_replies(bot)
             else:
@@ -207,7 +209,7 @@ class _Talk:
             self._has_started(bot)
             if self.index == Side.FIRST and not self.job.opening:
                 self._time.turn_begins(self.index)
-            self._tell(bot, Taken(self.index, now()))
+            self._tell(bot, StartRead(self.index, now()))
         elif bot.has_closed_input() and not self._exit_told:
             self._tell(bot, bot.why_closed(InputClosed(self.index, now()), END_OF_OUTPUT_GRACE_S))
 

@@ -12,7 +12,7 @@ Choose = Callable[[AnyGame, Any], Any]
 
 
 @dataclass(frozen=True)
-class Examiner:
+class TestOpponent:
     """The script of the opponent in an interview."""
 
     choose: Choose
@@ -84,7 +84,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Interview:
+class ConformanceGame:
     """A completed interview."""
 
     record: GameRecord

@@ -23,7 +23,7 @@ class Sent(NamedTuple):
     line: str
 
 
-class Taken(NamedTuple):
+class StartRead(NamedTuple):
     """The bot has read its START line (where that cannot be observed, the line was sent)."""
 
     player: int
@@ -129,7 +129,7 @@ waiting for something else, stopped by a signal, or gone."""
 
 PlayerEvent = (
     Sent
-    | Taken
+    | StartRead
     | LineReceived
     | LineTooLong
     | OutputBlocked

@@ -10,27 +10,28 @@ from referee.judge.events import (
     NotStarted,
     OutputBlocked,
     OutputClosed,
-    Taken,
+    StartRead,
     TimePassed,
     Usage,
 )
 from referee.judge.results import Fact
 
-KINDS = {
-    kind.__name__: kind
-    for kind in (
-        Taken,
-        LineTooLong,
-        OutputBlocked,
-        InputClosed,
-        OutputClosed,
-        BotExited,
-        LimitPassed,
-        NotStarted,
-        TimePassed,
-    )
+KINDS: dict[str, type[Event]] = {
+    "Taken": StartRead,
+    "LineTooLong": LineTooLong,
+    "OutputBlocked": OutputBlocked,
+    "InputClosed": InputClosed,
+    "OutputClosed": OutputClosed,
+    "BotExited": BotExited,
+    "LimitPassed": LimitPassed,
+    "NotStarted": NotStarted,
+    "TimePassed": TimePassed,
 }
-"""The events that are kept as facts; the lines sent and received are in the wire log."""
+"""Events that are kept as facts, by their names in records; sent and received lines are in the wire log.
+
+Stored records have these names: a class may be renamed, its name here never changes.
+"""
+NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 def fact_of(event: Event, at_us: int, after: int) -> Fact:
@@ -42,10 +43,10 @@ def fact_of(event: Event, at_us: int, after: int) -> Fact:
         after: Number of wire lines before the event.
     """
     if isinstance(event, TimePassed):
-        return Fact(None, TimePassed.__name__, at_us, after, tuple(event[1:]))
+        return Fact(None, NAMES[TimePassed], at_us, after, tuple(event[1:]))
     if isinstance(event, BotExited) and not event.held_mb and not event.full:
-        return Fact(event.player, BotExited.__name__, at_us, after, tuple(event[2:-2]))  # as in older records
-    return Fact(event.player, type(event).__name__, at_us, after, tuple(event[2:]))
+        return Fact(event.player, NAMES[BotExited], at_us, after, tuple(event[2:-2]))  # as in older records
+    return Fact(event.player, NAMES[type(event)], at_us, after, tuple(event[2:]))
 
 
 def event_of(fact: Fact) -> Event:
@@ -55,7 +56,7 @@ def event_of(fact: Fact) -> Event:
     """
     at = fact.at_us / 1e6
     try:
-        if fact.name == TimePassed.__name__:
+        if KINDS.get(fact.name) is TimePassed:
             unfinished, usage, doing = fact.data
             first, second = unfinished
             return TimePassed(at, (str(first), str(second)), None if usage is None else Usage(*usage), doing)

@@ -52,7 +52,7 @@ from referee.judge.events import (
     PlayerEvent,
     Send,
     Sent,
-    Taken,
+    StartRead,
     TimePassed,
     Usage,
 )
@@ -258,10 +258,10 @@ class Match(Generic[S, M]):
         if player != self.starting:
             return self._begin_turn(player)
         if self._early[player]:
-            return self._taken(Taken(player, at))  # it sent a line before START, so it is running
+            return self._taken(StartRead(player, at))  # it sent a line before START, so it is running
         return []
 
-    def _taken(self, event: Taken) -> list[Send]:
+    def _taken(self, event: StartRead) -> list[Send]:
         player = event.player
         if player != self.starting:
             return []
@@ -310,7 +310,7 @@ class Match(Generic[S, M]):
         if len(early) > MAX_QUEUED_LINES:
             return self._lose(player, Reason.FLOOD, "unasked-output", verdict_text.unasked(len(early), line))
         if player == self.starting:
-            return self._taken(Taken(player, at))
+            return self._taken(StartRead(player, at))
         return []
 
     def _reply(self, player: int, line: str, usage: Usage | None) -> list[Send]:
@@ -655,7 +655,7 @@ class Match(Generic[S, M]):
 
     _HANDLERS: dict[type[PlayerEvent], Any] = {  # noqa: RUF012 - a constant
         Sent: _sent,
-        Taken: _taken,
+        StartRead: _taken,
         LineReceived: _received,
         LineTooLong: _too_long,
         OutputBlocked: _blocked,

@@ -28,30 +28,30 @@ from referee.judge.events import (
     OutputClosed,
     Send,
     Sent,
-    Taken,
+    StartRead,
     TimePassed,
     Usage,
 )
-from referee.judge.facts import event_of
+from referee.judge.facts import NAMES, event_of
 from referee.judge.match import Match, limits_of
 from referee.judge.results import Fact, GameRecord, MatchResult, MoveRecord, WireLine
 from referee.judge.verdict_text import quote, visible
 
-UNWRITTEN = {kind.__name__ for kind in (InputClosed, OutputBlocked, BotExited, LimitPassed, NotStarted)}
+UNWRITTEN = {NAMES[kind] for kind in (InputClosed, OutputBlocked, BotExited, LimitPassed, NotStarted)}
 """Facts that can be the outcome of sending a line."""
-BACKDATED = {kind.__name__ for kind in (BotExited, OutputClosed, NotStarted)}
+BACKDATED = {NAMES[kind] for kind in (BotExited, OutputClosed, NotStarted)}
 """Facts that may be reported later than they happened: the end of the bot on turn is, on purpose."""
 LATE_LINE = LineReceived.__name__
 """The fact for a line that came after the deadline, with the counters of its turn."""
 CARRIED: dict[str, tuple[type, ...]] = {
-    LineTooLong.__name__: (str,),
-    OutputClosed.__name__: (str,),
-    BotExited.__name__: (int, str, str),
-    LimitPassed.__name__: (str, int, int),
-    NotStarted.__name__: (str,),
+    NAMES[LineTooLong]: (str,),
+    NAMES[OutputClosed]: (str,),
+    NAMES[BotExited]: (int, str, str),
+    NAMES[LimitPassed]: (str, int, int),
+    NAMES[NotStarted]: (str,),
 }
 """Types of the data of each fact about a player; a fact that is not listed has no data."""
-CARRIED_AT_LIMITS = {BotExited.__name__: (int, str, str, int, str)}
+CARRIED_AT_LIMITS = {NAMES[BotExited]: (int, str, str, int, str)}
 """Types of the data for a bot that was near its memory limit, or had filled a directory, when it ended."""
 LIMIT_FIELDS = {"memory": "memory_mb", "process": "processes", "files": "directory_files"}
 """Name of a limit in LimitPassed -> its field in Limits, if this version has it."""
@@ -83,7 +83,7 @@ class _Halt(Exception):  # noqa: N818 - not an error: the replay cannot go on, s
         self.complaint = complaint
 
 
-def rejudge(record: GameRecord, version: str | None = None) -> list[Complaint]:
+def check_replay(record: GameRecord, version: str | None = None) -> list[Complaint]:
     """Return everything in the record that does not follow; empty if all is well.  Never raises an Exception.
 
     ``version`` is that of this program: differences of wording are only remarks in a record of another
@@ -122,14 +122,14 @@ def _check_rows(record: GameRecord) -> None:
     players += [(f"wire line {number}", line.player) for number, line in enumerate(record.wire, 1)]
     for number, fact in enumerate(record.facts, 1):
         where = f"fact {number}"
-        if fact.name in (TimePassed.__name__, LATE_LINE):
+        if fact.name in (NAMES[TimePassed], LATE_LINE):
             usages.append((where, fact.data[1] or ()))
         elif (carried := tuple(map(type, fact.data))) != CARRIED.get(fact.name, ()) and (
             carried != CARRIED_AT_LIMITS.get(fact.name)
         ):
             follows = ", ".join(one.__name__ for one in CARRIED.get(fact.name, ())) or "nothing"
             raise _Halt(Complaint("data", where, repr(fact.data), follows))
-        if fact.name != TimePassed.__name__:
+        if fact.name != NAMES[TimePassed]:
             players.append((where, fact.player))  # type: ignore[arg-type]
     for where, player in players:
         if player not in (0, 1):
@@ -169,7 +169,7 @@ class _Replay:
         match = self.match
         sends = match.start(0.0)
         fact = self._fact_due()
-        if fact is not None and fact.name == NotStarted.__name__:
+        if fact is not None and fact.name == NAMES[NotStarted]:
             sends = match.handle(self._take_fact(fact))  # before any line could be sent
         self._carry_out(sends)
         while match.result is None:
@@ -251,7 +251,7 @@ class _Replay:
 
     def _take_fact(self, fact: Fact) -> Event:
         self._order.told(self.fact, fact)
-        if fact.name == Taken.__name__ and fact.player != self.match.starting:
+        if fact.name == NAMES[StartRead] and fact.player != self.match.starting:
             what = "no such fact: nobody waited for it, and nothing"
             raise _Halt(Complaint("fact", f"fact {self.fact + 1}", _told(fact), what))
         self.fact += 1
@@ -285,13 +285,13 @@ class _Order:
     def told(self, index: int, fact: Fact) -> None:
         where = f"fact {index + 1}"
         once = (fact.player, fact.name)
-        if fact.name != TimePassed.__name__:
+        if fact.name != NAMES[TimePassed]:
             if once in self._seen:
                 raise _Halt(Complaint("fact", where, f"{_told(fact)} again", "that it happens only once"))
             self._seen.add(once)
-        if fact.name == LineTooLong.__name__:
+        if fact.name == NAMES[LineTooLong]:
             self._read(where, fact.player, fact.at_us)
-        elif fact.name in BACKDATED or (fact.name == TimePassed.__name__ and self._is_of_next(index, fact)):
+        elif fact.name in BACKDATED or (fact.name == NAMES[TimePassed] and self._is_of_next(index, fact)):
             self._follow(where, fact.at_us, 0)
         else:
             self._go_on(where, fact.at_us)
@@ -366,7 +366,7 @@ def _beside_the_verdict(record: GameRecord) -> Iterator[Complaint]:
 def _wrong_clock(record: GameRecord) -> Iterator[Complaint]:
     """Yield an error if the recorded clock was not possible, or does not fit the recorded counters."""
     counted = any(move.cpu_us is not None for move in record.moves) or any(
-        fact.name in (TimePassed.__name__, LATE_LINE) and fact.data[1] is not None for fact in record.facts
+        fact.name in (NAMES[TimePassed], LATE_LINE) and fact.data[1] is not None for fact in record.facts
     )
     if record.clock not in CLOCKS:
         yield Complaint("clock", "", _shown(record.clock), f"one of {', '.join(CLOCKS)}")
@@ -379,18 +379,18 @@ def _wrong_clock(record: GameRecord) -> Iterator[Complaint]:
 def _wrong_fact(record: GameRecord, where: str, fact: Fact) -> Iterator[Complaint]:
     """Yield the differences between a fact and the record's other values."""
     limits = record.limits
-    if fact.name == BotExited.__name__ and fact.player is not None:
+    if fact.name == NAMES[BotExited] and fact.player is not None:
         status = record.exit_status[fact.player]
         if status != fact.data[0]:
             yield Complaint("exit_status", where, _shown(status), _shown(fact.data[0]))
-    elif fact.name == LimitPassed.__name__:
+    elif fact.name == NAMES[LimitPassed]:
         limit, used, allowed = fact.data
         follows = getattr(limits, LIMIT_FIELDS.get(limit, ""), allowed)
         if allowed != follows:
             yield Complaint("allowed", where, _shown(allowed), _shown(follows))
         if used < allowed:
             yield Complaint("used", where, _shown(used), f"at least {allowed}")
-    elif fact.name == LineTooLong.__name__ and len(fact.data[0]) > limits.line_bytes:
+    elif fact.name == NAMES[LineTooLong] and len(fact.data[0]) > limits.line_bytes:
         head = f"{len(fact.data[0])} characters"
         yield Complaint("head", where, head, f"at most {limits.line_bytes}")
 

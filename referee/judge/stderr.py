@@ -7,7 +7,7 @@ DEFAULT_KEPT_BYTES = 64 * 1024
 """Bytes kept of each bot's standard error per game: a long traceback is about 10 KiB."""
 
 
-class StderrKeeper:
+class StderrBuffer:
     """Takes any amount of bytes and keeps at most ``limit``: the first quarter and the latest rest.
 
     The end matters more, since it describes a crash; the beginning describes how the bot was set up.

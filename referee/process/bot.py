@@ -35,7 +35,7 @@ from referee.judge.events import (
 from referee.judge.limits import MIB, Limits
 from referee.judge.results import KeptFile, Player
 from referee.judge.runtime_messages import NEARLY_ALL
-from referee.judge.stderr import StderrKeeper
+from referee.judge.stderr import StderrBuffer
 from referee.process.launch import (
     await_sandbox,
     bot_status,
@@ -94,7 +94,7 @@ class Bot:
         self._root: int | None = None
         """Number of the bot's first process, once ``settle`` was called."""
         self._tree: ProcessTree | None = None
-        self.stderr = StderrKeeper(limits.stderr_bytes)
+        self.stderr = StderrBuffer(limits.stderr_bytes)
         self.status: int | None = None
         """The exit status, once it is known; negative is a signal's number."""
         self.is_near_a_limit = False

@@ -21,7 +21,7 @@ from referee.judge.results import Player
 from referee.process.bot import Bot
 from referee.process.launch import NotRunnableError
 from referee.sandbox.bubblewrap import SCRATCH, SHELL, Sandbox
-from referee.sandbox.build_artifacts import Parcel, ParcelError, Unpacker
+from referee.sandbox.build_artifacts import Artifact, ArtifactError, Unpacker
 
 BUILD_LIMITS = Limits(memory_mb=1024, processes=256, file_mb=64, scratch_mb=512, directory_mb=0)
 """Limits of a build.  A compiler uses more than a bot: javac and g++ some 100 to 300 MB of memory, and a Go
@@ -93,7 +93,7 @@ def build_confined(
     within_s: float,
     toolchains: Toolchains = Toolchains(),
     limits: Limits = BUILD_LIMITS,
-) -> list[Parcel]:
+) -> list[Artifact]:
     """Run a build command in a copy of the directory, and return the products that it made.
 
     The first word of ``command`` is a path.  ``products`` are paths relative to the directory; a directory
@@ -125,7 +125,7 @@ def build_confined(
         bot.settle()
         _watch(bot, unpacker, within_s, limits)
         _judge(bot, unpacker)
-    except ParcelError as error:
+    except ArtifactError as error:
         raise NotBuiltError(str(error), bot.stderr.text()) from error
     finally:
         bot.kill()

@@ -61,7 +61,7 @@ class _OtherPoller:
         self._selector.close()
 
 
-class Watch:
+class Poller:
     """A set of descriptors to wait for, each with a tag that identifies it."""
 
     def __init__(self) -> None:

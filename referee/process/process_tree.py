@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from referee.process.cpu_accounting import Reading, ThreadTimes
-from referee.process.procfs import STDIN_READS, TICK_NS, Process, Room, read_whole, share_memory
+from referee.process.procfs import STDIN_READS, TICK_NS, FdBudget, Process, read_whole, share_memory
 
 DESCRIPTORS_KEPT = 64
 """Descriptors kept open for one tree: a Java machine has 20 to 30 threads, at two files each.  The two bots
@@ -70,7 +70,7 @@ class ProcessTree:
         self._skip_root = skip_root
         self._root_number = root
         self._group_times_ns = group_times_ns
-        self._room = Room(DESCRIPTORS_KEPT)
+        self._room = FdBudget(DESCRIPTORS_KEPT)
         self._known: dict[int, Process] = {}
         """Members seen so far, the root among them, that are held by their directory; parents first."""
         self._reaped_by_root_ns = 0

@@ -51,7 +51,7 @@ _STATUS_KIB = re.compile(rb"^(RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+) kB$", re.M
 _ROLLUP_KIB = re.compile(rb"^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$", re.MULTILINE)
 
 
-class Room:
+class FdBudget:
     """The number of descriptors that may still be kept open."""
 
     def __init__(self, descriptors: int) -> None:
@@ -63,7 +63,7 @@ class ProcFile:
 
     __slots__ = ("_descriptor", "_directory", "_path", "_room")
 
-    def __init__(self, path: str, directory: int | None, room: Room) -> None:
+    def __init__(self, path: str, directory: int | None, room: FdBudget) -> None:
         self._path = path
         self._directory = directory
         self._room = room
@@ -103,7 +103,7 @@ class _Thread:
 
     __slots__ = ("children", "path", "times")
 
-    def __init__(self, path: str, directory: int | None, room: Room) -> None:
+    def __init__(self, path: str, directory: int | None, room: FdBudget) -> None:
         self.path = path
         self.children = ProcFile(path + "/children", directory, room)
         try:
@@ -123,7 +123,7 @@ class Process:
     Attributes hold the values read by the last ``look()``.
     """
 
-    def __init__(self, number: int, room: Room) -> None:
+    def __init__(self, number: int, room: FdBudget) -> None:
         self.number = number
         self.state = ""
         """State of the first thread, as the letter in /proc/PID/stat."""

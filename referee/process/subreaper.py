@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from referee.sandbox.reaper import guard_pid
+from referee.sandbox.reaper import reaper_pid
 
 PR_SET_CHILD_SUBREAPER = 36
 """linux/prctl.h"""
@@ -36,7 +36,7 @@ def sweep_orphans() -> int:
     """
     swept = 0
     until = time.monotonic() + SWEEP_LIMIT_S
-    own, spared = os.getsid(0), guard_pid()
+    own, spared = os.getsid(0), reaper_pid()
     while children := [pid for pid in _children() if pid != spared and _session(pid) not in (own, None)]:
         for pid in children:
             try:

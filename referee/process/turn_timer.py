@@ -57,7 +57,7 @@ class HasTree(Protocol):
         """The bot's processes; None before there are any."""
 
 
-class Timekeeper:
+class TurnTimer:
     """Measures the turns of one game."""
 
     def __init__(self, bots: Sequence[HasTree], control: TimeControl) -> None:
@@ -316,7 +316,7 @@ class Grace:
     there are no counters, and with the wall clock, all time that passes is charged.
     """
 
-    def __init__(self, timekeeper: Timekeeper, player: int, limit_s: float) -> None:
+    def __init__(self, timekeeper: TurnTimer, player: int, limit_s: float) -> None:
         self._timekeeper, self._player = timekeeper, player
         self._limit_us = self._due_us = round(limit_s * 1e6)
         self._is_fair = timekeeper.clock == FAIR

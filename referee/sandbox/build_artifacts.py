@@ -15,7 +15,7 @@ MAX_HEADER_BYTES = 4096 + 64
 """PATH_MAX of Linux (linux/limits.h), and room for the rest of the record."""
 
 
-class ParcelError(ValueError):
+class ArtifactError(ValueError):
     """The stream is too long or invalid; the message gives the reason and ends ``its build ...``."""
 
 
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class Artifact:
     """One file that was sent; only a regular file has content."""
 
     name: str
@@ -47,7 +47,7 @@ class Unpacker:
         self.copied = False
         self.built = False
         self.ended = False
-        self.parcels: list[Parcel] = []
+        self.parcels: list[Artifact] = []
         self._room = most_bytes
         self._most_bytes = most_bytes
         self._most_parcels = most_parcels
@@ -67,14 +67,14 @@ class Unpacker:
             name, kind, size = self._open
             if len(self._waiting) < size:
                 return False
-            self.parcels.append(Parcel(name, kind, bytes(self._waiting[:size])))
+            self.parcels.append(Artifact(name, kind, bytes(self._waiting[:size])))
             del self._waiting[:size]
             self._open = None
             return True
         end = self._waiting.find(b"\0", 0, MAX_HEADER_BYTES)
         if end < 0:
             if len(self._waiting) >= MAX_HEADER_BYTES:
-                raise ParcelError("wrote into what is the sandbox's own")
+                raise ArtifactError("wrote into what is the sandbox's own")
             return False
         record = bytes(self._waiting[:end])
         del self._waiting[: end + 1]
@@ -91,21 +91,21 @@ class Unpacker:
         elif self.built and not self.ended:
             self._open_parcel(record)
         else:
-            raise ParcelError("wrote into what is the sandbox's own")
+            raise ArtifactError("wrote into what is the sandbox's own")
 
     def _open_parcel(self, record: bytes) -> None:
         words = record.split(b" ", 2)
         # A size of more digits is refused before it is a number.
         if len(words) != 3 or not words[1].isdigit() or len(words[1]) > 15:
-            raise ParcelError("wrote into what is the sandbox's own")
+            raise ArtifactError("wrote into what is the sandbox's own")
         try:
             kind, name = Kind(words[0].decode()), words[2].decode()
         except ValueError as error:  # not UTF-8, too
-            raise ParcelError("made a file whose name is no text") from error
+            raise ArtifactError("made a file whose name is no text") from error
         size = int(words[1])
         if len(self.parcels) >= self._most_parcels:
-            raise ParcelError(f"made more than {self._most_parcels} files")
+            raise ArtifactError(f"made more than {self._most_parcels} files")
         if size > self._room:
-            raise ParcelError(f"made files of more than {self._most_bytes >> 20} MB together")
+            raise ArtifactError(f"made files of more than {self._most_bytes >> 20} MB together")
         self._room -= size
         self._open = (name, kind, size)

@@ -30,7 +30,7 @@ MARK_BYTES = 8
 _PROC = "/proc"
 
 
-class Guard:
+class SandboxReaper:
     """Handle of this process's guard."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Guard:
         os.close(self._writing)
 
 
-_guard: Guard | None = None
+_guard: SandboxReaper | None = None
 
 
 def mark() -> str:
@@ -86,11 +86,11 @@ def mark() -> str:
     if _guard is None or not _guard.watches():
         if _guard is not None:
             _guard.let_go()
-        _guard = Guard()
+        _guard = SandboxReaper()
     return _guard.mark
 
 
-def guard_pid() -> int | None:
+def reaper_pid() -> int | None:
     """Return the process number of this process's guard, or None."""
     return _guard.pid if _guard is not None and _guard.owner == os.getpid() else None
 

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
-from referee.sandbox.build_artifacts import Kind, Parcel
+from referee.sandbox.build_artifacts import Artifact, Kind
 
 CLASS = ".class"
 
@@ -39,10 +39,10 @@ def _check_writable(name: PurePosixPath, kept: Collection[str]) -> None:
 
 
 def checked(
-    parcels: Sequence[Parcel], names: Sequence[str], kept: Collection[str]
-) -> dict[PurePosixPath, Parcel]:
+    parcels: Sequence[Artifact], names: Sequence[str], kept: Collection[str]
+) -> dict[PurePosixPath, Artifact]:
     """Return the files to write, by path.  Raises ProductError if a product is invalid or missing."""
-    found: dict[PurePosixPath, Parcel] = {}
+    found: dict[PurePosixPath, Artifact] = {}
     for parcel in parcels:
         path = PurePosixPath(parcel.name)
         if path.is_absolute() or ".." in path.parts or not path.parts or not _is_wanted(path, names):
@@ -65,7 +65,7 @@ def _is_wanted(path: PurePosixPath, names: Sequence[str]) -> bool:
     return any(path.is_relative_to(name) for name in names)
 
 
-def put(directory: Path, files: dict[PurePosixPath, Parcel]) -> None:
+def put(directory: Path, files: dict[PurePosixPath, Artifact]) -> None:
     """Write files below a directory, each in one step.  Raises ProductError, OSError.
 
     No link in the directory is followed, and a file with the name of a product is replaced, not written to.
@@ -107,7 +107,7 @@ def _folder(root: int, path: PurePosixPath) -> int:
     return here
 
 
-def _write(folder: int, path: PurePosixPath, parcel: Parcel) -> None:
+def _write(folder: int, path: PurePosixPath, parcel: Artifact) -> None:
     part = f".{secrets.token_hex(8)}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:

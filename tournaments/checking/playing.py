@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from referee.conformance.game import interview
+from referee.conformance.game import play_conformance_game
 from referee.judge.clock import FAIR, TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import Player
@@ -47,7 +47,7 @@ def play_scenario(
     if control.clock != FAIR or not has_counters():
         control = replace(control, margin_s=control.margin_s + SPARE_MARGIN_S)
     job = Job(scenario.key, scenario.game, players, control, limits, scenario.opening, sandbox)
-    talk = interview(job, scenario.index, scenario.examiner, enough_s=enough_s, leash=leash)
+    talk = play_conformance_game(job, scenario.index, scenario.examiner, enough_s=enough_s, leash=leash)
     return Played(scenario, talk.record, talk.seen)
 
 

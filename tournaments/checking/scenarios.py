@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from referee.conformance.script import Examiner
+from referee.conformance.script import TestOpponent
 from referee.games.base import Side
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import OpeningError, parse_opening
@@ -46,7 +46,7 @@ class Scenario:
     """0 if the checked bot moves first."""
     opponent: str = ""
     """A sample bot, for a game; empty for an interview."""
-    examiner: Examiner | None = None
+    examiner: TestOpponent | None = None
     """The opponent of an interview; None for a game."""
     opening: str = ""
 
@@ -64,12 +64,14 @@ def _of_game(
     make = _Maker(text, f"{number + 1}-" if number else "")
     game = make.rules
     for index, item in enumerate(PLAYS):
-        yield make.talk(index, "watched", "against an examiner", item, Examiner(varied, waits=True))
+        yield make.talk(index, "watched", "against an examiner", item, TestOpponent(varied, waits=True))
     if not full:
         yield from make.games(f"random:{settings.seed}", 1)
         return
     if has_swap(game):
-        yield make.talk(0, "swapped", "against an examiner that swaps at once", "swap", Examiner(swapping))
+        yield make.talk(
+            0, "swapped", "against an examiner that swaps at once", "swap", TestOpponent(swapping)
+        )
     yield from _endings(make)
     yield from make.games(FIRST_LEGAL, settings.rounds)
     for seed in range(settings.seed, settings.seed + settings.rounds):
@@ -79,32 +81,32 @@ def _of_game(
     if has_extra_turns(game):
         what = "against an examiner that takes many extra turns"
         for index in Side:
-            yield make.talk(index, "chains", what, "extra-turns", Examiner(chaining))
+            yield make.talk(index, "chains", what, "extra-turns", TestOpponent(chaining))
     if has_swap(game):
         for first in range(min(len(without_swap(game, game.initial_state())), MAX_FIRST_MOVES)):
-            examiner = Examiner(opening_with(first), stops_at=SWAP_REPLIES, plays_on_after_swap=True)
+            examiner = TestOpponent(opening_with(first), stops_at=SWAP_REPLIES, plays_on_after_swap=True)
             what = f"against an examiner that begins with move {first + 1}"
             yield make.talk(1, f"offered-{first + 1}", what, "swap", examiner)
     if "openings" in capabilities:
         for index in Side:
             for place, opening in enumerate(_openings(game, index), 1):
                 what = f"from the opening {opening!r}"
-                yield make.talk(index, f"opening-{place}", what, "openings", Examiner(varied), opening)
+                yield make.talk(index, f"opening-{place}", what, "openings", TestOpponent(varied), opening)
 
 
 def _endings(make: "_Maker") -> Iterator[Scenario]:
     """Yield interviews with an END at unexpected moments."""
     item = "end-mid-game"
     what = "against an examiner that loses at its first reply"
-    yield make.talk(1, "end-at-once", what, item, Examiner(varied, stops_at=1))
+    yield make.talk(1, "end-at-once", what, item, TestOpponent(varied, stops_at=1))
     what = "against an examiner that loses in the middle of the game"
     for index in Side:
         yield make.talk(
-            index, "end-waiting", what, item, Examiner(varied, stops_at=PARTING_REPLY, waits=True)
+            index, "end-waiting", what, item, TestOpponent(varied, stops_at=PARTING_REPLY, waits=True)
         )
     for turn, key in ((1, "end-first-turn"), (LEFT_TURN, "end-thinking")):
         what = f"against an examiner that goes away in the bot's turn {turn}"
-        yield make.talk(0, key, what, item, Examiner(varied, leaves_in=turn))
+        yield make.talk(0, key, what, item, TestOpponent(varied, leaves_in=turn))
 
 
 class _Maker:
@@ -116,7 +118,7 @@ class _Maker:
         self._seats = self.rules.seats(self.rules.initial_state())
 
     def talk(
-        self, index: int, key: str, what: str, item: str, examiner: Examiner, opening: str = ""
+        self, index: int, key: str, what: str, item: str, examiner: TestOpponent, opening: str = ""
     ) -> Scenario:
         """Return an interview."""
         return self._scenario(index, key, what, item, examiner=examiner, opening=opening)
@@ -136,7 +138,7 @@ class _Maker:
         item: str,
         *,
         opponent: str = "",
-        examiner: Examiner | None = None,
+        examiner: TestOpponent | None = None,
         opening: str = "",
     ) -> Scenario:
         seat = self._seats[index]

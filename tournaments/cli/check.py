@@ -20,7 +20,7 @@ from tournaments.checking.report import Item, Report, Status
 from tournaments.checking.scenarios import Scenario
 from tournaments.checking.settings import DEFAULT_SEED, DEFAULT_TOTAL_S, Settings
 from tournaments.checking.text import head_lines, item_lines, plain, summary_lines
-from tournaments.cli.compiling import tell_of_compiling
+from tournaments.cli.compiling import announce_compilation
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.play import leash_for_signals
 from tournaments.cli.sandbox_options import sandbox_options
@@ -131,7 +131,7 @@ def command(
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Usage(f"--keep: {keep}: {error.strerror}") from error
-    tell_of_compiling(bot)
+    announce_compilation(bot)
     shown = _Shown(bot, settings, verbose=verbose, quiet=as_json, keep=keep)
     report = _check(bot, settings, shown, build_in=settings.sandbox if sandbox == REQUIRED else None)
     if junit is not None:

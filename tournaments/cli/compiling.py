@@ -8,7 +8,7 @@ from sample_bots.catalog import BadOptionError, needs_kernels
 from sample_bots.strong import kernels
 
 
-def tell_of_compiling(*texts: str) -> None:
+def announce_compilation(*texts: str) -> None:
     """Print it on standard error if one of these bots is a reference player that must be compiled first."""
     for text in texts:
         with contextlib.suppress(BadOptionError):  # ``resolve_bot`` has a better message

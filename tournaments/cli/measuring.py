@@ -21,7 +21,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
 from tournaments.bots.manifest import NAME
 from tournaments.bots.resolve import BotError, resolve_bot
-from tournaments.cli.compiling import tell_of_compiling
+from tournaments.cli.compiling import announce_compilation
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.sandbox_options import sandbox_option
 from tournaments.cli.time_options import TIME_OPTIONS, time_control
@@ -147,7 +147,7 @@ class Settings:
     def player(self, text: str, name: str | None = None) -> Player:
         """Return the player that a text names, with a valid bot name.  Raises Usage."""
         if self.shown:
-            tell_of_compiling(text)
+            announce_compilation(text)
         try:
             build_in = self.confined if self.sandbox == REQUIRED else None
             player = resolve_bot(text, Path.cwd(), name, self.spec, build_in=build_in)

@@ -19,7 +19,7 @@ from referee.judge.verdict_text import visible
 from referee.play import Job, play_alone
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
 from tournaments.bots.resolve import BotError, resolve_bot
-from tournaments.cli.compiling import tell_of_compiling
+from tournaments.cli.compiling import announce_compilation
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.cli.sandbox_options import sandbox_options
 from tournaments.cli.time_options import time_control, time_options
@@ -75,7 +75,7 @@ def command(
     BOT is a sample bot's name (first_legal, random:SEED, greedy, minimax:DEPTH), a path to a bot directory or
     executable file, or a quoted command line.
     """
-    tell_of_compiling(*bots)
+    announce_compilation(*bots)
     try:
         spec = parse_game(game).name
         control = time_control(move_time, game_time, increment, margin, start_time, clock, ponder)

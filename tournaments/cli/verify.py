@@ -13,7 +13,7 @@ from tournaments.cli.main import Fault, Usage
 from tournaments.processes.process_pool import WorkerDiedError
 from tournaments.reporting.tables import json_text
 from tournaments.reporting.tournament_directory import STORE_FILE
-from tournaments.reporting.verification import Found, Remark, Verification, read_record
+from tournaments.reporting.verification import RecordFinding, Remark, Verification, read_record
 from tournaments.results.chain_check import ExpectedHead, HeadError
 from tournaments.results.store import StoreError
 
@@ -131,7 +131,7 @@ def _expected(paths: tuple[Path, ...], digest: str | None, number: int | None) -
         raise Usage(str(error)) from error
 
 
-def _verify(verification: Verification, path: Path, expected: ExpectedHead | None) -> Iterator[Found]:
+def _verify(verification: Verification, path: Path, expected: ExpectedHead | None) -> Iterator[RecordFinding]:
     """Verify a record or a directory.  Raises Usage if there is nothing that could be verified."""
     try:
         if not path.is_dir():
@@ -150,7 +150,7 @@ def _verify(verification: Verification, path: Path, expected: ExpectedHead | Non
         raise Fault("a process that judged games was killed: is there enough memory? See --jobs") from error
 
 
-def _remarked(found: Found) -> str:
+def _remarked(found: RecordFinding) -> str:
     if not found.complaint.remark:
         return ""
     return " (a remark)" if isinstance(found.complaint, Remark) else " (a remark: another version wrote it)"

@@ -63,7 +63,7 @@ def command(
     os.environ.setdefault(LOG_VARIABLE, "critical")  # before Dask is imported, and for the worker's process
     from tournaments.engines.remote.credentials import Credentials
     from tournaments.engines.remote.host import facts_of_this_host
-    from tournaments.engines.remote.requirements import Demands, ask_demands
+    from tournaments.engines.remote.requirements import Demands, fetch_demands
     from tournaments.engines.remote.worker.lab_worker import work
 
     if not scheduler.startswith("tls://"):
@@ -77,7 +77,7 @@ def command(
     except ClusterError as error:
         raise Usage(str(error)) from error
     try:
-        demands = ask_demands(scheduler, trusted) or Demands()
+        demands = fetch_demands(scheduler, trusted) or Demands()
         found = probe()
         strictest = min((Tier(require_tier), demands.tier), key=TIERS.index)
         if refusal := weakness(strictest, found, examine(found)):

@@ -13,7 +13,7 @@ from tournaments.course.texts import storable
 from tournaments.course.transactions import Transactions
 
 
-class Journal:
+class AuditLog:
     """Table of journal entries."""
 
     def __init__(self, transactions: Transactions) -> None:

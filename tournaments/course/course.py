@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tournaments.course.accounts import Accounts
-from tournaments.course.audit import Journal
+from tournaments.course.audit import AuditLog
 from tournaments.course.competitions import Competitions
 from tournaments.course.credentials import Links, Passwords, Sessions, Tokens
 from tournaments.course.schema import REVISION
@@ -14,7 +14,7 @@ from tournaments.course.settings import SettingsTable
 from tournaments.course.teams import Teams
 from tournaments.course.transactions import Transactions
 from tournaments.course.versions import Versions
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.connections import Connections
 from tournaments.database.migrations import Migrations
 
@@ -34,7 +34,7 @@ class Course:
     All its methods raise CourseError for an invalid request, and StoreError for an error of the database.
     """
 
-    def __init__(self, place: Place, passwords: Passwords | None = None) -> None:
+    def __init__(self, place: Location, passwords: Passwords | None = None) -> None:
         """Open the course's database at a location; create it or migrate it if needed."""
         passwords = passwords or Passwords()
         self._connections = Connections(place)
@@ -53,7 +53,7 @@ class Course:
         self.versions = Versions(self._transactions)
         self.competitions = Competitions(self._transactions)
         self.settings = SettingsTable(self._transactions)
-        self.journal = Journal(self._transactions)
+        self.journal = AuditLog(self._transactions)
 
     def __enter__(self) -> "Course":
         return self

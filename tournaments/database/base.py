@@ -44,7 +44,7 @@ class Kind(StrEnum):
     """As WRITE, and changes tables."""
 
 
-class Place(ABC):
+class Location(ABC):
     """A location of one schema's tables.  ``str`` returns its name for messages, without any password."""
 
     noun: ClassVar[str]

@@ -8,13 +8,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 
-from tournaments.database.base import Kind, Place, StoreError
+from tournaments.database.base import Kind, Location, StoreError
 
 
 class Connections:
     """Makes transactions, from any thread.  Use as a context manager; raises StoreError."""
 
-    def __init__(self, place: Place, *, read_only: bool = False) -> None:
+    def __init__(self, place: Location, *, read_only: bool = False) -> None:
         """``read_only`` connections change nothing.  The first transaction opens the database."""
         self.place = place
         self.read_only = read_only

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
-from tournaments.database.base import Place, StoreError
+from tournaments.database.base import Location, StoreError
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile
 
@@ -29,14 +29,14 @@ class Database:
             return cls(parse_url(location))
         return cls(Path(location))
 
-    def course(self) -> Place:
+    def course(self) -> Location:
         """Return accounts, teams, versions: ``course.db``, private to its owner, or the schema ``course``.
 
         The folder is made.  Raises StoreError.
         """
         return self._place("course", "course.db", is_private=True)
 
-    def competition(self, slug: str) -> Place:
+    def competition(self, slug: str) -> Location:
         """Return the games of one: ``competitions/SLUG/results.db``, or the schema ``competition-SLUG``.
 
         The folder is made.  Raises StoreError, and ValueError if ``slug`` is no slug.
@@ -45,7 +45,7 @@ class Database:
             raise ValueError(f"no competition's name: {slug!r}")
         return self._place(f"competition-{slug}", f"competitions/{slug}/results.db")
 
-    def _place(self, schema: str, file: str, *, is_private: bool = False) -> Place:
+    def _place(self, schema: str, file: str, *, is_private: bool = False) -> Location:
         if isinstance(self.where, URL):
             return PostgreSQLSchema(self.where, schema)
         path = self.where / file

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
-from tournaments.database.base import BUSY_TIMEOUT_MS, KIND, Explanation, Kind, Place, StoreError
+from tournaments.database.base import BUSY_TIMEOUT_MS, KIND, Explanation, Kind, Location, StoreError
 
 SCHEMA = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 """Names of schemas.  PostgreSQL cuts longer ones off, and ``pg_`` is its own."""
@@ -58,7 +58,7 @@ def parse_url(text: str) -> URL:
 
 
 @dataclass(frozen=True)
-class PostgreSQLSchema(Place):
+class PostgreSQLSchema(Location):
     """A schema, which is made by the first migration."""
 
     url: URL

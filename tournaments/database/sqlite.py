@@ -22,7 +22,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from tournaments.database.base import BUSY_TIMEOUT_MS, KIND, Explanation, Kind, Place
+from tournaments.database.base import BUSY_TIMEOUT_MS, KIND, Explanation, Kind, Location
 
 WAL = "-wal"
 """SQLite's own ending of the file that holds the latest commits."""
@@ -124,7 +124,7 @@ BUSY_POLL_S = 0.005
 
 
 @dataclass(frozen=True)
-class SQLiteFile(Place):
+class SQLiteFile(Location):
     """A file, which is made when it is first opened; its folder is not."""
 
     path: Path

@@ -26,7 +26,7 @@ from referee.process.subreaper import adopt_orphans, sweep_orphans
 from referee.sandbox.host_resources import usable_cores
 from tournaments.engines.base import Begun, EngineError, Follower
 from tournaments.engines.live_feed import followed
-from tournaments.processes.process_settings import give_way
+from tournaments.processes.process_settings import lower_priority
 from tournaments.results.game_summary import PackedGame
 
 LEASH_PATTERN = "leash-*"
@@ -114,7 +114,7 @@ def _play(job: Job, leash: str, core: int | None, feed: str | None) -> PackedGam
 
 def _give_way(nice: int) -> bool:
     """Lower the priority of a worker before its first game; its bots inherit the priority."""
-    give_way(nice)
+    lower_priority(nice)
     return True
 
 

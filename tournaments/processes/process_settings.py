@@ -16,7 +16,7 @@ alone.
 """
 
 
-def give_way(nice: int) -> None:
+def lower_priority(nice: int) -> None:
     """Lower the priority by ``nice`` (0 to 19) below that of an ordinary process, and never raise it.
 
     A higher priority of the parent process is not inherited.
@@ -73,7 +73,7 @@ Python's own 5 ms would be added to each message between two threads while a thi
 
 
 @contextmanager
-def many_games() -> Iterator[None]:
+def prepare_for_many_games() -> Iterator[None]:
     """Use these settings in this process during the block."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     gc.set_threshold(*SELDOM)

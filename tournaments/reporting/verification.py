@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from referee.errors import RefereeError
-from referee.judge.replay_check import Complaint, rejudge
+from referee.judge.replay_check import Complaint, check_replay
 from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
 from referee.version import VERSION
 from tournaments.config.host_speed import ScaledControl
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.processes.process_pool import map_in_processes
 from tournaments.reporting import tables
 from tournaments.reporting.summary import Summary
@@ -76,7 +76,7 @@ class Remark(Sentence):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordFinding:
     """A complaint with its game."""
 
     key: str
@@ -121,11 +121,11 @@ class Verification:
         """True if nothing is wrong; remarks do not count."""
         return not self.wrong and not self.elsewhere
 
-    def of_record(self, record: GameRecord) -> Iterator[Found]:
+    def of_record(self, record: GameRecord) -> Iterator[RecordFinding]:
         """Rejudge a single record."""
-        yield from self._count(record.key, rejudge(record, VERSION))
+        yield from self._count(record.key, check_replay(record, VERSION))
 
-    def of_directory(self, directory: Path, expected: ExpectedHead | None = None) -> Iterator[Found]:
+    def of_directory(self, directory: Path, expected: ExpectedHead | None = None) -> Iterator[RecordFinding]:
         """Verify a tournament's directory, where a run may be in progress, or may have been killed.
 
         ``expected`` is a head digest that was kept elsewhere.
@@ -139,7 +139,7 @@ class Verification:
         with Store(directory / STORE_FILE, read_only=True) as store:
             try:
                 summary = Summary.load(store)
-                meant = Meant.of(summary, store.identity())
+                meant = DeclaredTournament.of(summary, store.identity())
             except NothingKeptError:
                 raise
             except (StoreError, LookupError, TypeError, ValueError) as error:
@@ -164,7 +164,7 @@ class Verification:
             if chain is not None:
                 yield from self._of_chain(directory, chain, expected)
             else:
-                yield Found(CHAIN, Remark(_NOT_CHAINED))
+                yield RecordFinding(CHAIN, Remark(_NOT_CHAINED))
                 if expected is not None:
                     yield self._elsewhere(
                         HEAD, Sentence(HEAD, f"{expected.digest} cannot be compared: {_NOT_CHAINED}")
@@ -174,7 +174,7 @@ class Verification:
                 key, Complaint("folder", GAMES, "one of this game", "no such game is kept, and none")
             )
         if at_work or _is_at_work(directory):
-            yield Found(TABLES, Remark("a run is at work: its tables are not compared"))
+            yield RecordFinding(TABLES, Remark("a run is at work: its tables are not compared"))
         else:
             yield from self._of_reports(summary, directory, started, chain)
         if not summary.kept and not self.elsewhere:
@@ -182,7 +182,9 @@ class Verification:
                 f"{directory} holds no game yet, there is nothing to verify: run the tournament first"
             )
 
-    def _of_chain(self, directory: Path, chain: ChainCheck, expected: ExpectedHead | None) -> Iterator[Found]:
+    def _of_chain(
+        self, directory: Path, chain: ChainCheck, expected: ExpectedHead | None
+    ) -> Iterator[RecordFinding]:
         """Check that the chain is whole, and that its items are unchanged in the store."""
         if chain.store.head is not None:
             self.heads[str(directory)] = chain.store.head
@@ -191,14 +193,14 @@ class Verification:
         if expected is not None:
             yield self._finding(HEAD, chain.against(expected))
 
-    def _finding(self, what: str, finding: Finding) -> Found:
+    def _finding(self, what: str, finding: Finding) -> RecordFinding:
         if finding.remark:
-            return Found(finding.subject, Remark(finding.text))
+            return RecordFinding(finding.subject, Remark(finding.text))
         return self._elsewhere(finding.subject, Sentence(what, finding.text))
 
     def _of_reports(
         self, summary: Summary, directory: Path, started: Mapping[str, str], chain: ChainCheck | None
-    ) -> Iterator[Found]:
+    ) -> Iterator[RecordFinding]:
         """Compare the tables that were written last with the stored games.
 
         A run that was killed has written none: the tables are then those of an earlier time.
@@ -229,27 +231,27 @@ class Verification:
             if games is None and (name == "results.json" or games_csv is None):
                 games = _games_told(_read(directory / "results.json") or "")
             if games is not None and games < len(summary.games):
-                yield Found(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
+                yield RecordFinding(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
                 continue
             if is_old:
-                yield Found(name, Remark(_OLD_VERSION))
+                yield RecordFinding(name, Remark(_OLD_VERSION))
                 continue
             for complaint in _text_differences(name, written, follows):
                 yield self._elsewhere(name, complaint)
 
-    def _elsewhere(self, key: str, complaint: Complaint) -> Found:
+    def _elsewhere(self, key: str, complaint: Complaint) -> RecordFinding:
         self.elsewhere += 1
-        return Found(key, complaint)
+        return RecordFinding(key, complaint)
 
-    def _count(self, key: str, complaints: Sequence[Complaint]) -> Iterator[Found]:
+    def _count(self, key: str, complaints: Sequence[Complaint]) -> Iterator[RecordFinding]:
         self.games += 1
         self.wrong += any(not complaint.remark for complaint in complaints)
         for complaint in complaints:
-            yield Found(key, complaint)
+            yield RecordFinding(key, complaint)
 
 
 @dataclass(frozen=True)
-class Meant:
+class DeclaredTournament:
     """Properties of a tournament's games according to its schedule and configuration."""
 
     game: str
@@ -276,7 +278,7 @@ class Meant:
         return self.openings.get(pairing.opening % len(self.openings)) if self.openings else None
 
     @classmethod
-    def of(cls, summary: Summary, identity: Mapping[str, Any] | None = None) -> "Meant":
+    def of(cls, summary: Summary, identity: Mapping[str, Any] | None = None) -> "DeclaredTournament":
         """Create the object from a summary and the identity in the store."""
         identity = identity or {}
         pairings = {pairing.key: pairing for pairing in summary.schedule.pairings(summary.history)}
@@ -316,7 +318,11 @@ class Judged(NamedTuple):
 
 
 def _judge(
-    place: Place, meant: Meant, links: Mapping[str, Link], directory: Path, rows: Sequence[GameSummary]
+    place: Location,
+    meant: DeclaredTournament,
+    links: Mapping[str, Link],
+    directory: Path,
+    rows: Sequence[GameSummary],
 ) -> Iterator[Judged]:
     """Rejudge games of a store, in any process, and yield the findings of each.  Raises StoreError."""
     with Store(place, read_only=True) as store:
@@ -328,7 +334,7 @@ def _judge(
 
 def of_game(
     store: Store,
-    meant: Meant | None,
+    meant: DeclaredTournament | None,
     row: GameSummary,
     directory: Path | None,
     started: dict[str, str] | None = None,
@@ -350,7 +356,7 @@ def of_game(
         return [*complaints, Complaint("record", "", "as a whole one", str(error))]
     if started is not None:
         started[row.key] = record.started_at
-    complaints += rejudge(record, VERSION)
+    complaints += check_replay(record, VERSION)
     try:
         complaints += _of_columns(row, record)
         if meant is not None:
@@ -371,7 +377,9 @@ def _of_columns(row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
             yield Complaint(column.name, "store", repr(stored), repr(made))
 
 
-def _of_tournament(tournament: Meant, row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
+def _of_tournament(
+    tournament: DeclaredTournament, row: GameSummary, record: GameRecord
+) -> Iterator[Complaint]:
     """Check that the schedule has the game, and that it was played according to it."""
     pairing = tournament.pairings.get(pairing_key(row.key))
     if pairing is None:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, RowMapping, func, insert, select
 
 from referee.errors import RefereeError
 from referee.judge.results import GameRecord, Reason
-from tournaments.database.base import Place, StoreError
+from tournaments.database.base import Location, StoreError
 from tournaments.database.connections import Connections
 from tournaments.database.migrations import Migrations
 from tournaments.database.sqlite import SQLiteFile
@@ -93,7 +93,7 @@ class ChainedStore:
 class Store:
     """The results of one tournament.  Use as a context manager; raises StoreError."""
 
-    def __init__(self, where: Path | Place, *, read_only: bool = False) -> None:
+    def __init__(self, where: Path | Location, *, read_only: bool = False) -> None:
         """Open the store in a file or at another location; create or migrate it if needed.
 
         ``read_only`` changes nothing, works on a medium that cannot be written, and needs an existing store.

@@ -58,7 +58,7 @@ class _Batch:
     """Error that kept all of them out of the store."""
 
 
-class Keeper:
+class ResultWriter:
     """Writer of the store and of the games' files, outside the event loop."""
 
     def __init__(

@@ -22,7 +22,7 @@ from tournaments.results.game_files import GAMES, GameFilesError, write_game_fil
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.rulings import Rulings, result_of
 from tournaments.results.store import Store, StoreError
-from tournaments.running.result_writer import Keeper
+from tournaments.running.result_writer import ResultWriter
 from tournaments.schedule.pairing import Pairing
 
 MAX_ATTEMPTS = 3
@@ -223,7 +223,7 @@ async def play_all(
         observer.ended(pairing, game.summary, game.host)
 
     async with trio_parallel.open_worker_context() as processes, trio.open_nursery() as nursery:
-        keeper = Keeper(run.store, directory, kept, processes)
+        keeper = ResultWriter(run.store, directory, kept, processes)
         over = False
         changed, ask_at = True, -math.inf
         while not over:

@@ -15,7 +15,7 @@ from tournaments.bots.resolve import BotError
 from tournaments.bots.storage import ContentStore
 from tournaments.course.course import Course
 from tournaments.course.model import Competitor
-from tournaments.server.bot_storage import NotBuiltError, Workshop
+from tournaments.server.bot_storage import BotStorage, NotBuiltError
 from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
 from tournaments.server.checks.bot_worker import WorkerError, do
 from tournaments.server.service_context import ServiceConfig
@@ -49,11 +49,11 @@ class CannotPlayError(Exception):
 
 
 @dataclass(frozen=True)
-class Shop:
+class BotProvider:
     """Stores of submissions and built bots, as workers need them."""
 
     contents: ContentStore
-    workshop: Workshop
+    workshop: BotStorage
 
     def job(self, task: Task, content: str, name: str, game: str) -> BotJob:
         """Return a job for the bot of a submission."""
@@ -61,10 +61,10 @@ class Shop:
         return BotJob(task, name, game, contents, workshop, content)
 
 
-class Bots:
+class BotCatalog:
     """Provider of players.  At its first use a bot is compared with its digest, and built if needed."""
 
-    def __init__(self, course: Course, shop: Shop, config: ServiceConfig) -> None:
+    def __init__(self, course: Course, shop: BotProvider, config: ServiceConfig) -> None:
         self._course, self._shop, self._config = course, shop, config
         self._ready: dict[tuple[str, str], Player] = {}
         self._making: defaultdict[tuple[str, str], trio.Lock] = defaultdict(trio.Lock)

@@ -44,11 +44,11 @@ class NotBuiltError(Exception):
     """The bot does not exist or is not the one that was built; it has to be built first."""
 
 
-class WorkshopError(Exception):
+class BotStorageError(Exception):
     """The workshop's directory cannot be used, which is the server's fault; the message says why."""
 
 
-class Workshop:
+class BotStorage:
     """Store of bots below one directory.  Several processes and threads may use it at the same time."""
 
     def __init__(self, contents: ContentStore, root: Path) -> None:
@@ -169,7 +169,7 @@ class Workshop:
         try:
             yield
         except OSError as error:
-            raise WorkshopError(f"{self.root}: bots cannot be kept here: {error.strerror}") from error
+            raise BotStorageError(f"{self.root}: bots cannot be kept here: {error.strerror}") from error
 
 
 @contextlib.contextmanager

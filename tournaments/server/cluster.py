@@ -111,18 +111,18 @@ class ServiceCluster:
         """Run a scheduler, and Slurm jobs if configured, until cancelled.  Raises ClusterError."""
         from tournaments.engines.remote import remote_engine
         from tournaments.engines.remote.dask_engine import open_dask_engine
-        from tournaments.engines.remote.requirements import tell_demands
+        from tournaments.engines.remote.requirements import publish_demands
 
         remote_engine.quieten()
         sandbox = await trio.to_thread.run_sync(self._sandbox)
         async with remote_engine.open_scheduler_here(self._folder, self._table) as (address, credentials):
-            await trio.to_thread.run_sync(tell_demands, address, credentials, Demands(tier=sandbox.tier))
+            await trio.to_thread.run_sync(publish_demands, address, credentials, Demands(tier=sandbox.tier))
             security = credentials.security()
             async with (
                 open_dask_engine(address, "server", security=security, refused=self._tell) as watch,
                 trio.open_nursery() as nursery,
             ):
-                nursery.start_soon(remote_engine.tell_of_workers, watch, self._tell)
+                nursery.start_soon(remote_engine.report_workers, watch, self._tell)
                 if self._table.engine == SLURM:
                     have_jobs = partial(self._have_jobs, address, credentials)
                     nursery.start_soon(kept_running, "jobs of Slurm", have_jobs, self._failures)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-class Recall:
+class ReadCache:
     """Cache of table reads; see above.  For the tasks of one event loop."""
 
     def __init__(self, course: Course, clock: Callable[[], float] = trio.current_time) -> None:

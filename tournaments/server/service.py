@@ -24,16 +24,16 @@ from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
 from tournaments.engines.remote.errors import require_extra
 from tournaments.engines.remote.requirements import sandbox_elsewhere
-from tournaments.server.bot_provider import Bots, Shop
-from tournaments.server.bot_storage import Workshop
+from tournaments.server.bot_provider import BotCatalog, BotProvider
+from tournaments.server.bot_storage import BotStorage
 from tournaments.server.checks.check_log import CheckLog
-from tournaments.server.checks.qualifying import Qualifying
+from tournaments.server.checks.qualifying import CheckQueue
 from tournaments.server.cluster import ServiceCluster
-from tournaments.server.competitions.tournament_manager import Contests
+from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.live_hub import Hub
 from tournaments.server.practice.practice import Practice
-from tournaments.server.service_context import Parts, ServiceConfig
-from tournaments.server.slots import Places
+from tournaments.server.service_context import ServiceConfig, ServiceContext
+from tournaments.server.slots import Slots
 from tournaments.server.status import Failures, Status, kept_running, load_average
 
 SUBMISSIONS, BOTS, SCRATCH, CLUSTER = "submissions", "bots", "scratch", "cluster"
@@ -51,16 +51,16 @@ PAGE = 500
 class Service:
     """Interface of the service to the pages; see ``open_service``."""
 
-    def __init__(self, parts: Parts, shop: Shop, cores: int) -> None:
+    def __init__(self, parts: ServiceContext, shop: BotProvider, cores: int) -> None:
         self.contents = shop.contents
         self.live = parts.hub
         self.places = parts.places
         self.database = parts.database
-        self.contests = Contests(parts)
+        self.contests = TournamentManager(parts)
         """Tournaments, and the results of all competitions."""
         self._parts, self._shop, self._cores = parts, shop, cores
         self._practice = Practice(parts)
-        self._qualifying = Qualifying(parts, shop, parts.config.checks_on(cores), self._decided)
+        self._qualifying = CheckQueue(parts, shop, parts.config.checks_on(cores), self._decided)
 
     async def run(self) -> None:
         """Run all parts of the service, until cancelled."""
@@ -203,15 +203,15 @@ async def open_service(
     shop = await trio.to_thread.run_sync(_shop, data, course)
     scratch = data / SCRATCH
     await trio.to_thread.run_sync(lambda: scratch.mkdir(mode=0o700, parents=True, exist_ok=True))
-    places, failures = Places(config.places_on(cores)), Failures(now)
+    places, failures = Slots(config.places_on(cores)), Failures(now)
     async with open_local_engine(scratch, places.total, nice=config.nice) as engine:
-        parts = Parts(
+        parts = ServiceContext(
             data=data,
             course=course,
             database=database,
             config=config,
             now=now,
-            bots=Bots(course, shop, config),
+            bots=BotCatalog(course, shop, config),
             places=places,
             engine=engine,
             hub=Hub(now),
@@ -247,13 +247,13 @@ def _begin_settings(course: Course, games: int) -> None:
         course.settings.begin(default_memory_here(games))
 
 
-def _shop(data: Path, course: Course) -> Shop:
+def _shop(data: Path, course: Course) -> BotProvider:
     """Return the stores of submissions and bots, without the leftovers of killed processes."""
     contents = ContentStore(data / SUBMISSIONS)
     contents.sweep()
-    workshop = Workshop(contents, data / BOTS)
+    workshop = BotStorage(contents, data / BOTS)
     workshop.sweep(_playable(course))
-    return Shop(contents, workshop)
+    return BotProvider(contents, workshop)
 
 
 def _playable(course: Course) -> set[str]:

@@ -12,10 +12,10 @@ from tournaments.course.course import Course
 from tournaments.database.location import Database
 from tournaments.engines.base import Engine
 from tournaments.results.store import Store
-from tournaments.server.bot_provider import Bots
+from tournaments.server.bot_provider import BotCatalog
 from tournaments.server.cluster import ServiceCluster
 from tournaments.server.live_hub import Hub
-from tournaments.server.slots import Places
+from tournaments.server.slots import Slots
 from tournaments.server.status import Failures
 
 MAX_PLACES = 1024
@@ -64,7 +64,7 @@ class ServiceConfig:
 
 
 @dataclass(frozen=True)
-class Parts:
+class ServiceContext:
     """Shared objects, one of each, made by ``open_service``."""
 
     data: Path
@@ -74,8 +74,8 @@ class Parts:
     config: ServiceConfig
     now: Callable[[], datetime]
     """Clock that returns an aware time in UTC."""
-    bots: Bots
-    places: Places
+    bots: BotCatalog
+    places: Slots
     engine: Engine
     """Engine that plays every game at once; callers take a slot first."""
     hub: Hub

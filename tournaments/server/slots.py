@@ -46,7 +46,7 @@ class Use:
     waiting: int
 
 
-class Places:
+class Slots:
     """Allocator of slots; see above.  For the tasks of one event loop."""
 
     def __init__(self, total: int) -> None:
@@ -111,10 +111,10 @@ class Places:
         return Kind.TOURNAMENT
 
 
-class PlacedEngine:
+class SlotEngine:
     """Engine whose games each take a slot first."""
 
-    def __init__(self, engine: Engine, places: Places, kind: Kind) -> None:
+    def __init__(self, engine: Engine, places: Slots, kind: Kind) -> None:
         self._engine, self._places, self._kind = engine, places, kind
 
     @property

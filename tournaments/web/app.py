@@ -32,7 +32,7 @@ from tournaments.web.http.errors import (
 )
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import Body
-from tournaments.web.http.request_context import Site, Visit
+from tournaments.web.http.request_context import RequestContext, Site
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.http.security import client_address, host_allowed, masked, security_headers
 
@@ -114,15 +114,15 @@ class Application:
         body.limit = min(route.body_limit, FORM_BYTES + round(settings.upload_mb * MEBIBYTE))
         peer = request.client.host if request.client else "unknown"
         address = client_address(peer, request.headers.getlist("x-forwarded-for"), site.trusted_proxies)
-        request.state.visit = visit = Visit(site, settings, route, address)
+        request.state.visit = visit = RequestContext(site, settings, route, address)
         request.state.site = site
-        await auth.recognize(request, visit)
+        await auth.authenticate(request, visit)
         request.state.me = visit.me
         request.state.session = visit.session
-        auth.let_in(request, visit)
+        auth.check_access(request, visit)
         try:
             if route.method == "POST":
-                await auth.look_at_form(request, visit)
+                await auth.check_form(request, visit)
             return await route.handler(request)
         except CourseError as error:
             raise BadInput(str(error)) from error
@@ -155,16 +155,16 @@ class Application:
         raise NotFound
 
     async def _error(self, request: Request, error: WebError) -> Response:
-        visit: Visit | None = getattr(request.state, "visit", None)
+        visit: RequestContext | None = getattr(request.state, "visit", None)
         if request.scope["path"].startswith("/api/") or (visit is not None and visit.route.api):
             return JSONResponse({"error": error.sentence}, error.status, error.headers)
         if isinstance(error, NotSignedIn):
             return RedirectResponse(auth.sign_in_path(request), 303)
         try:
             if visit is None:
-                visit = Visit(self._site, await self._site.settings(), ERROR_ROUTE, "")
+                visit = RequestContext(self._site, await self._site.settings(), ERROR_ROUTE, "")
                 request.state.visit = visit
-                await auth.recognize(request, visit)
+                await auth.authenticate(request, visit)
             response: Response = render(request, "error.html", error.status, error=error)
         except Exception as fault:
             number = self._log_fault(request.scope, fault)

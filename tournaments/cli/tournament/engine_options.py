@@ -105,7 +105,7 @@ async def open_engine(
             yield local
         return
     from tournaments.engines.remote import remote_engine
-    from tournaments.engines.remote.requirements import tell_demands
+    from tournaments.engines.remote.requirements import publish_demands
 
     remote_engine.quieten()
     settings, folder = tournament.cluster, directory / CLUSTER_FOLDER
@@ -113,7 +113,7 @@ async def open_engine(
         remote_engine.demands_of, tournament, sandbox, settings.same_speed
     )
     async with _scheduler(asked, settings, folder) as (address, credentials):
-        await trio.to_thread.run_sync(tell_demands, address, credentials, demands)
+        await trio.to_thread.run_sync(publish_demands, address, credentials, demands)
         async with (
             remote_engine.open_engine_at(
                 address, credentials, tournament, settings, demands, concurrency, tell
@@ -122,7 +122,7 @@ async def open_engine(
         ):
             await wait_for_slots(engine, settings.minimum, tell=tell)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(remote_engine.tell_of_workers, engine, tell)
+                nursery.start_soon(remote_engine.report_workers, engine, tell)
                 yield engine
                 nursery.cancel_scope.cancel()
 

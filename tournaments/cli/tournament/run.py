@@ -25,7 +25,7 @@ from tournaments.config.late_entries import with_late_bots
 from tournaments.config.load import ConfigError, Tournament, load_tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
-from tournaments.processes.process_settings import many_games
+from tournaments.processes.process_settings import prepare_for_many_games
 from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.results.game_files import GameFilesError
@@ -187,7 +187,7 @@ def run_in(
                 )
             if shown and run.report.before:
                 click.echo(_going_on(run, directory), err=True)
-            with single_error(), many_games(), _stopped_once() as heard:
+            with single_error(), prepare_for_many_games(), _stopped_once() as heard:
                 interrupted = trio.run(
                     partial(
                         _run, run, directory, sandbox, kind, heard, asked or EngineOptions(), bots, claim

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, MetaData, RowMapping, Table, func, insert, in
 
 from tournaments.course import schema
 from tournaments.course.course import Course
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.database.connections import Connections
 from tournaments.database.location import Database
 from tournaments.results.schema import metadata as store_metadata
@@ -63,7 +63,7 @@ def move(source: Database, target: Database, told: Callable[[Moved], None]) -> N
         told(Moved(str(old), str(new), copy_tables(old, new, metadata)))
 
 
-def copy_tables(source: Place, target: Place, metadata: MetaData) -> dict[str, Contents]:
+def copy_tables(source: Location, target: Location, metadata: MetaData) -> dict[str, Contents]:
     """Copy the rows of all tables, which exist and are empty; return the contents of each.
 
     Raises MoveError, StoreError; then the target's tables are still empty.

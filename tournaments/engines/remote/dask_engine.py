@@ -26,7 +26,7 @@ from tournaments.engines.remote.asyncio_thread import AsyncioThread, open_asynci
 from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
 from tournaments.engines.remote.head import AskedGame, Head
 from tournaments.engines.remote.host import HostFacts
-from tournaments.engines.remote.packed_bot import Traveller, pack
+from tournaments.engines.remote.packed_bot import PackedBot, pack
 from tournaments.engines.remote.requirements import Demands
 from tournaments.engines.remote.worker.game_process import ENDED, GAME
 from tournaments.engines.remote.worker.worker_play import Assignment
@@ -57,7 +57,7 @@ class DaskEngine:
         self._most = math.inf if concurrency is None else concurrency
         self._own_core = own_core
         self._reference_speed = reference_speed
-        self._travellers: dict[Player, Traveller] = {}
+        self._travellers: dict[Player, PackedBot] = {}
         self._packing = trio.Lock()
 
     @property
@@ -95,7 +95,7 @@ class DaskEngine:
         asked = AskedGame(job.key, job.pair, pickle.dumps(assignment), takes, begins, follow)
         return read_reply(job.key, await self._thread.run(self._head.play(asked)))
 
-    async def _traveller(self, player: Player) -> Traveller:
+    async def _traveller(self, player: Player) -> PackedBot:
         """Return a player as sent to workers; its files are at the scheduler then.  Raises ClusterError."""
         async with self._packing:
             if player not in self._travellers:

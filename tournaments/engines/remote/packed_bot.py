@@ -64,7 +64,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Traveller:
+class PackedBot:
     """A player as it is sent to another host."""
 
     player: Player
@@ -78,13 +78,13 @@ class Traveller:
     needs: tuple[Need, ...]
 
 
-def pack(player: Player) -> tuple[Traveller, bytes]:
+def pack(player: Player) -> tuple[PackedBot, bytes]:
     """Return a player for the transfer, and the archive of its files.  Raises ClusterError."""
     folders, installed = dict(_folders(player)), _installed()
     archive = _archive(player, folders) if folders else b""
     needs = tuple(_needs_beside(player, folders))
     digest = hashlib.sha256(archive).hexdigest() if archive else ""
-    return Traveller(player, digest, tuple(folders.items()), tuple(installed.items()), needs), archive
+    return PackedBot(player, digest, tuple(folders.items()), tuple(installed.items()), needs), archive
 
 
 def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ def unpack(archive: bytes, digest: str, folder: Path) -> None:
             )  # whatever the umask is: a confined bot runs as another user
 
 
-def arrived(traveller: Traveller, folder: Path, prepare_kernels: Callable[[], Path]) -> Player:
+def arrived(traveller: PackedBot, folder: Path, prepare_kernels: Callable[[], Path]) -> Player:
     """Return the player for this host, its archive unpacked into a folder.
 
     Raises ClusterError if a file of the host of origin is missing here: the bot could not be started, and

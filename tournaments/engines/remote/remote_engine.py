@@ -111,7 +111,7 @@ async def open_engine_at(
         yield engine
 
 
-async def tell_of_workers(engine: DaskEngine, tell: Tell) -> None:
+async def report_workers(engine: DaskEngine, tell: Tell) -> None:
     """Report the hosts once there are workers, and when no worker is left; until cancelled."""
     was_alone = True
     while True:

@@ -133,7 +133,7 @@ CONNECT_LIMIT_S = 10.0
 """Connection limit in seconds; a scheduler in the same network answers within 0.1 s."""
 
 
-def ask_demands(scheduler: str, credentials: Credentials) -> Demands | None:
+def fetch_demands(scheduler: str, credentials: Credentials) -> Demands | None:
     """Return the demands of the tournament at a scheduler; None if there is none yet.
 
     Raises ClusterError if the scheduler refuses the connection, or is lost.
@@ -153,8 +153,8 @@ def ask_demands(scheduler: str, credentials: Credentials) -> Demands | None:
     return asyncio.run(ask())
 
 
-def tell_demands(scheduler: str, credentials: Credentials, demands: Demands) -> None:
-    """Store the demands for workers that will join.  Raises ClusterError, as ``ask_demands``."""
+def publish_demands(scheduler: str, credentials: Credentials, demands: Demands) -> None:
+    """Store the demands for workers that will join.  Raises ClusterError, as ``fetch_demands``."""
 
     async def tell() -> None:
         async with _let_in(scheduler, credentials) as client:

@@ -16,7 +16,7 @@ from tournaments.reporting.board.animation_parts import Content, Phases, Scene
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class BoardAnimation:
     """The functions that show the games of a rule book move by move."""
 
     scene: Callable[[Any], Scene]
@@ -29,11 +29,11 @@ class Stage:
     """(game, state) -> the deciding counts of FIRST and SECOND."""
 
 
-SCENES: dict[type, Stage] = {
-    Kalah: Stage(
+SCENES: dict[type, BoardAnimation] = {
+    Kalah: BoardAnimation(
         kalah_animation.scene, kalah_animation.contents, kalah_animation.transfers, kalah_animation.tallies
     ),
-    Kalamala: Stage(
+    Kalamala: BoardAnimation(
         kalamala_animation.scene,
         kalamala_animation.contents,
         kalamala_animation.transfers,

@@ -14,7 +14,7 @@ from tournaments.reporting.board import kalah_picture, kalamala_picture
 
 
 @dataclass(frozen=True, slots=True)
-class Painter:
+class BoardRenderer:
     """The functions that draw the positions of a game."""
 
     text: Callable[[Any, Any], str]
@@ -23,9 +23,9 @@ class Painter:
     """(game, state, (state before, move) or None, title or nothing) -> SVG."""
 
 
-PICTURES: dict[type, Painter] = {
-    Kalah: Painter(kalah_picture.text, kalah_picture.svg),
-    Kalamala: Painter(kalamala_picture.text, kalamala_picture.svg),
+PICTURES: dict[type, BoardRenderer] = {
+    Kalah: BoardRenderer(kalah_picture.text, kalah_picture.svg),
+    Kalamala: BoardRenderer(kalamala_picture.text, kalamala_picture.svg),
 }
 """Class of the rule book -> painter."""
 

@@ -23,7 +23,7 @@ HIDDEN = "(a bot)"
 
 
 @dataclass(frozen=True)
-class Disguise:
+class Anonymizer:
     """Replaces names; without any, it changes nothing.
 
     Numbers in keys are positions in the tournament's file, so that they identify bots, too.  They become the

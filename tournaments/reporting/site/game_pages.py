@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from referee.sandbox.host_resources import core_count
-from tournaments.database.base import Place
+from tournaments.database.base import Location
 from tournaments.processes.process_pool import WorkerDiedError, map_in_processes
-from tournaments.reporting.site.anonymizer import Disguise
+from tournaments.reporting.site.anonymizer import Anonymizer
 from tournaments.reporting.site.pages import GamePage, environment, game_html
 from tournaments.reporting.site.replay import replay_data
 from tournaments.reporting.site.replay_page import replay_html
@@ -30,10 +30,10 @@ class PlaceError(ReportError):
 class GameWriter:
     """Writes the pages of games."""
 
-    store: Path | Place
+    store: Path | Location
     folder: Path
     """The report's folder."""
-    disguise: Disguise
+    disguise: Anonymizer
 
     def write(self, pages: Sequence[GamePage]) -> Iterator[tuple[str, GameTimes]]:
         """Write pages; yields each game's key and times.  Raises OSError and StoreError."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tournaments.database.base import Place
-from tournaments.reporting.site.anonymizer import Disguise
+from tournaments.database.base import Location
+from tournaments.reporting.site.anonymizer import Anonymizer
 from tournaments.reporting.site.game_pages import GameWriter, PlaceError, ReportError, write_page
 from tournaments.reporting.site.pages import Pages
 from tournaments.reporting.site.view import View
@@ -36,7 +36,7 @@ class Built(NamedTuple):
 
 
 def build_site(
-    store: Path | Place,
+    store: Path | Location,
     summary: Summary,
     out: Path,
     pseudonyms: Mapping[str, str] | None = None,
@@ -53,7 +53,7 @@ def build_site(
     with _explained(out):
         out = out.resolve()  # a link to a folder is replaced behind the link
     with _explained(out), _making(out) as part:
-        disguise = Disguise(pseudonyms or {}, summary.bots)
+        disguise = Anonymizer(pseudonyms or {}, summary.bots)
         view = View(disguise.summary(summary), disguise)
         pages = Pages(view)
         games = pages.game_pages()

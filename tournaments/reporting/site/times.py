@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from referee.judge.events import Taken
+from referee.judge.events import StartRead
 from referee.judge.results import GameRecord
 
 
@@ -38,7 +38,7 @@ def game_times(record: GameRecord) -> GameTimes:
     )
 
 
-TAKEN = Taken.__name__
+TAKEN = StartRead.__name__
 
 
 @dataclass(frozen=True)

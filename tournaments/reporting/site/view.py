@@ -12,7 +12,7 @@ from tournaments.analysis.ratings.swaps import Swaps, swaps_of
 from tournaments.analysis.standing import Standing
 from tournaments.analysis.standings import Tally
 from tournaments.reporting.site.addresses import Addresses
-from tournaments.reporting.site.anonymizer import Disguise
+from tournaments.reporting.site.anonymizer import Anonymizer
 from tournaments.reporting.site.race_chart import Race
 from tournaments.reporting.site.times import BotTimes, GameTimes
 from tournaments.reporting.summary import Summary
@@ -73,7 +73,7 @@ class View:
 
     summary: Summary
     """The summary with the names that are shown."""
-    disguise: Disguise = field(default_factory=Disguise)
+    disguise: Anonymizer = field(default_factory=Anonymizer)
     """Used for keys only: names are replaced already."""
     times: Mapping[str, GameTimes] = field(default_factory=dict)
     """Key of a game -> its times."""

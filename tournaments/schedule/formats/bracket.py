@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tournaments.schedule.formats.match import Match, MatchRules, Outcome, Sight
+from tournaments.schedule.formats.match import Match, MatchRules, MatchView, Outcome
 from tournaments.schedule.formats.rounds import to_be_played, unplayed
 from tournaments.schedule.pairing import Entrant, History, Pairing
 
@@ -16,7 +16,7 @@ class BracketRound(NamedTuple):
     """Matches from the top of the bracket to its bottom."""
     outcomes: list[Outcome | None]
     """None for a match that is open."""
-    sight: Sight
+    sight: MatchView
     third: Match | None = None
     """The match for the third place, in the final's round."""
 
@@ -50,7 +50,7 @@ class Bracket:
         rounds: list[BracketRound] = []
         while len(slots) > 1:
             number = self.first_round + len(rounds)
-            sight = Sight(history.at(number), history.at(number + 1))
+            sight = MatchView(history.at(number), history.at(number + 1))
             matches = [self._match(number, *two) for two in zip(slots[::2], slots[1::2], strict=True)]
             third = None
             if self.third_place and len(matches) == 1 and rounds:

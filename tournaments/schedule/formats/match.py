@@ -28,7 +28,7 @@ class MatchRules:
         return self.pairs + self.extra_pairs
 
 
-class Sight(NamedTuple):
+class MatchView(NamedTuple):
     """The results by which a match is continued and decided."""
 
     before: Mapping[str, Result]
@@ -68,7 +68,7 @@ class Match:
         """The bots that are still there when the match begins, better seed first."""
         return tuple(bot for bot in self._entered if self._until(bot) >= self.round)
 
-    def games(self, sight: Sight) -> list[tuple[Pairing, Pairing]]:
+    def games(self, sight: MatchView) -> list[tuple[Pairing, Pairing]]:
         """The pairs of games so far: the regular ones at once, an extra one when all before it are level."""
         if len(self.players) < 2:
             return []
@@ -83,7 +83,7 @@ class Match:
             given.append(pair)
         return given
 
-    def outcome(self, sight: Sight) -> Outcome | None:
+    def outcome(self, sight: MatchView) -> Outcome | None:
         """Return the outcome of the match; None as long as it is open.
 
         Points decide, then the sum of the games' margins, then the better seed.  A bot that withdrew loses a

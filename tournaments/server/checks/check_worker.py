@@ -25,8 +25,8 @@ from tournaments.checking.report import Item, Report
 from tournaments.checking.scenarios import Scenario
 from tournaments.checking.settings import Settings
 from tournaments.checking.text import head_lines, item_lines, summary_lines
-from tournaments.processes.process_settings import give_way
-from tournaments.server.bot_storage import NotBuiltError, Workshop, WorkshopError, without_place
+from tournaments.processes.process_settings import lower_priority
+from tournaments.server.bot_storage import BotStorage, BotStorageError, NotBuiltError, without_place
 from tournaments.server.checks.bot_job import STOPPED, Answer, BotJob, Task
 
 LEASH = 0
@@ -86,13 +86,13 @@ def main() -> None:
     # Standard input ends when the server does.  Handlers, unlike ignored signals, are not inherited.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
-    give_way(job.nice)
+    lower_priority(job.nice)
     adopt_orphans()
     try:
         answer = _do(job, teller, _Leash())
     except StoppedError:
         raise SystemExit(STOPPED) from None
-    except (RefereeError, ContentError, WorkshopError, OSError) as error:
+    except (RefereeError, ContentError, BotStorageError, OSError) as error:
         answer = Answer(ours=str(error))
     finally:
         sweep_orphans()
@@ -107,7 +107,7 @@ def _do(job: BotJob, teller: _Teller, leash: _Leash) -> Answer:
     settings = Settings(
         games=(job.game,), control=job.control, limits=job.limits, sandbox=job.sandbox, total_s=job.total_s
     )
-    workshop = Workshop(ContentStore(Path(job.contents)), Path(job.workshop))
+    workshop = BotStorage(ContentStore(Path(job.contents)), Path(job.workshop))
     if job.task is Task.CHECK:
         for line in head_lines(job.name, settings.games, str(job.control), job.sandbox.tier.value):
             teller.say(line)

@@ -17,11 +17,11 @@ from tournaments.checking.report import Report
 from tournaments.course.model import Checked, CourseError, Version, VersionState
 from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError
-from tournaments.server.bot_provider import MARGIN_S, Shop
+from tournaments.server.bot_provider import MARGIN_S, BotProvider
 from tournaments.server.checks.bot_job import Answer, Task
 from tournaments.server.checks.bot_worker import WorkerError, do
 from tournaments.server.checks.check_log import CheckLog
-from tournaments.server.service_context import Parts
+from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Kind
 from tournaments.server.status import wait_s
 
@@ -61,11 +61,11 @@ class _Entry:
     """True if its check was requested since the server began; then earlier attempts do not count."""
 
 
-class Qualifying:
+class CheckQueue:
     """Checker of all queued versions."""
 
     def __init__(
-        self, parts: Parts, shop: Shop, at_a_time: int, on_decided: Callable[[Version], None]
+        self, parts: ServiceContext, shop: BotProvider, at_a_time: int, on_decided: Callable[[Version], None]
     ) -> None:
         """``on_decided`` is called with each decided version, in the event loop."""
         self._course, self._places, self._config = parts.course, parts.places, parts.config

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import trio_parallel
 
-from tournaments.database.base import Place
-from tournaments.processes.process_settings import give_way
-from tournaments.reporting.verification import Found, Meant, of_game
+from tournaments.database.base import Location
+from tournaments.processes.process_settings import lower_priority
+from tournaments.reporting.verification import DeclaredTournament, RecordFinding, of_game
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.rulings import pairing_key
 from tournaments.results.store import Store, StoreError
@@ -38,7 +38,7 @@ class Rejudging:
     failure: str = ""
     """Reason why it ended before all games were rejudged; empty if it did not."""
 
-    def take(self, found: Sequence[tuple[str, Sequence[Found]]]) -> None:
+    def take(self, found: Sequence[tuple[str, Sequence[RecordFinding]]]) -> None:
         """Count games and add their findings."""
         for _, complaints in found:
             self.done += 1
@@ -50,18 +50,18 @@ class Rejudging:
 
 
 @dataclass(frozen=True)
-class Docket:
+class RejudgeJob:
     """Games to rejudge, with the data that is needed for it.  Can be pickled."""
 
-    place: Place
+    place: Location
     """Location of the store."""
     games: Sequence[GameSummary]
-    meant: Meant | None
+    meant: DeclaredTournament | None
     """The games' scheduled properties; None for games without a schedule."""
     directory: Path | None
     """Directory of the games' files; None if there are none."""
 
-    def part(self, begin: int) -> "Docket":
+    def part(self, begin: int) -> "RejudgeJob":
         """Return CHUNK games, with the part of the other data that they need."""
         games = self.games[begin : begin + CHUNK]
         if self.meant is None:
@@ -71,7 +71,7 @@ class Docket:
         return replace(self, games=games, meant=replace(self.meant, pairings=pairings))
 
 
-async def judge_all_again(docket: Docket, progress: Rejudging) -> None:
+async def judge_all_again(docket: RejudgeJob, progress: Rejudging) -> None:
     """Rejudge all games in a worker process, and add the findings to ``progress``.
 
     When cancelled, the process is killed.
@@ -90,16 +90,22 @@ async def judge_all_again(docket: Docket, progress: Rejudging) -> None:
         progress.over = True
 
 
-def judge_again(docket: Docket) -> list[tuple[str, list[Found]]]:
+def judge_again(docket: RejudgeJob) -> list[tuple[str, list[RecordFinding]]]:
     """Return the games' keys and findings.  For a worker process.  Raises StoreError."""
     with Store(docket.place, read_only=True) as store:
         return [
-            (game.key, [Found(game.key, one) for one in of_game(store, docket.meant, game, docket.directory)])
+            (
+                game.key,
+                [
+                    RecordFinding(game.key, one)
+                    for one in of_game(store, docket.meant, game, docket.directory)
+                ],
+            )
             for game in docket.games
         ]
 
 
 def _step_back() -> bool:
     """Lower the priority of this process."""
-    give_way(NICENESS)
+    lower_priority(NICENESS)
     return True

@@ -33,15 +33,21 @@ from tournaments.reporting.ruling_requests import (
     withdrawal,
 )
 from tournaments.reporting.summary import Summary
-from tournaments.reporting.verification import Meant
+from tournaments.reporting.verification import DeclaredTournament
 from tournaments.results.journal import Action
 from tournaments.results.rulings import RulingError
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
-from tournaments.server.competitions.rejudge_job import Docket, Rejudging, judge_all_again
-from tournaments.server.competitions.tournament_run import Contest, Outcome, claimed, folder_of, players_of
+from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, judge_all_again
+from tournaments.server.competitions.tournament_run import (
+    Outcome,
+    TournamentRun,
+    claimed,
+    folder_of,
+    players_of,
+)
 from tournaments.server.competitions.tournament_spec import Entered, TournamentSpec
-from tournaments.server.read_cache import Recall
-from tournaments.server.service_context import Parts, Stores
+from tournaments.server.read_cache import ReadCache
+from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.summaries import Summaries
 
 PATIENCE_S = 60.0
@@ -61,16 +67,16 @@ RESERVED = "practice"
 T = TypeVar("T")
 
 
-class Contests:
+class TournamentManager:
     """Manager of the server's tournaments; see above.  For the tasks of one event loop."""
 
-    def __init__(self, parts: Parts, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, parts: ServiceContext, patience_s: float = PATIENCE_S) -> None:
         self._parts = parts
         self._patience_s = patience_s
         self._stores = Stores(parts.database)
-        self._recall = Recall(parts.course)
+        self._recall = ReadCache(parts.course)
         self._summaries = Summaries(self._stores, parts.course, parts.failures, parts.now, self._told)
-        self._contests: dict[int, Contest] = {}
+        self._contests: dict[int, TournamentRun] = {}
         self._rejudgings: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
         self._locks: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
         self._making = trio.Lock()
@@ -257,13 +263,15 @@ class Contests:
         self._running_nursery.start_soon(judge)
         return progress
 
-    def _docket(self, competition: Competition) -> Docket:
+    def _docket(self, competition: Competition) -> RejudgeJob:
         store = self._stores.get(competition.slug)
         if not _is_tournament(competition):
-            return Docket(store.place, store.games(), None, None)
+            return RejudgeJob(store.place, store.games(), None, None)
         summary = Summary.load(store)
         directory = folder_of(self._parts, competition.slug)
-        return Docket(store.place, summary.kept, Meant.of(summary, store.identity()), directory)
+        return RejudgeJob(
+            store.place, summary.kept, DeclaredTournament.of(summary, store.identity()), directory
+        )
 
     # Implementation
 
@@ -329,7 +337,7 @@ class Contests:
         self._begin(await self._set(competition, Outcome(CompetitionState.RUNNING)))
 
     def _begin(self, competition: Competition) -> None:
-        contest = Contest(self._parts, self._stores, competition)
+        contest = TournamentRun(self._parts, self._stores, competition)
         self._contests[competition.id] = contest
         self._running_nursery.start_soon(self._play, contest)
 
@@ -341,7 +349,7 @@ class Contests:
         await contest.stop(patience_s)
         return contest.outcome
 
-    async def _play(self, contest: Contest) -> None:
+    async def _play(self, contest: TournamentRun) -> None:
         """Play a tournament and store its outcome, unless the task that stopped it does."""
         competition = contest.competition
         try:

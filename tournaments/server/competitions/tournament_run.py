@@ -28,8 +28,8 @@ from tournaments.server.cluster import MOST_FOLLOWED
 from tournaments.server.competitions.entrants import tournament_of
 from tournaments.server.competitions.tournament_spec import Entered, FixedSpec, TournamentSpecError
 from tournaments.server.live_hub import WatchedEngine
-from tournaments.server.service_context import Parts, Stores
-from tournaments.server.slots import Kind, PlacedEngine
+from tournaments.server.service_context import ServiceContext, Stores
+from tournaments.server.slots import Kind, SlotEngine
 from tournaments.server.status import wait_s
 
 
@@ -73,10 +73,10 @@ class Outcome:
     message: str = ""
 
 
-class Contest:
+class TournamentRun:
     """A tournament that is played from the call of ``play`` until nothing is left, or it is stopped."""
 
-    def __init__(self, parts: Parts, stores: Stores, competition: Competition) -> None:
+    def __init__(self, parts: ServiceContext, stores: Stores, competition: Competition) -> None:
         self.competition = competition
         self.over = trio.Event()
         """Set by the caller of ``play``, once the outcome has been processed."""
@@ -167,7 +167,7 @@ class Contest:
             async with parts.cluster.engine(slug, tournament, demands, self._brake) as engine:
                 yield WatchedEngine(engine, parts.hub, slug, MOST_FOLLOWED)
             return
-        placed = PlacedEngine(parts.engine, parts.places, Kind.TOURNAMENT)
+        placed = SlotEngine(parts.engine, parts.places, Kind.TOURNAMENT)
         watched = WatchedEngine(placed, parts.hub, slug)
         yield watched if tournament.concurrency is None else NarrowEngine(watched, tournament.concurrency)
 
@@ -179,13 +179,13 @@ def first_of(error: BaseException) -> BaseException:
     return error
 
 
-def folder_of(parts: Parts, slug: str) -> Path:
+def folder_of(parts: ServiceContext, slug: str) -> Path:
     """Return the directory of a competition's files."""
     return parts.data / "competitions" / slug
 
 
 async def players_of(
-    parts: Parts, field: list[Entered], game: str, competition_id: int = 0
+    parts: ServiceContext, field: list[Entered], game: str, competition_id: int = 0
 ) -> dict[str, Player]:
     """Return the players by name.  Raises StoreError, TournamentSpecError with all bots that cannot play."""
     players: dict[str, Player] = {}

@@ -30,7 +30,7 @@ SCALE = 400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class Candidate:
     """A bot that can play now."""
 
     name: str
@@ -85,7 +85,7 @@ class Tally:
 
 
 def next_match(
-    field: Sequence[Contender],
+    field: Sequence[Candidate],
     tally: Tally,
     under_way: Collection[tuple[str, str]] = (),
     *,
@@ -114,19 +114,19 @@ def next_match(
     return None
 
 
-def enough(one: Contender, other: Contender) -> int:
+def enough(one: Candidate, other: Candidate) -> int:
     """Return the number of pairs that are enough for a match-up."""
     return ENOUGH_PAIRS if one.takes_openings and other.takes_openings else ENOUGH_ALIKE
 
 
-def _met(one: Contender, other: Contender, tally: Tally, playing: Mapping[tuple[str, str], int]) -> float:
+def _met(one: Candidate, other: Candidate, tally: Tally, playing: Mapping[tuple[str, str], int]) -> float:
     both = _both(one.name, other.name)
     return tally.pairs(*both) + playing.get(both, 0)
 
 
 def _cost(
-    one: Contender,
-    other: Contender,
+    one: Candidate,
+    other: Candidate,
     tally: Tally,
     playing: Mapping[tuple[str, str], int],
     load: Mapping[str, int],

@@ -28,9 +28,9 @@ from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.checks.qualifying import limits_of
 from tournaments.server.live_hub import WatchedEngine
 from tournaments.server.practice.contenders import enter_current, may_still_play, why_rest
-from tournaments.server.practice.matchmaking import Contender, next_match
-from tournaments.server.practice.practice_games import Ledger, PracticeGame, opening_of
-from tournaments.server.service_context import Parts
+from tournaments.server.practice.matchmaking import Candidate, next_match
+from tournaments.server.practice.practice_games import PracticeGame, PracticeHistory, opening_of
+from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Kind
 from tournaments.server.status import wait_s
 
@@ -47,7 +47,7 @@ OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError)
 class Practice:
     """Runner of practice games."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ServiceContext) -> None:
         self._parts = parts
         self._ladder: _Ladder | None = None
 
@@ -59,7 +59,7 @@ class Practice:
                 place = self._parts.database.competition(competition.slug)
                 store = await trio.to_thread.run_sync(Store, place)
                 stack.enter_context(store)
-                ledger = Ledger.of(await trio.to_thread.run_sync(store.games))
+                ledger = PracticeHistory.of(await trio.to_thread.run_sync(store.games))
                 self._ladder = _Ladder(self._parts, competition, store, ledger)
                 await self._ladder.run()
 
@@ -102,7 +102,9 @@ class _Rest:
 class _Ladder:
     """One practice competition, as long as its game is the course's."""
 
-    def __init__(self, parts: Parts, competition: Competition, store: Store, ledger: Ledger) -> None:
+    def __init__(
+        self, parts: ServiceContext, competition: Competition, store: Store, ledger: PracticeHistory
+    ) -> None:
         self._parts, self._competition, self._store = parts, competition, store
         self._game: str = competition.spec["game"]
         self._tally = ledger.tally
@@ -201,7 +203,7 @@ class _Ladder:
                 self._halves.remove(game)
                 return game
         resting = [name for name in self._players if self._is_resting(name)]
-        field = [Contender(name, "openings" in player.capabilities) for name, player in self._players.items()]
+        field = [Candidate(name, "openings" in player.capabilities) for name, player in self._players.items()]
         match = next_match(field, self._tally, self._under_way, resting=resting)
         if match is None or (match.is_leisure and not self._has_leisure()):
             return None

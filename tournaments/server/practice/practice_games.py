@@ -59,7 +59,7 @@ def opening_of(game: str, number: int) -> str:
 
 
 @dataclass
-class Ledger:
+class PracticeHistory:
     """State of a practice ladder, derived from its stored games."""
 
     tally: Tally
@@ -68,7 +68,7 @@ class Ledger:
     next_number: int
 
     @classmethod
-    def of(cls, games: Iterable[GameSummary]) -> "Ledger":
+    def of(cls, games: Iterable[GameSummary]) -> "PracticeHistory":
         """Create the state from games in the order of their keys."""
         ledger = cls(Tally(), [], 1)
         halves: dict[int, PracticeGame] = {}

@@ -28,7 +28,7 @@ from tournaments.web.http.request_context import in_thread, note, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.lecturer.control import tournament_of
 from tournaments.web.pages.games import find
-from tournaments.web.views.competition_view import Shown, competition_of, shown_to, titles_for
+from tournaments.web.views.competition_view import ViewedCompetition, competition_of, titles_for, view_of
 
 MOST_GAMES = 1000
 """In one answer."""
@@ -45,11 +45,11 @@ async def competitions(request: Request) -> Response:
 async def table(request: Request) -> Response:
     """A competition's standings."""
     competition = await competition_of(request)
-    shown = await shown_to(request, competition)
+    shown = await view_of(request, competition)
     return answer(await in_thread(_table, competition, shown))
 
 
-def _table(competition: Competition, shown: Shown) -> TableAnswer:
+def _table(competition: Competition, shown: ViewedCompetition) -> TableAnswer:
     title = shown.names.sentence(competition.title)
     head = shown.view.summary.head
     return TableAnswer(
@@ -67,11 +67,11 @@ async def games(request: Request) -> Response:
     limit = number_in_query(request, "limit", USUAL_GAMES, least=1)
     if limit > MOST_GAMES:
         raise BadInput(f"limit= may be {MOST_GAMES} at most: ask again with after= for more.")
-    shown = await shown_to(request, await competition_of(request))
+    shown = await view_of(request, await competition_of(request))
     return answer(await in_thread(_games, shown, bot, after, limit))
 
 
-def _games(shown: Shown, bot: str, after: str, limit: int) -> GamesAnswer:
+def _games(shown: ViewedCompetition, bot: str, after: str, limit: int) -> GamesAnswer:
     keyed = sorted((shown.names.key(game.key), game) for game in shown.view.kept)
     found = [
         (key, game) for key, game in keyed if key > after and (not bot or bot in (game.first, game.second))

@@ -19,7 +19,7 @@ from tournaments.course.model import Account, Role, Session
 from tournaments.web.http.cookies import Cookie
 from tournaments.web.http.errors import BadInput, Forbidden, NotSignedIn, StaleForm, TooMany
 from tournaments.web.http.rate_limits import address_key
-from tournaments.web.http.request_context import Visit, in_thread
+from tournaments.web.http.request_context import RequestContext, in_thread
 from tournaments.web.http.routing import Access
 from tournaments.web.http.security import local_path, may_post, same_text
 from tournaments.web.http.uploads import not_kept
@@ -35,7 +35,7 @@ BEARER = "bearer "
 BEARER_ASKED = {"WWW-Authenticate": "Bearer"}
 
 
-async def recognize(request: Request, visit: Visit) -> None:
+async def authenticate(request: Request, visit: RequestContext) -> None:
     """Identify the account of a request by its session or API token.
 
     Raises:
@@ -58,7 +58,7 @@ async def recognize(request: Request, visit: Visit) -> None:
         visit.session_secret = secret
 
 
-async def _recognize_token(request: Request, visit: Visit) -> None:
+async def _recognize_token(request: Request, visit: RequestContext) -> None:
     given = request.headers.get("authorization", "")
     secret = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else None
     # The key is the address until the token proves valid: guesses do not get a bucket each.
@@ -76,7 +76,7 @@ async def _recognize_token(request: Request, visit: Visit) -> None:
         )
 
 
-def let_in(request: Request, visit: Visit) -> None:
+def check_access(request: Request, visit: RequestContext) -> None:
     """Check that the route admits this account.
 
     Raises:
@@ -109,7 +109,7 @@ def let_in(request: Request, visit: Visit) -> None:
         raise Forbidden("This page is for admins.")
 
 
-async def look_at_form(request: Request, visit: Visit) -> None:
+async def check_form(request: Request, visit: RequestContext) -> None:
     """Check that a form was sent from a page of this site, by the user for whom that page was made.
 
     Raises:
@@ -164,7 +164,7 @@ class _Known:
     account: Account
 
 
-class Recognized:
+class SessionCache:
     """Cache of sessions and their accounts, for the tasks of one event loop."""
 
     def __init__(self, course: Course, now: Callable[[], datetime]) -> None:

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from referee.judge.verdict_text import visible
 from tournaments.reporting.site.svg import numeral, short
 from tournaments.web.http.cookies import Cookie
-from tournaments.web.http.request_context import Visit, site_of, visit_of
+from tournaments.web.http.request_context import RequestContext, context_of, site_of
 from tournaments.web.http.routing import Route
 from tournaments.web.http.static_files import asset_path
 
@@ -47,7 +47,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     Templates receive ``me``, ``settings``, ``csrf`` (the text for forms), ``note``, ``url_for`` and
     ``active`` (which entry of the navigation is the page's; by default none) beside the values.
     """
-    visit = visit_of(request)
+    visit = context_of(request)
     given = {
         "me": visit.me,
         "settings": visit.settings,
@@ -72,7 +72,7 @@ def part(template: str, **values: Any) -> Markup:
     return Markup(environment().get_template(template).render(values))
 
 
-def csrf_text(visit: Visit) -> str:
+def csrf_text(visit: RequestContext) -> str:
     """Return the text with which a form proves that it comes from a page of this site."""
     if visit.session is not None:
         return visit.session.csrf

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import trio
 from starlette.requests import Request
 
-from tournaments.server.read_cache import Recall
-from tournaments.web.http.auth import Recognized
+from tournaments.server.read_cache import ReadCache
+from tournaments.web.http.auth import SessionCache
 from tournaments.web.http.cookies import Cookies
 from tournaments.web.http.errors import NotSignedIn
 from tournaments.web.http.rate_limits import Limits
 from tournaments.web.http.sse import Streams
-from tournaments.web.views.competition_view import Shows
+from tournaments.web.views.competition_view import ViewedCompetitions
 from tournaments.web.views.game_caches import LiveBoards, MoveTimes, Replays
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ class Site:
 
     def __post_init__(self) -> None:
         self.cookies = Cookies(self.secret, self.https)
-        self.recall = Recall(self.course)
-        self.recognized = Recognized(self.course, lambda: self.now())
+        self.recall = ReadCache(self.course)
+        self.recognized = SessionCache(self.course, lambda: self.now())
         self.streams = Streams(self.closing)
         self.boards = LiveBoards()
-        self.shows = Shows()
+        self.shows = ViewedCompetitions()
         self.times = MoveTimes()
         self.replays = Replays()
 
@@ -116,7 +116,7 @@ class Site:
 
 
 @dataclass
-class Visit:
+class RequestContext:
     """Context of one request, in ``request.state.visit``."""
 
     site: Site
@@ -133,25 +133,25 @@ class Visit:
     """A sentence that the redirecting page left for this one."""
 
 
-def visit_of(request: Request) -> Visit:
+def context_of(request: Request) -> RequestContext:
     """Return the context of a request."""
-    visit: Visit = request.state.visit
+    visit: RequestContext = request.state.visit
     return visit
 
 
 def site_of(request: Request) -> Site:
     """Return the site of a request."""
-    return visit_of(request).site
+    return context_of(request).site
 
 
 def settings_of(request: Request) -> Settings:
     """Return the settings as they were when the request came."""
-    return visit_of(request).settings
+    return context_of(request).settings
 
 
 def me_of(request: Request) -> Account | None:
     """Return the current account; None for a visitor."""
-    return visit_of(request).me
+    return context_of(request).me
 
 
 def account_of(request: Request) -> Account:

@@ -21,7 +21,7 @@ from tournaments.database.base import StoreError
 from tournaments.web.http import auth
 from tournaments.web.http.errors import Unavailable, WebError
 from tournaments.web.http.rate_limits import address_key
-from tournaments.web.http.request_context import Visit, visit_of
+from tournaments.web.http.request_context import RequestContext, context_of
 from tournaments.web.views import names
 
 MOST_STREAMS = 1_000
@@ -106,19 +106,19 @@ FULL = "Too many pages are being kept up to date. Close some, or load this one a
 
 def viewer_of(request: Request) -> Viewer:
     """Return the viewer of a request: the account, or a visitor's address."""
-    visit = visit_of(request)
+    visit = context_of(request)
     look = partial(_may_still_see, request, visit)
     if visit.me is not None:
         return Viewer(f"account {visit.me.id}", MOST_OF_ACCOUNT, may_still_see=look)
     return Viewer(f"address {address_key(visit.address)}", MOST_OF_ADDRESS, True, look)
 
 
-async def _may_still_see(request: Request, visit: Visit) -> bool:
+async def _may_still_see(request: Request, visit: RequestContext) -> bool:
     """Return True if a new request of the browser would be admitted, with the same account and visibility."""
     try:
-        again = Visit(visit.site, await visit.site.settings(), visit.route, visit.address)
-        await auth.recognize(request, again)
-        auth.let_in(request, again)
+        again = RequestContext(visit.site, await visit.site.settings(), visit.route, visit.address)
+        await auth.authenticate(request, again)
+        auth.check_access(request, again)
     except (WebError, StoreError):  # a viewer who cannot be identified does not go on reading
         return False
     before, now = (names.viewer_of(one.settings, one.me) for one in (visit, again))

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from tournaments.course.model import Competition
-from tournaments.database.base import Place, StoreError
+from tournaments.database.base import Location, StoreError
 from tournaments.reporting.exports import COLUMNS, WHAT, WRITERS, pgn_games
 from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
 from tournaments.reporting.site.game_pages import ReportError
@@ -34,7 +34,7 @@ NICENESS = 10
 """Nice value of the worker process: games that are being played have priority."""
 
 
-def export_file(place: Place, what: str, form: str, out: Path) -> None:
+def export_file(place: Location, what: str, form: str, out: Path) -> None:
     """Write all games or all moves of a store; as PGN, the games that count.  Raises StoreError, OSError."""
     _give_way()
     with Store(place, read_only=True) as store, out.open("w", encoding="utf-8", newline="") as file:
@@ -45,7 +45,7 @@ def export_file(place: Place, what: str, form: str, out: Path) -> None:
             WRITERS[form](WHAT[what](summary.rulings, store.record), file, COLUMNS[what])
 
 
-def report_zip(place: Place, folder: Path, title: str, pseudonyms: dict[str, str] | None) -> Path:
+def report_zip(place: Location, folder: Path, title: str, pseudonyms: dict[str, str] | None) -> Path:
     """Make the report of a store in a folder, pack it, and return the path of the archive.
 
     Raises ReportError, StoreError, OSError.
@@ -88,7 +88,7 @@ async def export(request: Request) -> Response:
     return await _made(request, tournament, partial(_export, what, form, name), name, FORMS[form])
 
 
-def _export(what: str, form: str, name: str, place: Place, folder: Path) -> Path:
+def _export(what: str, form: str, name: str, place: Location, folder: Path) -> Path:
     export_file(place, what, form, folder / name)
     return folder / name
 
@@ -125,14 +125,14 @@ def _pseudonyms(site: Site, tournament: Competition, bots: list[str]) -> dict[st
     return pseudonyms_for(folder / KEY_FILE, list(dict.fromkeys([*names, *bots])))
 
 
-def _packed(title: str, pseudonyms: dict[str, str] | None, place: Place, folder: Path) -> Path:
+def _packed(title: str, pseudonyms: dict[str, str] | None, place: Location, folder: Path) -> Path:
     return report_zip(place, folder, title, pseudonyms)
 
 
 async def _made(
     request: Request,
     tournament: Competition,
-    make: Callable[[Place, Path], Path],
+    make: Callable[[Location, Path], Path],
     name: str,
     media_type: str,
 ) -> Response:
@@ -160,7 +160,9 @@ async def _made(
     )
 
 
-async def _in_worker(make: Callable[[Place, Path], Path], place: Place, folder: Path, name: str) -> Path:
+async def _in_worker(
+    make: Callable[[Location, Path], Path], place: Location, folder: Path, name: str
+) -> Path:
     try:
         with trio.fail_after(PATIENCE_S):
             made: Path = await trio_parallel.run_sync(

@@ -23,7 +23,7 @@ class _UndoneError(Exception):
 
 
 @dataclass(frozen=True)
-class Tried:
+class RosterPreview:
     """Changes that importing a roster would make."""
 
     added: tuple[tuple[Account, str], ...]
@@ -42,10 +42,10 @@ class Tried:
         return bool(self.added or self.moved or self.renamed or self.new_teams)
 
 
-def tried(course: Course, text: str, site: Site) -> Tried:
+def preview_roster(course: Course, text: str, site: Site) -> RosterPreview:
     """Import a roster, roll it back, and return the changes.  Raises RosterError."""
     roster = parse_roster(text)
-    found: list[Tried] = []
+    found: list[RosterPreview] = []
     try:
         with course.transaction():
             teams = {team.id: team.name for team in course.teams.all()}
@@ -60,11 +60,11 @@ def tried(course: Course, text: str, site: Site) -> Tried:
 
 def _tried(
     result: RosterResult, before: dict[int, Account], teams: dict[int, str], after: dict[int, str]
-) -> Tried:
+) -> RosterPreview:
     def team(account: Account) -> str:
         return after.get(account.team_id or 0, "")
 
-    return Tried(
+    return RosterPreview(
         added=tuple((account, team(account)) for account in result.added),
         moved=tuple((account, team(before[account.id]), team(account)) for account in result.moved),
         renamed=tuple((account, before[account.id].name) for account in result.renamed),
@@ -79,7 +79,9 @@ async def page(request: Request) -> Response:
     return _page(request)
 
 
-def _page(request: Request, text: str = "", problems: str = "", seen: Tried | None = None) -> Response:
+def _page(
+    request: Request, text: str = "", problems: str = "", seen: RosterPreview | None = None
+) -> Response:
     return render(
         request,
         "teach/roster_import.html",
@@ -97,7 +99,7 @@ async def send(request: Request) -> Response:
     text = await sent_text(form, "roster")
     try:
         if text_of(form, "do") != "import":
-            return _page(request, text, seen=await in_thread(tried, site.course, text, site))
+            return _page(request, text, seen=await in_thread(preview_roster, site.course, text, site))
         result = await in_thread(_import, site, text, account_of(request).id)
     except RosterError as error:
         return _page(request, text, str(error))

@@ -18,8 +18,8 @@ from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import me_of, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.pages.home import practice_of
-from tournaments.web.views.competition_view import Shown, competition_of, shown_to, this_viewer
-from tournaments.web.views.names import Entrant, Sight
+from tournaments.web.views.competition_view import ViewedCompetition, competition_of, this_viewer, view_of
+from tournaments.web.views.names import Entrant, Visibility
 
 TIMED = 150
 """Number of a bot's newest games in its chart of move times."""
@@ -65,7 +65,7 @@ def facts_of(course: Course, team_id: int) -> TeamFacts:
         )
 
 
-def line_of(shown: Shown, is_it: Mapping[str, object]) -> Standing | None:
+def line_of(shown: ViewedCompetition, is_it: Mapping[str, object]) -> Standing | None:
     """Return the standings line of the bot whose entrant has these values; None if the bot is not listed."""
     for name, line in shown.lines.items():
         entrant = shown.entrants.get(name)
@@ -74,7 +74,9 @@ def line_of(shown: Shown, is_it: Mapping[str, object]) -> Standing | None:
     return None
 
 
-async def parts_of(request: Request, competition: Competition, shown: Shown, line: Standing) -> list[Markup]:
+async def parts_of(
+    request: Request, competition: Competition, shown: ViewedCompetition, line: Standing
+) -> list[Markup]:
     """Return the rendered parts of the report's page of a bot."""
     site = site_of(request)
     games = shown.view.games_of(line.name)
@@ -89,12 +91,12 @@ async def team(request: Request) -> Response:
     """Show a team's bot: the ladder results of its current version, and all of its versions."""
     site, me = site_of(request), me_of(request)
     facts = await site.recall.of(facts_of, site.course, request.path_params["team"])
-    if this_viewer(request).sight is not Sight.NAMED and not _is_own(me, facts.team):
+    if this_viewer(request).sight is not Visibility.NAMED and not _is_own(me, facts.team):
         raise NotFound("Bots appear under pseudonyms: see the standings.")
     parts: list[Markup] = []
     name = ""
     if facts.practice is not None and facts.current is not None:
-        shown = await shown_to(request, facts.practice)
+        shown = await view_of(request, facts.practice)
         line = line_of(shown, {"version_id": facts.current.id})
         if line is not None:
             name = line.name
@@ -126,7 +128,7 @@ def _games_href(competition: Competition | None, name: str) -> str:
 async def bot(request: Request) -> Response:
     """Show a bot of one competition."""
     competition = await competition_of(request)
-    shown = await shown_to(request, competition)
+    shown = await view_of(request, competition)
     line = shown.line_at(request.path_params["bot"])
     entrant = shown.entrants.get(line.name)
     return render(
@@ -148,7 +150,7 @@ def _team_href(request: Request, entrant: Entrant | None) -> str | None:
     if entrant is None or entrant.team_id is None:
         return None
     viewer = this_viewer(request)
-    may_know = viewer.sight is Sight.NAMED or viewer.team_id == entrant.team_id
+    may_know = viewer.sight is Visibility.NAMED or viewer.team_id == entrant.team_id
     return f"/bots/{entrant.team_id}" if may_know else None
 
 
@@ -165,7 +167,7 @@ async def reference(request: Request) -> Response:
     practice = practice_of(await site.recall.of(site.course.competitions.all))
     parts: list[Markup] = []
     if practice is not None:
-        shown = await shown_to(request, practice)
+        shown = await view_of(request, practice)
         line = line_of(shown, {"reference": name})
         if line is not None:
             parts = await parts_of(request, practice, shown, line)

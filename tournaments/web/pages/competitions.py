@@ -14,7 +14,7 @@ from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import me_of, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.pages.home import practice_of
-from tournaments.web.views.competition_view import Shown, competition_of, shown_to, titles_for
+from tournaments.web.views.competition_view import ViewedCompetition, competition_of, titles_for, view_of
 from tournaments.web.views.table_rows import GameRow, game_rows, rungs
 
 PAGE = 100
@@ -76,7 +76,7 @@ class GameList:
     endings: Sequence[str]
 
 
-def game_list(shown: Shown, wanted: Filter, page: int, team_id: int | None) -> GameList:
+def game_list(shown: ViewedCompetition, wanted: Filter, page: int, team_id: int | None) -> GameList:
     """Return a page of games, the newest first; a page number out of range selects the nearest page."""
     kept = shown.view.kept
     games = [game for game in reversed(kept) if wanted.passes(game)]
@@ -113,7 +113,7 @@ async def competition(request: Request) -> Response:
     if found.kind is CompetitionKind.PRACTICE:
         return RedirectResponse("/standings", 303)
     site = site_of(request)
-    shown = await shown_to(request, found)
+    shown = await view_of(request, found)
     me = me_of(request)
     times = await site.times.of(site.service.contests, found.id, [game.key for game in shown.view.games])
     parts = await shown.parts(PARTS, times)
@@ -143,7 +143,7 @@ def _message(found: Competition, me: Account | None) -> str:
 async def games(request: Request) -> Response:
     """List the games of a competition."""
     found = await competition_of(request)
-    shown = await shown_to(request, found)
+    shown = await view_of(request, found)
     me = me_of(request)
     wanted = Filter.read(request.query_params)
     listed = game_list(shown, wanted, _page(request), me.team_id if me is not None else None)
@@ -177,7 +177,7 @@ async def standings(request: Request) -> Response:
         return render(
             request, "standings.html", active="standings", practice=None, ladder=(), parts_of={}, hidden=False
         )
-    shown = await shown_to(request, practice)
+    shown = await view_of(request, practice)
     return render(
         request,
         "standings.html",

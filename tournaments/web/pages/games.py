@@ -19,8 +19,8 @@ from tournaments.web.http.errors import Forbidden, NotFound
 from tournaments.web.http.rendering import part, render
 from tournaments.web.http.request_context import in_thread, me_of, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.views.competition_view import Shown, competition_of, shown_to
-from tournaments.web.views.loss_explanation import lost_of
+from tournaments.web.views.competition_view import ViewedCompetition, competition_of, view_of
+from tournaments.web.views.loss_explanation import loss_explanation_of
 
 BOTH = (0, 1)
 
@@ -30,7 +30,7 @@ class Found:
     """A game as the current user may see it."""
 
     competition: Competition
-    shown: Shown
+    shown: ViewedCompetition
     key: str
     """Key of the game in the store."""
     record: GameRecord
@@ -65,7 +65,7 @@ class GamePage:
     following: str | None
 
 
-def own_players(shown: Shown, record: GameRecord, me: Account | None) -> tuple[int, ...]:
+def own_players(shown: ViewedCompetition, record: GameRecord, me: Account | None) -> tuple[int, ...]:
     """Return the players whose private data an account may see; the record has the displayed names."""
     if me is None:
         return ()
@@ -76,7 +76,7 @@ def own_players(shown: Shown, record: GameRecord, me: Account | None) -> tuple[i
     return tuple(side for side in BOTH if shown.team_of(record.players[side].name) == me.team_id)
 
 
-def disguised(shown: Shown, record: GameRecord) -> GameRecord:
+def anonymized(shown: ViewedCompetition, record: GameRecord) -> GameRecord:
     """Return the record with the names that the viewer may see.  Raises NotFound without a pseudonym."""
     disguise = shown.names.disguise
     if disguise.on and any(player.name not in disguise.names for player in record.players):
@@ -130,7 +130,7 @@ async def find(request: Request) -> Found:
     """Return the game in the address, as the current user may see it.  Raises NotFound."""
     site, me = site_of(request), me_of(request)
     competition = await competition_of(request)
-    shown = await shown_to(request, competition)
+    shown = await view_of(request, competition)
     key = shown.key_at(request.path_params["key"])
     try:
         original = await site.service.contests.record(competition.id, key)
@@ -138,7 +138,7 @@ async def find(request: Request) -> Found:
         if error.is_ours:
             raise
         raise NotFound("There is no such game in this competition, or it is not over yet.") from error
-    record = disguised(shown, original)
+    record = anonymized(shown, original)
     own = own_players(shown, record, me)
     if shown.names.on:
         record = with_own_stderr(record, original, own)
@@ -149,7 +149,7 @@ async def game(request: Request) -> Response:
     """Show the page of a game."""
     site, me = site_of(request), me_of(request)
     found = await find(request)
-    lost = lost_of(found.record, found.own)
+    lost = loss_explanation_of(found.record, found.own)
     is_own = lost is not None and me is not None and is_of(found.shown.team_of(lost.loser), me.team_id)
     why = part("why.html", lost=lost, is_own=is_own)
     key = (found.competition.id, found.key, found.own, found.is_whole, why)

@@ -11,7 +11,7 @@ from tournaments.server.live_hub import LiveGame
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, me_of, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.views.competition_view import Shown, names_for, shown_to, titles_for
+from tournaments.web.views.competition_view import ViewedCompetition, names_for, titles_for, view_of
 from tournaments.web.views.names import Names
 from tournaments.web.views.table_rows import GameRow, Rung, game_rows, rungs
 
@@ -80,7 +80,7 @@ def practice_of(competitions: Sequence[Competition]) -> Competition | None:
     return next((one for one in competitions if one.kind is CompetitionKind.PRACTICE), None)
 
 
-def home_of(facts: Facts, practice: Shown | None, team_id: int | None) -> Home:
+def home_of(facts: Facts, practice: ViewedCompetition | None, team_id: int | None) -> Home:
     """Return the contents of the page; ``team_id`` is None for a viewer without a team."""
     ladder: list[Rung] = []
     latest: list[GameRow] = []
@@ -127,7 +127,7 @@ async def home(request: Request) -> Response:
     """Show the first page; a visitor who may see no standings is redirected to sign in."""
     site, me = site_of(request), me_of(request)
     facts = await facts_of(site)
-    practice = await shown_to(request, facts.practice) if facts.practice is not None else None
+    practice = await view_of(request, facts.practice) if facts.practice is not None else None
     team_id = me.team_id if me is not None else None
     view = home_of(facts, practice, team_id)
     games = site.service.live.playing()

@@ -21,7 +21,7 @@ from tournaments.web.http.request_context import in_thread, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.http.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
 from tournaments.web.views.competition_view import competition_of, names_for, this_viewer, titles_for
-from tournaments.web.views.names import Names, Sight
+from tournaments.web.views.names import Names, Visibility
 
 MOST_SHOWN = 20
 """Most games in the list of live games."""
@@ -171,7 +171,7 @@ class _NamesByCompetition:
         return self._known[slug]
 
     async def _names(self, competition: Competition) -> Names:
-        if this_viewer(self._request).sight is Sight.NAMED:
+        if this_viewer(self._request).sight is Visibility.NAMED:
             return Names()
         return await names_for(self._request, competition)
 

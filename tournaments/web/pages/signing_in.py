@@ -10,7 +10,7 @@ from tournaments.web.http.errors import NotFound, TooMany
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import in_thread, site_of, visit_of
+from tournaments.web.http.request_context import context_of, in_thread, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.http.security import local_path
 
@@ -22,14 +22,14 @@ OLD_LINK = "This link was used already, or is too old. Ask the lecturer for a ne
 async def form(request: Request) -> Response:
     """Show the form; a user who is signed in is redirected."""
     wanted = local_path(request.query_params.get("next"))
-    if visit_of(request).me is not None:
+    if context_of(request).me is not None:
         return RedirectResponse(wanted, 303)
     return render(request, "sign_in.html", active="sign-in", next=wanted, login="", wrong="")
 
 
 async def sign_in(request: Request) -> Response:
     """Check login and password, and begin a session."""
-    site, visit = site_of(request), visit_of(request)
+    site, visit = site_of(request), context_of(request)
     given = await request.form()
     login, password, wanted = (
         text_of(given, "login").strip(),
@@ -61,7 +61,7 @@ def _bucket(login: str) -> str:
 
 async def sign_out(request: Request) -> Response:
     """End the session, also on the server."""
-    site, visit = site_of(request), visit_of(request)
+    site, visit = site_of(request), context_of(request)
     if visit.session_secret is not None:
         await in_thread(site.course.sessions.end, visit.session_secret)
     response = see_other(request, "/sign-in", "You are signed out.")
@@ -107,7 +107,7 @@ def _link_page(request: Request, account: Account, purpose: LinkPurpose, wrong: 
 
 
 async def _find_link(request: Request) -> tuple[Account, LinkPurpose]:
-    site, visit = site_of(request), visit_of(request)
+    site, visit = site_of(request), context_of(request)
     wait = site.limits.links.take(address_key(visit.address), site.now().timestamp())
     if wait:
         raise TooMany("Links were tried too often.", wait)
@@ -119,7 +119,7 @@ async def _find_link(request: Request) -> tuple[Account, LinkPurpose]:
 
 async def _begin_session(request: Request, account: Account, path: str, note: str | None = None) -> Response:
     """Begin a new session and end the browser's old one, which somebody else may have put there."""
-    site, visit = site_of(request), visit_of(request)
+    site, visit = site_of(request), context_of(request)
     if visit.session_secret is not None:
         await in_thread(site.course.sessions.end, visit.session_secret)
     secret, _session = await in_thread(site.course.sessions.start, account.id, site.now())

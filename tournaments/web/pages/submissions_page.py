@@ -43,7 +43,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class My:
+class TeamPage:
     """Contents of the page."""
 
     team: Team
@@ -76,7 +76,7 @@ def facts_of(
         )
 
 
-def my_of(facts: Facts, settings: Settings, now: datetime) -> My:
+def team_page_of(facts: Facts, settings: Settings, now: datetime) -> TeamPage:
     """Return the contents of the page."""
     before = facts.versions[0].number if facts.versions else 0
     left = []
@@ -84,7 +84,7 @@ def my_of(facts: Facts, settings: Settings, now: datetime) -> My:
         left.append(_left(settings.uploads_per_day - facts.today, "today"))
     if settings.uploads_total is not None:
         left.append(_left(settings.uploads_total - before, "in all"))
-    return My(
+    return TeamPage(
         team=facts.team,
         members=facts.members,
         versions=facts.versions,
@@ -107,7 +107,7 @@ def team_of(account: Account) -> int:
     return account.team_id
 
 
-async def my(request: Request) -> Response:
+async def team_page(request: Request) -> Response:
     """Show the page."""
     return await _page(request)
 
@@ -118,7 +118,7 @@ async def _page(request: Request, status: int = 200, complaint: str = "") -> Res
     team_id = team_of(me)
     current = (await site.recall.of(site.course.versions.current)).get(team_id)
     facts = await in_thread(facts_of, site.course, settings, team_id, current, now)
-    view = my_of(facts, settings, now)
+    view = team_page_of(facts, settings, now)
     return render(request, "my.html", status, active="my", my=view, complaint=complaint, starters=STARTERS)
 
 
@@ -197,6 +197,6 @@ def _sentence(text: str) -> str:
 
 
 ROUTES = (
-    Route("GET", "/my", my, Access.STUDENT, "my"),
+    Route("GET", "/my", team_page, Access.STUDENT, "my"),
     Route("POST", "/my/upload", upload, Access.STUDENT, "upload", body_limit=LARGEST_BODY),
 )

@@ -27,7 +27,15 @@ from tournaments.reporting.summary import Summary
 from tournaments.results.game_summary import GameSummary
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.request_context import in_thread, me_of, settings_of, site_of
-from tournaments.web.views.names import Entrant, Names, Sight, Viewer, known_names, to_be_drawn, viewer_of
+from tournaments.web.views.names import (
+    Entrant,
+    Names,
+    Viewer,
+    Visibility,
+    known_names,
+    to_be_drawn,
+    viewer_of,
+)
 
 MOST_KEPT = 100
 """Most views kept: competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
@@ -60,7 +68,7 @@ class SiteLinks:
 
 
 @dataclass
-class Shown:
+class ViewedCompetition:
     """A competition for one kind of viewer.  All of its names are those that this viewer may see."""
 
     slug: str
@@ -176,22 +184,22 @@ class Shown:
         return None if entrant is None else entrant.team_id
 
 
-class Shows:
+class ViewedCompetitions:
     """Cache of views, by competition and kind of viewer."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, Viewer], Shown] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, Viewer], ViewedCompetition] = OrderedDict()
         self._locks: dict[tuple[int, Viewer], trio.Lock] = {}
 
     async def of(
         self, course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary
-    ) -> Shown:
+    ) -> ViewedCompetition:
         """Return a competition as a viewer sees it; the same object as long as the summary is the same."""
         key = competition.id, viewer
         async with self._locks.setdefault(key, trio.Lock()):
             shown = self._kept.get(key)
             if shown is None or shown.source is not summary:
-                shown = await trio.to_thread.run_sync(show, course, data, competition, viewer, summary)
+                shown = await trio.to_thread.run_sync(make_view, course, data, competition, viewer, summary)
                 self._kept[key] = shown
             self._kept.move_to_end(key)
             while len(self._kept) > MOST_KEPT:
@@ -199,12 +207,14 @@ class Shows:
         return shown
 
 
-def show(course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary) -> Shown:
+def make_view(
+    course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary
+) -> ViewedCompetition:
     """Make the view of a competition for a viewer; blocks."""
     entrants = entrants_of(course, course.competitions.competitors(competition.id))
     teams = {team.id: team.name for team in course.teams.all()}
     names = Names()
-    if viewer.sight is not Sight.NAMED:
+    if viewer.sight is not Visibility.NAMED:
         folder = data / "competitions" / competition.slug
         folder.mkdir(parents=True, exist_ok=True)
         everybody = [*to_be_drawn(entrants, teams)]
@@ -213,7 +223,7 @@ def show(course: Course, data: Path, competition: Competition, viewer: Viewer, s
         names = Names.hidden(pseudonyms, known_names(viewer, entrants, teams), summary.bots)
     view = View(names.disguise.summary(summary), names.disguise)
     by_name = {names.shown(entrant.name): entrant for entrant in entrants}
-    return Shown(competition.slug, names, view, by_name, summary)
+    return ViewedCompetition(competition.slug, names, view, by_name, summary)
 
 
 def entrants_of(course: Course, competitors: list[Competitor]) -> list[Entrant]:
@@ -241,7 +251,7 @@ def this_viewer(request: Request) -> Viewer:
     return viewer_of(settings_of(request), me_of(request))
 
 
-async def shown_to(request: Request, competition: Competition) -> Shown:
+async def view_of(request: Request, competition: Competition) -> ViewedCompetition:
     """Return a competition as the current user sees it."""
     site = site_of(request)
     summary = await site.service.contests.summary(competition.id)
@@ -250,9 +260,9 @@ async def shown_to(request: Request, competition: Competition) -> Shown:
 
 async def names_for(request: Request, competition: Competition) -> Names:
     """Return the displayed names of a competition's bots for the current user."""
-    if this_viewer(request).sight is Sight.NAMED:
+    if this_viewer(request).sight is Visibility.NAMED:
         return Names()
-    return (await shown_to(request, competition)).names
+    return (await view_of(request, competition)).names
 
 
 async def titles_for(request: Request, competitions: Iterable[Competition]) -> dict[str, str]:

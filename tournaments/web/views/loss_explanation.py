@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LossExplanation:
     """Explanation of a lost game."""
 
     loser: str
@@ -57,7 +57,7 @@ class Lost:
     """Last lines of the bot's standard error, for its author."""
 
 
-def lost_of(record: GameRecord, own: Collection[int]) -> Lost | None:
+def loss_explanation_of(record: GameRecord, own: Collection[int]) -> LossExplanation | None:
     """Return why a game was lost; None for a draw.  ``own``: players whose private data may be shown."""
     result = record.result
     if result.winner is None:
@@ -65,7 +65,7 @@ def lost_of(record: GameRecord, own: Collection[int]) -> Lost | None:
     loser = 1 - result.winner
     fault = result.fault
     may_see = loser in own
-    return Lost(
+    return LossExplanation(
         loser=record.players[loser].name,
         seat="moved first" if loser == 0 else "moved second",
         fault=fault,

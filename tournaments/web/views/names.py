@@ -10,10 +10,10 @@ from enum import StrEnum
 
 from tournaments.course.model import Account
 from tournaments.course.settings import Settings
-from tournaments.reporting.site.anonymizer import HIDDEN, Disguise
+from tournaments.reporting.site.anonymizer import HIDDEN, Anonymizer
 
 
-class Sight(StrEnum):
+class Visibility(StrEnum):
     """Visibility of names for a viewer."""
 
     NOBODY = "nobody"
@@ -26,7 +26,7 @@ class Sight(StrEnum):
 class Viewer:
     """The properties of a viewer that a page's content depends on.  Equal viewers see the same content."""
 
-    sight: Sight
+    sight: Visibility
     team_id: int | None = None
     """Team with bots that keep their names; None where no names are hidden, or the viewer has no team."""
 
@@ -48,10 +48,10 @@ class Entrant:
 def viewer_of(settings: Settings, me: Account | None) -> Viewer:
     """Return the viewer for an account under the lecturer's settings; None is a visitor."""
     if me is None:
-        return Viewer(Sight(settings.standings_for))
+        return Viewer(Visibility(settings.standings_for))
     if me.role.teaches or settings.students_see_names:
-        return Viewer(Sight.NAMED)
-    return Viewer(Sight.ANONYMOUS, me.team_id)
+        return Viewer(Visibility.NAMED)
+    return Viewer(Visibility.ANONYMOUS, me.team_id)
 
 
 def to_be_drawn(entrants: Iterable[Entrant], teams: Mapping[int, str]) -> list[str]:
@@ -76,7 +76,7 @@ def known_names(viewer: Viewer, entrants: Iterable[Entrant], teams: Mapping[int,
 class Names:
     """Displayed names of a competition's bots for one viewer."""
 
-    disguise: Disguise = field(default_factory=Disguise)
+    disguise: Anonymizer = field(default_factory=Anonymizer)
 
     @classmethod
     def hidden(cls, pseudonyms: Mapping[str, str], known: Collection[str], bots: Sequence[str]) -> "Names":
@@ -85,7 +85,7 @@ class Names:
         ``pseudonyms`` are in an order that reveals nothing; ``bots`` are the names by their numbers in keys.
         """
         return cls(
-            Disguise({name: name if name in known else other for name, other in pseudonyms.items()}, bots)
+            Anonymizer({name: name if name in known else other for name, other in pseudonyms.items()}, bots)
         )
 
     @property

@@ -10,7 +10,7 @@ from tournaments.reporting.site import words
 from tournaments.reporting.site.svg import numeral
 from tournaments.reporting.tables import percent
 from tournaments.results.game_summary import GameSummary
-from tournaments.web.views.competition_view import Shown
+from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.names import Entrant
 
 
@@ -56,12 +56,14 @@ class Rung:
     is_own: bool
 
 
-def game_rows(shown: Shown, games: Iterable[GameSummary], team_id: int | None = None) -> list[GameRow]:
+def game_rows(
+    shown: ViewedCompetition, games: Iterable[GameSummary], team_id: int | None = None
+) -> list[GameRow]:
     """Return the rows of games; ``team_id`` is the viewer's team."""
     return [_game_row(shown, game, team_id) for game in games]
 
 
-def _game_row(shown: Shown, game: GameSummary, team_id: int | None) -> GameRow:
+def _game_row(shown: ViewedCompetition, game: GameSummary, team_id: int | None) -> GameRow:
     links = shown.links
     own = [name for name in (game.first, game.second) if is_own(shown.entrants.get(name), team_id)]
     return GameRow(
@@ -87,7 +89,7 @@ def is_own(entrant: Entrant | None, team_id: int | None) -> bool:
     return entrant is not None and team_id is not None and entrant.team_id == team_id
 
 
-def rungs(shown: Shown, team_id: int | None) -> list[Rung]:
+def rungs(shown: ViewedCompetition, team_id: int | None) -> list[Rung]:
     """Return the rungs of a practice ladder; ``team_id`` is the viewer's team."""
     found = []
     for line in shown.view.table:

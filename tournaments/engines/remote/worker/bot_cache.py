@@ -24,7 +24,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.strong import kernels
 from tournaments.bots.build import BuildError, build
 from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.packed_bot import Traveller, arrived, manifest_in, pack, unpack
+from tournaments.engines.remote.packed_bot import PackedBot, arrived, manifest_in, pack, unpack
 
 FILES, READY = "files", "ready"
 KEPT_S = 7 * 24 * 3600.0
@@ -34,16 +34,16 @@ NO_FILES = "none"
 PRIVATE = 0o700
 
 
-class BotShelf:
+class BotCache:
     """Cache of bots below a folder.  Several processes and threads may use it at the same time."""
 
     def __init__(self, folder: Path, building: threading.Lock) -> None:
         """``building`` is held while a build runs, so that its processes are not killed as orphans."""
         self._folder = folder
         self._building = building
-        self._known: dict[Traveller, Player] = {}
+        self._known: dict[PackedBot, Player] = {}
 
-    def at_hand(self, traveller: Traveller) -> Player | None:
+    def at_hand(self, traveller: PackedBot) -> Player | None:
         """Return the player for this host if it is ready; None if its bot has to be prepared or checked."""
         place = self._place(traveller)
         if traveller.digest and _age_s(place) > KEPT_S / 2:  # or it is not there at all
@@ -51,7 +51,7 @@ class BotShelf:
         _use(place)
         return self._known.get(traveller)
 
-    def ready(self, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]) -> Player:
+    def ready(self, traveller: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]) -> Player:
         """Return the player for this host, preparing its bot if needed.
 
         Its archive is made from the head's path, if that path leads to the same files on this host, else
@@ -70,7 +70,7 @@ class BotShelf:
         self._known[traveller] = found = arrived(traveller, place / FILES, _prepare_kernels)
         return found
 
-    def _place(self, traveller: Traveller) -> Path:
+    def _place(self, traveller: PackedBot) -> Path:
         return self._folder / (traveller.digest or NO_FILES)
 
     def remove_old(self) -> None:
@@ -83,7 +83,7 @@ class BotShelf:
                         shutil.rmtree(place, ignore_errors=True)
 
     def _make(
-        self, place: Path, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]
+        self, place: Path, traveller: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]
     ) -> None:
         archive = _archive_here(traveller)
         if archive is None:
@@ -143,7 +143,7 @@ def _age_s(place: Path) -> float:
         return math.inf
 
 
-def _archive_here(traveller: Traveller) -> bytes | None:
+def _archive_here(traveller: PackedBot) -> bytes | None:
     """Return the archive made from the files at the same paths here; None if they differ."""
     try:
         there, archive = pack(traveller.player)

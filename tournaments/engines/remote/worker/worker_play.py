@@ -28,8 +28,8 @@ from tournaments.config.host_speed import scaled
 from tournaments.engines.live_feed import listening
 from tournaments.engines.local import FEED_PATTERN
 from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.packed_bot import Traveller
-from tournaments.engines.remote.worker.bot_cache import BotShelf
+from tournaments.engines.remote.packed_bot import PackedBot
+from tournaments.engines.remote.worker.bot_cache import BotCache
 from tournaments.engines.remote.worker.game_process import (
     ENDED,
     GIVE_UP,
@@ -58,7 +58,7 @@ class Assignment:
 
     job: Job
     """The game, with commands and paths of the head."""
-    travellers: tuple[Traveller, Traveller]
+    travellers: tuple[PackedBot, PackedBot]
     own_core: bool = False
     reference_speed: float | None = None
     """Speed from which time limits are scaled, see tournaments/config/host_speed.py."""
@@ -214,7 +214,7 @@ class WorkerGames:
         self._speed = speed
         self._children = threading.Lock()
         """Lock held by a build, and while orphaned bots are killed: a build's processes look like orphans."""
-        self._shelf = BotShelf(scratch / "bots", self._children)
+        self._shelf = BotCache(scratch / "bots", self._children)
         self._shelf.remove_old()
         self._sandboxes: dict[Sandbox, Sandbox] = {}
         """Requested sandbox -> this host's sandbox, which takes a moment to detect."""
@@ -285,7 +285,7 @@ class WorkerGames:
         return replace(job, players=(first, second), sandbox=sandbox, control=control)
 
     async def _player_here(
-        self, traveller: Traveller, sandbox: Sandbox, fetch: Callable[[str], bytes]
+        self, traveller: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]
     ) -> Player:
         found = self._shelf.at_hand(traveller)
         if found is None:
