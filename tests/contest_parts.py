@@ -23,10 +23,11 @@ from tournaments.results.store import Store
 from tournaments.server.bot_provider import BotCatalog, CannotPlayError
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.competitions.tournament_spec import TournamentSpec
+from tournaments.server.config import ServiceConfig
+from tournaments.server.failures import Failures
 from tournaments.server.live_hub import Hub
-from tournaments.server.service_context import ServiceConfig, ServiceContext
+from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Slots
-from tournaments.server.status import Failures
 
 LIMIT_S = 60.0
 """Bound for what takes seconds."""

@@ -6,8 +6,8 @@ from itertools import count
 import argon2
 
 from tournaments.course.course import Course
-from tournaments.course.credentials import Passwords
 from tournaments.course.model import Account, Checked, Role, Team, Version, VersionState
+from tournaments.course.passwords import Passwords
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 """A Monday."""

@@ -16,8 +16,8 @@ from tournaments.bots.upload.upload import SubmittedFile, Upload
 from tournaments.course.course import Course
 from tournaments.course.model import Version, VersionState
 from tournaments.database.location import Database
+from tournaments.server.config import ServiceConfig
 from tournaments.server.service import Service, open_service
-from tournaments.server.service_context import ServiceConfig
 
 QUICK = ServiceConfig(places=2, checks=1, retry_s=0.01, nice=1)
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)

@@ -18,9 +18,9 @@ from tournaments.database.location import Database
 from tournaments.results.store import Store
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.checks import qualifying
-from tournaments.server.service_context import ServiceConfig
+from tournaments.server.config import ServiceConfig
+from tournaments.server.failures import Failures
 from tournaments.server.slots import Kind, Use
-from tournaments.server.status import Failures
 
 
 @pytest.fixture

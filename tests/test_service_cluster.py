@@ -37,8 +37,8 @@ from tournaments.engines.remote import remote_engine
 from tournaments.engines.remote.errors import MODULES, ClusterError
 from tournaments.results.store import Store
 from tournaments.server.cluster import ClusterStatus
+from tournaments.server.config import ServiceConfig
 from tournaments.server.service import CLUSTER
-from tournaments.server.service_context import ServiceConfig
 from tournaments.server.slots import Kind
 from tournaments.web.data_directory import DataDirectory
 from tournaments.web.http.cookies import Cookie, Cookies

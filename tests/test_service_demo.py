@@ -12,8 +12,8 @@ from tournaments.bots.manifest import manifest_of
 from tournaments.bots.storage import content_digest
 from tournaments.bots.upload.upload import Upload
 from tournaments.course.course import Course
-from tournaments.course.credentials import Passwords
 from tournaments.course.model import CourseError, Role
+from tournaments.course.passwords import Passwords
 from tournaments.database.base import Location
 from tournaments.server.demo import TEAMS, Demo, set_up_demo
 

@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tournaments.server.status import LONGEST_WAIT_S, MAX_KEPT, Failures, kept_running, wait_s
+from tournaments.server.failures import LONGEST_WAIT_S, MAX_KEPT, Failures, kept_running, wait_s
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

@@ -20,9 +20,9 @@ from tournaments.database.location import Database
 from tournaments.engines.base import Begun, Follower
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
+from tournaments.server.config import ServiceConfig
 from tournaments.server.practice import matchmaking
 from tournaments.server.practice.practice import Practice
-from tournaments.server.service_context import ServiceConfig
 from tournaments.server.slots import Kind
 
 GAME = "kalah(3,2)"

@@ -23,10 +23,10 @@ from tournaments.database.location import Database
 from tournaments.reporting.summary import Summary
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store, StoreError
+from tournaments.server.failures import Failures
 from tournaments.server.practice import practice_summary
 from tournaments.server.practice.practice_summary import PracticeGames, PracticeSummary
 from tournaments.server.service_context import Stores
-from tournaments.server.status import Failures
 from tournaments.server.summaries import FRESH_S, OLDEST_S, REST, Summaries
 
 LIMIT_S = 10.0

@@ -34,7 +34,7 @@ from tournaments.engines.remote.errors import ClusterError
 from tournaments.engines.remote.requirements import wait_for_slots
 from tournaments.engines.remote.slurm import KALARENA, MOST_VAIN, Jobs, open_slurm_workers
 from tournaments.results.store import Store
-from tournaments.server.service_context import ServiceConfig
+from tournaments.server.config import ServiceConfig
 
 __all__ = ["sleeper"]
 

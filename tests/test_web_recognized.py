@@ -11,7 +11,7 @@ from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose
 from tournaments.database.base import Location
 from tournaments.web.http import auth
-from tournaments.web.http.auth import RECOGNIZED_FOR, SessionCache
+from tournaments.web.http.session_cache import RECOGNIZED_FOR, SessionCache
 
 
 class Scene:

@@ -24,11 +24,10 @@ from tournaments.web.http.sse import (
     TAKING_S,
     Emit,
     EventStream,
-    Streams,
-    Viewer,
     event_bytes,
     viewer_of,
 )
+from tournaments.web.http.streams import Streams, Viewer
 
 SOMEBODY = Viewer("account 1", 2)
 

@@ -5,7 +5,7 @@ from threading import Event
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from tournaments.web.http.request_context import MOST_THREADS, in_thread
+from tournaments.web.http.routing import MOST_THREADS, in_thread
 
 
 async def test_so_many_at_a_time() -> None:

@@ -34,10 +34,11 @@ from tournaments.schedule.pairing import Entrant, History
 from tournaments.schedule.plan import Plan
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.competitions.rejudge_job import Rejudging
+from tournaments.server.failures import Failures
 from tournaments.server.live_hub import Hub
 from tournaments.server.practice.practice_summary import PracticeSummary
 from tournaments.server.slots import Slots
-from tournaments.server.status import Failures, Status
+from tournaments.server.status import Status
 
 SECRET = "the secret words of"
 """Begins what each bot writes to standard error."""

@@ -13,8 +13,8 @@ from argon2.profiles import CHEAPEST
 from starlette.responses import Response
 
 from tournaments.course.course import Course
-from tournaments.course.credentials import Passwords
 from tournaments.course.model import Account, Role, Team
+from tournaments.course.passwords import Passwords
 from tournaments.database.base import Location
 from tournaments.web.app import Application
 from tournaments.web.http.cookies import Cookie

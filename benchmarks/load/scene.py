@@ -11,8 +11,8 @@ from pathlib import Path
 import argon2
 
 from tournaments.course.course import Course
-from tournaments.course.credentials import Passwords
 from tournaments.course.model import Account, Role
+from tournaments.course.passwords import Passwords
 from tournaments.database.location import Database
 from tournaments.web.server_file import SERVER_FILE
 

@@ -6,6 +6,7 @@ from referee.judge.events import (
     Event,
     InputClosed,
     LimitPassed,
+    LineReceived,
     LineTooLong,
     NotStarted,
     OutputBlocked,
@@ -31,7 +32,8 @@ KINDS: dict[str, type[Event]] = {
 
 Stored records have these names: a class may be renamed, its name here never changes.
 """
-NAMES = {kind: name for name, kind in KINDS.items()}
+NAMES: dict[type[Event], str] = {kind: name for name, kind in KINDS.items()} | {LineReceived: "LineReceived"}
+"""The inverse, and the name of a late line, whose text is in the wire log."""
 
 
 def fact_of(event: Event, at_us: int, after: int) -> Fact:

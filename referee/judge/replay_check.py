@@ -41,7 +41,7 @@ UNWRITTEN = {NAMES[kind] for kind in (InputClosed, OutputBlocked, BotExited, Lim
 """Facts that can be the outcome of sending a line."""
 BACKDATED = {NAMES[kind] for kind in (BotExited, OutputClosed, NotStarted)}
 """Facts that may be reported later than they happened: the end of the bot on turn is, on purpose."""
-LATE_LINE = LineReceived.__name__
+LATE_LINE = NAMES[LineReceived]
 """The fact for a line that came after the deadline, with the counters of its turn."""
 CARRIED: dict[str, tuple[type, ...]] = {
     NAMES[LineTooLong]: (str,),

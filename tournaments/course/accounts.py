@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from tournaments.course.credentials import Passwords
 from tournaments.course.model import Account, CourseError, Role
+from tournaments.course.passwords import Passwords
 from tournaments.course.schema import account, link, session, team
 from tournaments.course.texts import login_of, person_name
 from tournaments.course.transactions import Transactions

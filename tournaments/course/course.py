@@ -8,7 +8,8 @@ from types import TracebackType
 from tournaments.course.accounts import Accounts
 from tournaments.course.audit import AuditLog
 from tournaments.course.competitions import Competitions
-from tournaments.course.credentials import Links, Passwords, Sessions, Tokens
+from tournaments.course.credentials import Links, Sessions, Tokens
+from tournaments.course.passwords import Passwords
 from tournaments.course.schema import REVISION
 from tournaments.course.settings import SettingsTable
 from tournaments.course.teams import Teams

@@ -1,4 +1,4 @@
-"""Credentials: passwords, sessions of browsers, one-time links and API tokens.
+"""Credentials other than passwords: sessions of browsers, one-time links and API tokens.
 
 Secrets of sessions, links and tokens are generated here, handed out once, and stored as SHA-256 alone.  They
 have 190 random bits and more, so that a digest without salt reveals nothing about them; and since the
@@ -9,80 +9,18 @@ import hashlib
 import hmac
 import secrets
 import string
-import unicodedata
 from datetime import datetime, timedelta
-from threading import BoundedSemaphore
 from typing import Any
 
-import argon2
-from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import delete, func, insert, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from tournaments.course.accounts import account_of, keep_password
 from tournaments.course.model import Account, CourseError, LinkPurpose, Session, Token
+from tournaments.course.passwords import Passwords
 from tournaments.course.schema import account, link, session, token
 from tournaments.course.texts import person_name
 from tournaments.course.transactions import Transactions
-
-SHORTEST, LONGEST = 10, 200
-"""Minimum and maximum length in characters."""
-PARAMETERS = argon2.profiles.RFC_9106_LOW_MEMORY
-"""RFC 9106, section 4, the second recommended option: 3 passes over 64 MiB in 4 lanes."""
-AT_A_TIME = 2
-"""Maximum number of simultaneous hashes, each of which takes 64 MiB.
-
-More sign-ins wait, so that a course does not take 13 GB at the beginning of a lesson.
-"""
-
-
-class Passwords:
-    """Hasher of passwords, which threads may share.  Tests use cheaper parameters."""
-
-    def __init__(self, parameters: argon2.Parameters = PARAMETERS) -> None:
-        self._hasher = argon2.PasswordHasher.from_parameters(parameters)
-        self._turns = BoundedSemaphore(AT_A_TIME)
-
-    def hash(self, password: str) -> str:
-        """Return the hash to be stored for a password.  Raises CourseError if it is too short or too long."""
-        text = _normal(password)
-        if len(text) < SHORTEST:
-            raise CourseError(f"a password needs at least {SHORTEST} characters")
-        if len(text) > LONGEST:
-            raise CourseError(f"a password has at most {LONGEST} characters")
-        return self._hash(text)
-
-    def check(self, kept: str | None, password: str) -> bool:
-        """Return whether a password matches ``kept``; without a hash, take as long as with one."""
-        text = _normal(password)
-        if len(text) > LONGEST:
-            return False  # for any account
-        if kept is None:
-            self._hash(text)
-            return False
-        try:
-            with self._turns:
-                return self._hasher.verify(kept, _bytes(text))
-        except (VerificationError, InvalidHashError):
-            return False
-
-    def is_old(self, kept: str) -> bool:
-        """Return whether a hash was made with other parameters."""
-        return self._hasher.check_needs_rehash(kept)
-
-    def _hash(self, text: str) -> str:
-        with self._turns:
-            return self._hasher.hash(_bytes(text))
-
-
-def _normal(password: str) -> str:
-    """Return the password in NFC, as RFC 8265 (OpaqueString) requires: systems encode letters differently."""
-    return unicodedata.normalize("NFC", password)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
 
 SECRET_BYTES = 32
 """Random bytes of the secrets of sessions and links."""

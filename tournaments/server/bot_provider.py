@@ -18,7 +18,7 @@ from tournaments.course.model import Competitor
 from tournaments.server.bot_storage import BotStorage, NotBuiltError
 from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
 from tournaments.server.checks.bot_worker import WorkerError, do
-from tournaments.server.service_context import ServiceConfig
+from tournaments.server.config import ServiceConfig
 
 MARGIN_S = 60.0
 """Seconds for the work around a build.

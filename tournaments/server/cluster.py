@@ -26,7 +26,7 @@ from tournaments.engines.base import Engine
 from tournaments.engines.remote.errors import SchedulerLostError
 from tournaments.engines.remote.requirements import Demands, wait_for_slots
 from tournaments.running.runner import Brake
-from tournaments.server.status import Failures, kept_running
+from tournaments.server.failures import Failures, kept_running
 
 if TYPE_CHECKING:  # they need the extra
     from tournaments.engines.remote.credentials import Credentials

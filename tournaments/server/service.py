@@ -30,11 +30,13 @@ from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.checks.qualifying import CheckQueue
 from tournaments.server.cluster import ServiceCluster
 from tournaments.server.competitions.tournament_manager import TournamentManager
+from tournaments.server.config import ServiceConfig
+from tournaments.server.failures import Failures, kept_running
 from tournaments.server.live_hub import Hub
 from tournaments.server.practice.practice import Practice
-from tournaments.server.service_context import ServiceConfig, ServiceContext
+from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Slots
-from tournaments.server.status import Failures, Status, kept_running, load_average
+from tournaments.server.status import Status, load_average
 
 SUBMISSIONS, BOTS, SCRATCH, CLUSTER = "submissions", "bots", "scratch", "cluster"
 """Subdirectories of the data directory.

@@ -1,4 +1,4 @@
-"""Objects that the parts of the service share: configuration, stores, clock."""
+"""Objects that the parts of the service share, and the stores of all competitions, each opened once."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -7,60 +7,16 @@ from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
-from tournaments.config.cluster_table import ServerClusterTable
 from tournaments.course.course import Course
 from tournaments.database.location import Database
 from tournaments.engines.base import Engine
 from tournaments.results.store import Store
 from tournaments.server.bot_provider import BotCatalog
 from tournaments.server.cluster import ServiceCluster
+from tournaments.server.config import ServiceConfig
+from tournaments.server.failures import Failures
 from tournaments.server.live_hub import Hub
 from tournaments.server.slots import Slots
-from tournaments.server.status import Failures
-
-MAX_PLACES = 1024
-"""Maximum number of slots, as in a tournament file: far more cores than a server has."""
-
-
-@dataclass(frozen=True)
-class ServiceConfig:
-    """Resources and timing of the service.  Raises ValueError for invalid values."""
-
-    places: int | None = None
-    """Number of games and checks at a time; None is one per core."""
-    checks: int | None = None
-    """Number of checks at a time; None is half of the slots, so that games go on beside them."""
-    nice: int = 5
-    """Nice value of games and checks, which yields to the pages.  The fair clock charges no bot for that."""
-    retry_s: float = 10.0
-    """Seconds until a retry after a failure of the server, doubled after each further failure."""
-    shutdown_s: float = 0.5
-    """Seconds that a cancelled check has to end its bots, before it is killed."""
-    leisure_s: float = 120.0
-    """Seconds between practice pairs once every two bots have met often enough."""
-
-    cluster: ServerClusterTable | None = None
-    """Cluster that plays the games of tournaments; None is this machine."""
-
-    def __post_init__(self) -> None:
-        for name in ("places", "checks"):
-            value = getattr(self, name)
-            if value is not None and not 1 <= value <= MAX_PLACES:
-                raise ValueError(f"{name} must be from 1 to {MAX_PLACES}, not {value}")
-        if not 0 <= self.nice <= 19:
-            raise ValueError(f"nice must be from 0 to 19, not {self.nice}")
-        for name in ("retry_s", "shutdown_s", "leisure_s"):
-            value = getattr(self, name)
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name} must be more than 0 seconds, not {value:g}")
-
-    def places_on(self, cores: int) -> int:
-        """Return the number of slots on a machine with ``cores`` cores."""
-        return self.places or cores
-
-    def checks_on(self, cores: int) -> int:
-        """Return the number of checks at a time on a machine with ``cores`` cores."""
-        return self.checks or max(1, self.places_on(cores) // 2)
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.course.settings import Settings, frozen_moment
 from tournaments.reporting.summary import Summary
+from tournaments.server.failures import Failures
 from tournaments.server.practice.practice_summary import PracticeGames, PracticeSummary
 from tournaments.server.service_context import Stores
-from tournaments.server.status import Failures
 
 FRESH_S = 1.0
 """Minimum seconds between two reads of the results."""

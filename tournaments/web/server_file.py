@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tournaments.config.cluster_table import ServerClusterTable
 from tournaments.files.validation_errors import render
-from tournaments.server.service_context import MAX_PLACES
+from tournaments.server.config import MAX_PLACES
 
 SERVER_FILE = "server.toml"
 """Name of the file in the data directory, from which it is read by default."""

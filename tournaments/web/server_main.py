@@ -14,14 +14,15 @@ import trio
 from tournaments.course.course import Course
 from tournaments.course.enrolment import invite_first_admin
 from tournaments.database.location import Database
+from tournaments.server.config import ServiceConfig
 from tournaments.server.demo import Demo, set_up_demo
 from tournaments.server.service import Service, open_service
-from tournaments.server.service_context import ServiceConfig
 from tournaments.web import server
 from tournaments.web.app import Application
 from tournaments.web.data_directory import DataDirectory
 from tournaments.web.http.connections import GRACE_S
-from tournaments.web.http.request_context import Site, in_thread
+from tournaments.web.http.request_context import Site
+from tournaments.web.http.routing import in_thread
 from tournaments.web.routes import ROUTES
 from tournaments.web.server_file import ServerFile
 

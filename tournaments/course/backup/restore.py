@@ -8,8 +8,8 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tournaments.course.backup.backup import rows_of
 from tournaments.course.backup.manifest import NAME, BackupError, Kept, Manifest, check_path
+from tournaments.course.backup.snapshots import rows_of
 
 BLOCK = 1 << 20
 MOST_OF_MANIFEST = 1 << 28

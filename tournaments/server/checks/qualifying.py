@@ -21,9 +21,9 @@ from tournaments.server.bot_provider import MARGIN_S, BotProvider
 from tournaments.server.checks.bot_job import Answer, Task
 from tournaments.server.checks.bot_worker import WorkerError, do
 from tournaments.server.checks.check_log import CheckLog
+from tournaments.server.failures import wait_s
 from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Kind
-from tournaments.server.status import wait_s
 
 
 def next_to_check(waiting: Sequence[Version], turns: Mapping[int, int]) -> Version:

@@ -27,10 +27,10 @@ from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.cluster import MOST_FOLLOWED
 from tournaments.server.competitions.entrants import tournament_of
 from tournaments.server.competitions.tournament_spec import Entered, FixedSpec, TournamentSpecError
+from tournaments.server.failures import wait_s
 from tournaments.server.live_hub import WatchedEngine
 from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.slots import Kind, SlotEngine
-from tournaments.server.status import wait_s
 
 
 class NarrowEngine:

@@ -26,13 +26,13 @@ from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.checks.qualifying import limits_of
+from tournaments.server.failures import wait_s
 from tournaments.server.live_hub import WatchedEngine
 from tournaments.server.practice.contenders import enter_current, may_still_play, why_rest
 from tournaments.server.practice.matchmaking import Candidate, next_match
 from tournaments.server.practice.practice_games import PracticeGame, PracticeHistory, opening_of
 from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Kind
-from tournaments.server.status import wait_s
 
 SLUG, TITLE = "practice", "Practice ladder"
 LOOK_S = 2.0

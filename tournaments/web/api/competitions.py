@@ -24,11 +24,12 @@ from tournaments.web.api.views import (
     TableAnswer,
 )
 from tournaments.web.http.errors import BadInput, Conflict
-from tournaments.web.http.request_context import in_thread, note, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import note, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.control import tournament_of
 from tournaments.web.pages.games import find
-from tournaments.web.views.competition_view import ViewedCompetition, competition_of, titles_for, view_of
+from tournaments.web.views.competition_view import ViewedCompetition
+from tournaments.web.views.visibility import competition_of, titles_for, view_of
 
 MOST_GAMES = 1000
 """In one answer."""

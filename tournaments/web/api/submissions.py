@@ -16,8 +16,8 @@ from tournaments.web.api.views import (
     VersionView,
 )
 from tournaments.web.http.errors import BadInput, NotFound, TooMany
-from tournaments.web.http.request_context import Site, account_of, in_thread, settings_of, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, account_of, settings_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.uploads import LARGEST_BODY, limits_of, received, submitted, unpacked
 
 ORIGIN = "api"

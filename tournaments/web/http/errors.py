@@ -1,5 +1,6 @@
 """Exceptions for failed requests, which become error pages or, for the API, JSON."""
 
+import logging
 from collections.abc import Mapping
 from math import ceil
 
@@ -116,3 +117,15 @@ class ServerFault(WebError):
 
     def __init__(self, number: str) -> None:
         super().__init__(f"Something went wrong here. It is noted as {number}; tell it to the lecturer.")
+
+
+LOG = logging.getLogger("kalarena.web")
+
+
+def not_kept(error: Exception) -> Unavailable:
+    """Log the error, and return the response, which does not contain the path on our disk."""
+    LOG.error("what was sent could not be kept: %s", error)
+    return Unavailable(
+        "This server could not keep what you sent, which is not your fault: its disk may be full. "
+        "Tell the lecturer, and send it again later."
+    )

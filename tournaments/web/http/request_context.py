@@ -1,21 +1,21 @@
-"""The site's shared objects, the context of a request, and threads for blocking calls of pages."""
+"""The site's shared objects, and the context of a request."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import trio
 from starlette.requests import Request
 
 from tournaments.server.read_cache import ReadCache
-from tournaments.web.http.auth import SessionCache
 from tournaments.web.http.cookies import Cookies
 from tournaments.web.http.errors import NotSignedIn
 from tournaments.web.http.rate_limits import Limits
-from tournaments.web.http.sse import Streams
+from tournaments.web.http.routing import in_thread
+from tournaments.web.http.session_cache import SessionCache
+from tournaments.web.http.streams import Streams
 from tournaments.web.views.competition_view import ViewedCompetitions
 from tournaments.web.views.game_caches import LiveBoards, MoveTimes, Replays
 
@@ -32,32 +32,6 @@ if TYPE_CHECKING:
     from tournaments.server.service import Service
     from tournaments.web.http.routing import Route
     from tournaments.web.http.security import Network
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-MOST_THREADS = 8
-"""Most threads of pages at a time.  Reading a database is mostly Python, of which one thread runs at a time:
-more threads hinder one another and the event loop, and each needs a connection to the database.  Trio's other
-threads are for work that waits for a disk or another writer."""
-
-_LIMITER: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("threads of pages")
-
-
-async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a blocking call in a thread, where it does not hold up the event loop."""
-    return await trio.to_thread.run_sync(partial(work, *args, **kwargs), limiter=_limiter())
-
-
-def _limiter() -> trio.CapacityLimiter:
-    """Return the limiter of this event loop."""
-    try:
-        return _LIMITER.get()
-    except LookupError:
-        made = trio.CapacityLimiter(MOST_THREADS)
-        _LIMITER.set(made)
-        return made
 
 
 SETTINGS_S = 1.0

@@ -1,6 +1,5 @@
 """Uploads, from the body of a request to the files of a submission."""
 
-import logging
 import tempfile
 from contextlib import aclosing
 from typing import BinaryIO, cast
@@ -14,20 +13,8 @@ from tournaments.bots.upload.upload import MEBIBYTE, Upload, UploadError, Upload
 from tournaments.course.model import Account, Version
 from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError
-from tournaments.web.http.errors import NotTaken, TooLarge, Unavailable
+from tournaments.web.http.errors import NotTaken, TooLarge, not_kept
 from tournaments.web.http.request_context import Site
-
-LOG = logging.getLogger("kalarena.web")
-
-
-def not_kept(error: Exception) -> Unavailable:
-    """Log the error, and return the response, which does not contain the path on our disk."""
-    LOG.error("what was sent could not be kept: %s", error)
-    return Unavailable(
-        "This server could not keep what you sent, which is not your fault: its disk may be full. "
-        "Tell the lecturer, and send it again later."
-    )
-
 
 LARGEST_BODY = 1024 * MEBIBYTE
 """Body limit of a route for uploads; the lecturer's limit is lower, and checked as they arrive."""

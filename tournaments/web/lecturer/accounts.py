@@ -9,8 +9,8 @@ from tournaments.course.model import Account, CourseError, Role
 from tournaments.web.http.errors import BadInput, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, account_of, in_thread, note, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, account_of, note, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import make_link, show_links
 from tournaments.web.lecturer.people import state_of
 

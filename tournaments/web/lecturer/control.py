@@ -12,9 +12,9 @@ from tournaments.results.rulings import RulingError
 from tournaments.web.http.errors import BadInput, Conflict, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import in_thread, note, site_of
-from tournaments.web.http.routing import Access, Route
-from tournaments.web.views.competition_view import competition_of
+from tournaments.web.http.request_context import note, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
+from tournaments.web.views.visibility import competition_of
 
 LIST = "/teach/tournaments"
 HERE = f"{LIST}/{{slug}}"

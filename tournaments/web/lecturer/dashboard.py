@@ -11,8 +11,8 @@ from tournaments.checking.report import Report, ReportError
 from tournaments.course.model import Account, Competition, Event, Team, Version, VersionState
 from tournaments.server.slots import Kind
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import Site, in_thread, settings_of, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, settings_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.journal import SERVER, logins_of, told
 
 LATEST = 10

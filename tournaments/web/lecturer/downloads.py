@@ -23,8 +23,8 @@ from tournaments.reporting.site.site import build_site
 from tournaments.reporting.summary import Summary
 from tournaments.results.store import Store
 from tournaments.web.http.errors import Conflict, NotFound, Unavailable
-from tournaments.web.http.request_context import Site, in_thread, note, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, note, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.control import HERE, tournament_of
 from tournaments.web.views.competition_view import entrants_of
 from tournaments.web.views.names import to_be_drawn

@@ -14,8 +14,8 @@ from tournaments.reporting.summary import Summary
 from tournaments.reporting.workbook import XLSX, WorkbookError
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
-from tournaments.web.http.request_context import Site, in_thread, note, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, note, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.control import tournament_of
 
 HERE = "/teach/tournaments/{slug}/marks"

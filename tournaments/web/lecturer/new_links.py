@@ -12,7 +12,8 @@ from starlette.responses import Response
 from tournaments.course.model import Account, LinkPurpose
 from tournaments.reporting.tables import inert
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import Site, in_thread, site_of
+from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.routing import in_thread
 
 COLUMNS = ("login", "name", "team", "link")
 

@@ -14,8 +14,8 @@ from tournaments.server.competitions.entrants import candidates
 from tournaments.server.competitions.tournament_spec import CURRENT, TournamentSpec, TournamentSpecError
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, account_of, in_thread, note, settings_of, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, account_of, note, settings_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.preview import Preview, preview
 from tournaments.web.lecturer.tournament_fields import (
     FORMATS_TOLD,

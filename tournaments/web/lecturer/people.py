@@ -9,8 +9,8 @@ from tournaments.course.model import Account, CourseError, Role, Team, Version, 
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, in_thread, note, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, note, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import NewLink, make_link, show_links
 
 

@@ -11,8 +11,8 @@ from tournaments.course.model import Account
 from tournaments.course.roster import RosterError, parse_roster
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
-from tournaments.web.http.request_context import Site, account_of, in_thread, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, account_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import new_links, show_links
 
 HERE = "/teach/roster/import"

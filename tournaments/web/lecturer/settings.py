@@ -8,8 +8,8 @@ from starlette.responses import Response
 from tournaments.course.settings import Settings, SettingsError, settings_of_form
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, in_thread, note, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, note, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.setting_fields import FIELDS, GROUPS, changes, given_values, values_of
 
 HERE = "/teach/settings"

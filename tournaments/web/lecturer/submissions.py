@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from tournaments.course.model import Version, VersionState
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import Site, in_thread, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.views.table_rows import PAGE, Page, number_asked
 
 HERE = "/teach/submissions"

@@ -8,8 +8,8 @@ from tournaments.web.http.cookies import Cookie
 from tournaments.web.http.errors import BadInput, NotFound, TooMany
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, account_of, in_thread, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import Site, account_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 
 MOST_TOKENS = 20
 """Most API tokens of one account: one for each machine of its owner."""

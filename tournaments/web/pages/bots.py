@@ -18,8 +18,9 @@ from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import me_of, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.pages.home import practice_of
-from tournaments.web.views.competition_view import ViewedCompetition, competition_of, this_viewer, view_of
+from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.names import Entrant, Visibility
+from tournaments.web.views.visibility import competition_of, this_viewer, view_of
 
 TIMED = 150
 """Number of a bot's newest games in its chart of move times."""

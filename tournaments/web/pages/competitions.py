@@ -14,8 +14,9 @@ from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import me_of, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.pages.home import practice_of
-from tournaments.web.views.competition_view import ViewedCompetition, competition_of, titles_for, view_of
+from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.table_rows import GameRow, game_rows, rungs
+from tournaments.web.views.visibility import competition_of, titles_for, view_of
 
 PAGE = 100
 """Games on one page of their list."""

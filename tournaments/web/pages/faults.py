@@ -7,8 +7,7 @@ from starlette.responses import Response
 
 from tournaments.checking.advice import ADVICE
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import in_thread
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.routing import Access, Route, in_thread
 
 MEANINGS = {
     "start-limit": "START was not taken within the start limit",

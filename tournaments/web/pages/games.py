@@ -17,10 +17,11 @@ from tournaments.reporting.site.replay_page import replay_html
 from tournaments.results.game_files import public_view, wire_text
 from tournaments.web.http.errors import Forbidden, NotFound
 from tournaments.web.http.rendering import part, render
-from tournaments.web.http.request_context import in_thread, me_of, site_of
-from tournaments.web.http.routing import Access, Route
-from tournaments.web.views.competition_view import ViewedCompetition, competition_of, view_of
+from tournaments.web.http.request_context import me_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
+from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.loss_explanation import loss_explanation_of
+from tournaments.web.views.visibility import competition_of, view_of
 
 BOTH = (0, 1)
 

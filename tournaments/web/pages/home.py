@@ -11,9 +11,10 @@ from tournaments.server.live_hub import LiveGame
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, me_of, site_of
 from tournaments.web.http.routing import Access, Route
-from tournaments.web.views.competition_view import ViewedCompetition, names_for, titles_for, view_of
+from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.names import Names
 from tournaments.web.views.table_rows import GameRow, Rung, game_rows, rungs
+from tournaments.web.views.visibility import names_for, titles_for, view_of
 
 TOP = 12
 """Rungs on the first page: a screen's height."""

@@ -17,11 +17,11 @@ from tournaments.reporting.site.replay_page import live_html
 from tournaments.server.live_hub import Hub, LiveGame, NowPlaying, TooManyWatchersError
 from tournaments.web.http.errors import Unavailable
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import in_thread, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
-from tournaments.web.views.competition_view import competition_of, names_for, this_viewer, titles_for
 from tournaments.web.views.names import Names, Visibility
+from tournaments.web.views.visibility import competition_of, names_for, this_viewer, titles_for
 
 MOST_SHOWN = 20
 """Most games in the list of live games."""

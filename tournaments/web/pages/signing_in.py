@@ -10,8 +10,8 @@ from tournaments.web.http.errors import NotFound, TooMany
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import context_of, in_thread, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import context_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.security import local_path
 
 WRONG = "The login or the password is wrong."

@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tournaments.web.http.errors import NotFound
-from tournaments.web.http.request_context import in_thread
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.routing import Access, Route, in_thread
 
 MOMENT = (1980, 1, 1, 0, 0, 0)
 """Time of every entry, the earliest that a zip can have: the same kit is the same archive."""

@@ -19,8 +19,8 @@ from tournaments.course.settings import Settings, day_of, may_upload
 from tournaments.web.http.auth import MOST_FIELDS, MOST_FILES
 from tournaments.web.http.errors import BadInput, NotTaken, TooMany, Unavailable
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_context import account_of, in_thread, settings_of, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import account_of, settings_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.uploads import LARGEST_BODY, READING, limits_of, submitted, unpacked
 
 FILE, FOLDER = "file", "folder"

@@ -20,8 +20,8 @@ from tournaments.results.game_files import slug
 from tournaments.web.http.errors import Conflict, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import account_of, in_thread, settings_of, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.request_context import account_of, settings_of, site_of
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
 
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)

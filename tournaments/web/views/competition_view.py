@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import trio
 from markupsafe import Markup
-from starlette.requests import Request
 
 from tournaments.analysis.standing import Standing
 from tournaments.course.course import Course
@@ -26,7 +25,7 @@ from tournaments.reporting.site.view import View
 from tournaments.reporting.summary import Summary
 from tournaments.results.game_summary import GameSummary
 from tournaments.web.http.errors import NotFound
-from tournaments.web.http.request_context import in_thread, me_of, settings_of, site_of
+from tournaments.web.http.routing import in_thread
 from tournaments.web.views.names import (
     Entrant,
     Names,
@@ -34,7 +33,6 @@ from tournaments.web.views.names import (
     Visibility,
     known_names,
     to_be_drawn,
-    viewer_of,
 )
 
 MOST_KEPT = 100
@@ -234,37 +232,3 @@ def entrants_of(course: Course, competitors: list[Competitor]) -> list[Entrant]:
         team, number = (None, None) if version is None else (version.team_id, version.number)
         found.append(Entrant(one.name, team, number, one.reference, one.version_id))
     return found
-
-
-async def competition_of(request: Request) -> Competition:
-    """Return the competition in the address.  Raises NotFound."""
-    site = site_of(request)
-    slug: str = request.path_params["slug"]
-    found = await site.recall.of(site.course.competitions.by_slug, slug)
-    if found is None:
-        raise NotFound("There is no such competition.")
-    return found
-
-
-def this_viewer(request: Request) -> Viewer:
-    """Return the current user as a viewer."""
-    return viewer_of(settings_of(request), me_of(request))
-
-
-async def view_of(request: Request, competition: Competition) -> ViewedCompetition:
-    """Return a competition as the current user sees it."""
-    site = site_of(request)
-    summary = await site.service.contests.summary(competition.id)
-    return await site.shows.of(site.course, site.data, competition, this_viewer(request), summary)
-
-
-async def names_for(request: Request, competition: Competition) -> Names:
-    """Return the displayed names of a competition's bots for the current user."""
-    if this_viewer(request).sight is Visibility.NAMED:
-        return Names()
-    return (await view_of(request, competition)).names
-
-
-async def titles_for(request: Request, competitions: Iterable[Competition]) -> dict[str, str]:
-    """Return displayed titles by slug; a title may have a bot's name in it."""
-    return {one.slug: (await names_for(request, one)).sentence(one.title) for one in competitions}

@@ -1,0 +1,50 @@
+"""Visibility of a competition for the current user."""
+
+from collections.abc import Iterable
+
+from starlette.requests import Request
+
+from tournaments.course.model import Competition
+from tournaments.web.http.errors import NotFound
+from tournaments.web.http.request_context import me_of, settings_of, site_of
+from tournaments.web.views.competition_view import ViewedCompetition
+from tournaments.web.views.names import (
+    Names,
+    Viewer,
+    Visibility,
+    viewer_of,
+)
+
+
+async def competition_of(request: Request) -> Competition:
+    """Return the competition in the address.  Raises NotFound."""
+    site = site_of(request)
+    slug: str = request.path_params["slug"]
+    found = await site.recall.of(site.course.competitions.by_slug, slug)
+    if found is None:
+        raise NotFound("There is no such competition.")
+    return found
+
+
+def this_viewer(request: Request) -> Viewer:
+    """Return the current user as a viewer."""
+    return viewer_of(settings_of(request), me_of(request))
+
+
+async def view_of(request: Request, competition: Competition) -> ViewedCompetition:
+    """Return a competition as the current user sees it."""
+    site = site_of(request)
+    summary = await site.service.contests.summary(competition.id)
+    return await site.shows.of(site.course, site.data, competition, this_viewer(request), summary)
+
+
+async def names_for(request: Request, competition: Competition) -> Names:
+    """Return the displayed names of a competition's bots for the current user."""
+    if this_viewer(request).sight is Visibility.NAMED:
+        return Names()
+    return (await view_of(request, competition)).names
+
+
+async def titles_for(request: Request, competitions: Iterable[Competition]) -> dict[str, str]:
+    """Return displayed titles by slug; a title may have a bot's name in it."""
+    return {one.slug: (await names_for(request, one)).sentence(one.title) for one in competitions}
