@@ -4,6 +4,7 @@
 #   make test    install what the tests need and run them
 #   make test-postgresql  run the tests of the server once more, with PostgreSQL in place of SQLite
 #   make lint    formatting, style, types
+#   make docs    build the documentation into build/docs
 #   make bench   compare the referee with one in C, in the same run; time a large table, a large report, the strong players' searches
 #   make fair-clock  compare what the fair clock charges with the CPU time that bots used, on a busy machine (takes an hour)
 #   make ladder  measure how far apart the levels of the reference ladder are (takes ten minutes)
@@ -23,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 COMPILE := $(BIN)/python -m compileall -q $(SOURCES)
 
-.PHONY: help demo install cluster test test-postgresql lint format bench fair-clock ladder solve load corpus soak clean
+.PHONY: help demo install cluster test test-postgresql lint format docs bench fair-clock ladder solve load corpus soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -72,6 +73,16 @@ lint: $(VENV)/installed-dev
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+$(VENV)/installed-docs: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing Kalarena and the generator of its documentation into $(VENV) ..."
+	@$(PIP) install -c constraints.txt -e '.[docs]'
+	@touch $@
+
+# The variable switches off Material's advertisement of its successor.
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .mkdocs.yml
+	@echo "the first page is build/docs/index.html; for its search: $(BIN)/mkdocs serve -f .mkdocs.yml"
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/bench_referee.py

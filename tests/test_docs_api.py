@@ -51,10 +51,10 @@ def test_each_example_is_an_operation() -> None:
 
 def test_the_pairings_of_the_example_have_the_right_shape() -> None:
     (body,) = re.findall(r"^BODY='(.*)'$", TEXT, re.MULTILINE)
-    (operation,) = [one for one in OPERATIONS if one.body_shape is not None]
-    assert operation.body_shape is not None
-    assert set(operation.body_shape.model_fields) - set(json.loads(body)) == {"undo"}
-    operation.body_shape.model_validate_json(body)
+    (operation,) = [one for one in OPERATIONS if one.body_model is not None]
+    assert operation.body_model is not None
+    assert set(operation.body_model.model_fields) - set(json.loads(body)) == {"undo"}
+    operation.body_model.model_validate_json(body)
 
 
 def test_each_status_is_told() -> None:
