@@ -1,11 +1,10 @@
-"""Measures the strong player's Kalah search: nodes a second compiled, and the same search in plain Python.
+"""Benchmark of the strong player's Kalah search: nodes a second, compiled and in plain Python.
 
-A node is one sowing.  Each position is searched by a new engine, with the table and all else that a game
-uses, to a bound in nodes, so that both ways of running find exactly the same; the table is emptied and
-touched before. The figures are medians over positions from the middle of games at manchester, of several runs
-each.  Plain Python runs in a process of its own.
+A node is one sowing.  Each position is searched to a limit of nodes with the settings of a game, so that both
+ways of running give the same results; the table is emptied before.  The figures are medians over positions
+from the middle of games at manchester, of several runs each.  Plain Python runs in a process of its own.
 
-Seconds are of CPU time, so that other work on the machine counts less.
+Seconds are CPU time, so that other work on the machine has less influence.
 
 The exit status is 0 whether or not the targets are reached, 1 if the two ways differ.
 """
@@ -22,14 +21,14 @@ from typing import Any
 
 from referee.games.catalog import parse_game
 from sample_bots.options import PURE_VARIABLE
-from sample_bots.strong.compiled import COMPILED, how
-from sample_bots.strong.engine import Budget
-from sample_bots.strong.kalah_engine import KalahEngine
+from sample_bots.strong.compiled import COMPILED, execution_mode
+from sample_bots.strong.engine import SearchLimits
+from sample_bots.strong.kalah.engine import KalahEngine
 
 TARGET_NODES_S = 8_000_000
-"""Compiled, on one core of the machine this was written on."""
+"""Target of the compiled search on one core of a laptop, in nodes a second."""
 TARGET_RATIO = 8.0
-"""Compiled to plain Python, which depends less on the machine."""
+"""Target of the ratio of compiled to plain Python, which depends less on the machine."""
 
 GAME = "manchester"
 POSITIONS = (
@@ -40,14 +39,14 @@ POSITIONS = (
     "15,0,1,13,1,4,3,6,1,4,8,15,1,0,17,9;North",
     "2,2,2,3,17,6,1,14,1,14,2,4,1,18,6,5;North",
 )
-"""After 8 to 24 random moves."""
+"""Positions after 8 to 24 random moves."""
 NODES = 4_000_000
 PLAIN_NODES = 100_000
-"""A position takes plain Python about a second; the compiled search is compared with it at as many."""
+"""Nodes for the comparison of both; a position takes plain Python about a second."""
 
 
-def searched(nodes: int, repeat: int) -> list[dict[str, Any]]:
-    """Every position's search in this process: what was found, and nodes a second (median)."""
+def search_positions(nodes: int, repeat: int) -> list[dict[str, Any]]:
+    """Search every position in this process; return the results and the median nodes a second."""
     game = parse_game(GAME)
     engine = KalahEngine(game)  # type: ignore[arg-type]
     KalahEngine.warm_up()
@@ -56,9 +55,9 @@ def searched(nodes: int, repeat: int) -> list[dict[str, Any]]:
         state = game.parse_state(text)
         rates = []
         for _ in range(repeat):
-            engine.forget()
+            engine.clear()
             began = time.process_time()
-            found = engine.search(state, Budget(nodes=nodes))
+            found = engine.search(state, SearchLimits(nodes=nodes))
             rates.append(found.nodes / (time.process_time() - began))
         same = [found.move, found.value, found.depth, found.nodes, list(found.line)]
         results.append({"found": same, "nodes": found.nodes, "nodes_s": median(rates)})
@@ -66,7 +65,7 @@ def searched(nodes: int, repeat: int) -> list[dict[str, Any]]:
 
 
 def in_plain_python(nodes: int) -> list[dict[str, Any]]:
-    """The same in a child process without numba."""
+    """Search every position in a child process without numba."""
     done = subprocess.run(
         [sys.executable, __file__, "--child", str(nodes)],
         env={
@@ -93,13 +92,13 @@ def main() -> int:
     parser.add_argument("--child", type=int, metavar="NODES", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child is not None:
-        print(json.dumps(searched(arguments.child, 1)))
+        print(json.dumps(search_positions(arguments.child, 1)))
         return 0
     if not COMPILED:
-        print(f"kernels run {how()}: nothing to compare", file=sys.stderr)
+        print(f"kernels run {execution_mode()}: nothing to compare", file=sys.stderr)
         return 1
-    fast = searched(arguments.nodes, arguments.repeat)
-    short = searched(arguments.plain_nodes, 1)
+    fast = search_positions(arguments.nodes, arguments.repeat)
+    short = search_positions(arguments.plain_nodes, 1)
     plain = in_plain_python(arguments.plain_nodes)
     same = [one["found"] for one in short] == [one["found"] for one in plain]
     rate = median(one["nodes_s"] for one in fast)
@@ -117,7 +116,7 @@ def main() -> int:
             )
         verdict = "reached" if rate >= TARGET_NODES_S else "missed"
         print(
-            f"kalah search {how()}: {rate / 1e6:.1f} M nodes/s;"
+            f"kalah search {execution_mode()}: {rate / 1e6:.1f} M nodes/s;"
             f" target {TARGET_NODES_S / 1e6:.0f} M, {verdict}"
         )
         print(f"in plain Python: {plain_rate / 1e6:.2f} M nodes/s")

@@ -1,9 +1,8 @@
-"""Measures the strong player's Kalamala search: nodes a second, compiled and in plain Python.
+"""Benchmark of the strong player's Kalamala search: nodes a second, compiled and in plain Python.
 
 The same search, to the same number of nodes, runs in this process (compiled, median of several runs, each
-with an empty table) and in a child process with KALARENA_PURE set (plain Python, once). A node is a turn
-that is played on the search's board.  Both have to find the same turn, value, depth and line in every
-position.
+with an empty table) and in a child process with KALARENA_PURE set (plain Python, once).  A node is a turn
+played on the search's board.  Both must have the same turn, value, depth and line in every position.
 
 The exit status is 0 if they do, whether or not the targets are reached, else 1; 2 without numba.
 """
@@ -21,41 +20,41 @@ from typing import Any
 
 from referee.games.kalamala import Kalamala
 from sample_bots.options import PURE_VARIABLE
-from sample_bots.strong.compiled import COMPILED, how
-from sample_bots.strong.engine import Budget
-from sample_bots.strong.kalamala_engine import KalamalaEngine
+from sample_bots.strong.compiled import COMPILED, execution_mode
+from sample_bots.strong.engine import SearchLimits
+from sample_bots.strong.kalamala.engine import KalamalaEngine
 
 TARGET_RATIO = 20.0
-"""Compiled against plain, in nodes a second."""
+"""Target of the ratio of compiled to plain Python, in nodes a second."""
 
 POSITIONS = {
     "opening": "......../......../...bw.../..b..w../..w..b../...wb.../......../........:44:w",
     "middle": "......../..w..w../.....b../..bwbw../...w..../....b.../.w....../........:13:b",
     "reserves empty": "......../.b.....b/...b...w/..b.bwb./...w..b./..w..w../..w...../.w......:00:b",
 }
-"""The latter two from games of the search against itself."""
+"""Positions by name; the last two are from games of the search against itself."""
 TABLE_BITS = 18
-"""The same in both, of course; what plain Python can hold."""
+"""Binary logarithm of the table's entries, small enough for plain Python."""
 COMPARED_NODES = 60_000
-"""A few seconds of plain Python a position."""
+"""Nodes for the comparison of both: a few seconds of plain Python a position."""
 NODES = 3_000_000
-"""About a second, compiled: what a player has for a turn."""
+"""Default number of nodes: about a second compiled, the usual time for a turn."""
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def one_search(position: str, nodes: int) -> tuple[float, list[Any]]:
-    """Seconds, and all that was found."""
+    """Search a position; return the seconds and the result."""
     game = Kalamala("kalamala")
     engine = KalamalaEngine(game, TABLE_BITS)
     state = game.parse_state(position)
     began = time.perf_counter()
-    found = engine.search(state, Budget(nodes=nodes))
+    found = engine.search(state, SearchLimits(nodes=nodes))
     took = time.perf_counter() - began
     return took, json.loads(json.dumps(astuple(found)))
 
 
 def in_plain_python(nodes: int) -> dict[str, tuple[float, list[Any]]]:
-    """The same in a process of its own, by position."""
+    """Search all positions in a child process without numba; return name -> seconds and result."""
     done = subprocess.run(
         [sys.executable, __file__, "--plain", str(nodes)],
         env={**os.environ, PURE_VARIABLE: "1", "PYTHONPATH": os.fspath(ROOT)},
@@ -104,7 +103,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps(rows))
     else:
-        print(f"Kalamala search {how()}, table of {2**TABLE_BITS} entries, median of {options.repeat}")
+        print(
+            f"Kalamala search {execution_mode()}, table of {2**TABLE_BITS} entries, "
+            f"median of {options.repeat}"
+        )
         for row in rows:
             print(
                 f"{row['position']:<15} {row['nodes']:>9} nodes, depth {row['depth']:>2}: "

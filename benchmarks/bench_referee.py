@@ -42,7 +42,7 @@ MAX_WALL_RATIO = 6.0
 MAX_CPU_PER_GAME_MS = 2.5
 MIN_GAMES_PER_S = 100.0
 MAX_CONFINED_START_MS = 25.0
-"""The targets of docs/design.md."""
+"""The targets of docs/decisions.md."""
 
 STARTS = 40
 """Starts of a bot of each kind in each repetition."""

@@ -22,7 +22,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.play import Job, play_game
 from tournaments.bots.resolve import resolve_bot
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import Entrant, History, Pairing
 from tournaments.schedule.plan import Plan
@@ -73,7 +73,7 @@ def make_store(path: Path) -> int:
     plan = Plan(rounds=ROUNDS, width=len(str(BOTS)))
     pairings = plan.schedule(names, [Entrant() for _ in names]).pairings(History())
     record, chance = a_record(), random.Random(1)
-    summary = Summary("Bench", GAME, str(CONTROL), names, "points", plan)
+    summary = TournamentResults("Bench", GAME, str(CONTROL), names, "points", plan)
     with Store(path) as store:
         store.claim(summary.name, summary.config(), {})
         for pairing in pairings:

@@ -1,9 +1,9 @@
-"""Solves the boards whose values were published (tests/data/kalah_values.toml), each within a time limit.
+"""Benchmark of the solver: boards with published values (tests/data/kalah_values.toml) in limited time.
 
-Prints for each what was published, what was found, whether they agree, and how long it took.  Where only the
-winner was published, the winner has to be proved; with --margins the margin has to be found, too.  The
-exit status is 1 if a board disagrees; a board that could not be done in its time is no disagreement.
-The limit is in CPU time, all of it on one core, so that other work on the machine changes nothing.
+The program prints the published and the computed value of each board, whether they agree, and the time.  If
+only the winner was published, only the winner is proved; with --margins the margin, too.  The exit status is
+1 if a board disagrees; a board that is not finished in its time is no disagreement.  The limit is CPU time of
+one core, so that other work on the machine has no influence.
 
     .venv/bin/python -m benchmarks.bench_solver
     .venv/bin/python -m benchmarks.bench_solver --seconds 600 --board '(6,5)'
@@ -20,25 +20,25 @@ from typing import Any
 from referee.games.catalog import parse_game
 from referee.games.kalah import Kalah
 from sample_bots.solver.solver import Bounds, Solver, StopSolving
-from sample_bots.strong.compiled import how
+from sample_bots.strong.compiled import execution_mode
 
 TABLE = Path(__file__).resolve().parent.parent / "tests" / "data" / "kalah_values.toml"
 
 
 @dataclass
-class Tried:
-    """One board."""
+class BoardResult:
+    """Result of one board."""
 
     bounds: Bounds
     first_turn: list[int]
-    """A first turn that keeps the margin; empty if the margin is not known."""
+    """First turn that keeps the margin; empty if the margin is not known."""
     positions: int
     seconds: float
     processor_seconds: float
 
 
 def result_of(bounds: Bounds) -> str | None:
-    """W, D or L; None if that is not known."""
+    """Return W, D or L; None if the result is not known."""
     if bounds.low > 0:
         return "W"
     if bounds.high < 0:
@@ -46,8 +46,8 @@ def result_of(bounds: Bounds) -> str | None:
     return "D" if bounds.exact else None
 
 
-def try_board(spec: str, seconds: float, memory: int, *, margin: bool, first_turn: int) -> Tried:
-    """Solve a board: the winner, with ``margin`` the margin too, and so many moves of a best first turn."""
+def solve_board(spec: str, seconds: float, memory: int, *, margin: bool, first_turn: int) -> BoardResult:
+    """Determine the winner, with ``margin`` the margin, and ``first_turn`` moves of a best first turn."""
     game = parse_game(spec)
     assert isinstance(game, Kalah)
     state = game.initial_state()
@@ -71,7 +71,7 @@ def try_board(spec: str, seconds: float, memory: int, *, margin: bool, first_tur
             solver.at_least(state, 0)
     except StopSolving:
         pass
-    return Tried(
+    return BoardResult(
         solver.bounds(state),
         moves,
         solver.prover.positions,
@@ -80,9 +80,9 @@ def try_board(spec: str, seconds: float, memory: int, *, margin: bool, first_tur
     )
 
 
-def judge(board: dict[str, Any], tried: Tried) -> str:
-    """``yes``, ``NO`` or ``not done``."""
-    bounds = tried.bounds
+def agreement(board: dict[str, Any], result: BoardResult) -> str:
+    """Return ``yes``, ``NO`` or ``not done``."""
+    bounds = result.bounds
     margin = board.get("margin")
     if margin is not None and not bounds.low <= margin <= bounds.high:
         return "NO"
@@ -91,7 +91,7 @@ def judge(board: dict[str, Any], tried: Tried) -> str:
         return "NO"
     if found is None or (margin is not None and not bounds.exact):
         return "not done"
-    if "first_turn" in board and tried.first_turn and board["first_turn"] != tried.first_turn:
+    if "first_turn" in board and result.first_turn and board["first_turn"] != result.first_turn:
         return "NO"
     return "yes"
 
@@ -111,26 +111,26 @@ def main() -> None:
     options = parser.parse_args()
     boards = [board for board in tomllib.loads(TABLE.read_text())["board"] if options.board in board["spec"]]
     boards.sort(key=_seeds)
-    try_board("kalah(4,2)", 60, 1 << 20, margin=True, first_turn=1)  # compiles, which is not to be timed
-    print(f"kernels {how()}; at most {options.seconds:g} s of CPU time a board\n")
+    solve_board("kalah(4,2)", 60, 1 << 20, margin=True, first_turn=1)  # compiles, which is not to be timed
+    print(f"kernels {execution_mode()}; at most {options.seconds:g} s of CPU time a board\n")
     print("| board | published | found | agrees | seconds | CPU seconds | positions |")
     print("|---|---|---|---|---|---|---|")
     verdicts = []
     for board in boards:
         first_turn = board.get("first_turn", [])
-        tried = try_board(
+        result = solve_board(
             board["spec"],
             options.seconds,
             options.memory_mb << 20,
             margin=options.margins or "margin" in board,
             first_turn=len(first_turn),
         )
-        verdict = judge(board, tried)
+        verdict = agreement(board, result)
         verdicts.append(verdict)
         print(
             f"| {board['spec']} | {_text(board['result'], board.get('margin'), first_turn)} "
-            f"| {_found(tried)} | {verdict} | {tried.seconds:.2f} | {tried.processor_seconds:.2f} "
-            f"| {tried.positions:,} |",
+            f"| {_computed(result)} | {verdict} | {result.seconds:.2f} | {result.processor_seconds:.2f} "
+            f"| {result.positions:,} |",
             flush=True,
         )
     counts = {verdict: verdicts.count(verdict) for verdict in ("yes", "not done", "NO")}
@@ -150,12 +150,12 @@ def _text(result: str, margin: int | None, first_turn: list[int]) -> str:
     return text + (f", {' '.join(map(str, first_turn))}" if first_turn else "")
 
 
-def _found(tried: Tried) -> str:
-    result = result_of(tried.bounds)
-    bounds = tried.bounds
-    if bounds.exact and result is not None:
-        return _text(result, bounds.low, tried.first_turn)
-    return f"{result or '?'}, {bounds.low:+} to {bounds.high:+}"
+def _computed(result: BoardResult) -> str:
+    bounds = result.bounds
+    winner = result_of(bounds)
+    if bounds.exact and winner is not None:
+        return _text(winner, bounds.low, result.first_turn)
+    return f"{winner or '?'}, {bounds.low:+} to {bounds.high:+}"
 
 
 if __name__ == "__main__":

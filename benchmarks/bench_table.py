@@ -29,7 +29,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, Player
 from referee.play import Job, play_game
 from tournaments.bots.resolve import resolve_bot
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import DEFLATE_LEVEL, GameSummary
 from tournaments.results.rulings import Rulings
 from tournaments.results.schema import game as game_table
@@ -61,17 +61,19 @@ def a_record() -> GameRecord:
     return trio.run(play_game, Job("r001-1v2", GAME, players, CONTROL))
 
 
-def summary_of(games: int, bots: int) -> tuple[Summary, list[Pairing]]:
+def summary_of(games: int, bots: int) -> tuple[TournamentResults, list[Pairing]]:
     """A round robin of so many games, before the first one, and these games."""
     names = [f"bot {number:02d}" for number in range(1, bots + 1)]
     rounds = -(-games // (bots * (bots - 1)))
     plan = Plan(rounds=rounds, width=len(str(bots)))
-    summary = Summary("Benchmark", GAME, str(CONTROL), names, "points", plan)
+    summary = TournamentResults("Benchmark", GAME, str(CONTROL), names, "points", plan)
     rulings = Rulings(names)
     return summary, list(plan.schedule(names, rulings.entrants).pairings(rulings.history))[:games]
 
 
-def rows(summary: Summary, pairings: list[Pairing], record: GameRecord) -> Iterator[tuple[object, ...]]:
+def rows(
+    summary: TournamentResults, pairings: list[Pairing], record: GameRecord
+) -> Iterator[tuple[object, ...]]:
     """The store's rows, all columns in the order of the schema."""
     dice = random.Random(0)
     blob = zlib.compress(record.to_msgpack(), DEFLATE_LEVEL)

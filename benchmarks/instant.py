@@ -11,8 +11,8 @@ import trio
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.play import Job
-from tournaments.config.load import Tournament
-from tournaments.engines.base import Begun, Follower
+from tournaments.config.tournament import Tournament
+from tournaments.engines.base import OnSnapshot, OnStart
 from tournaments.results.game_summary import PackedGame
 
 DRAWS = 0.1
@@ -37,11 +37,13 @@ class InstantEngine:
         """Pack these jobs' games now, as in a tournament others do: it is not to be measured."""
         self._replies |= {job.key: reply_to(job, self._record) for job in jobs}
 
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+    async def play(
+        self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+    ) -> PackedGame:
         """Wait, and read the game as one that came from another process."""
         async with self._places:
-            if begins is not None:
-                begins("")
+            if on_start is not None:
+                on_start("")
             await trio.sleep(self._length_s)
         game: PackedGame = pickle.loads(self._replies.pop(job.key, b"") or reply_to(job, self._record))
         return game

@@ -1,11 +1,10 @@
-"""How far apart the levels of the reference ladder are: ``make ladder``.
+"""Measurement of the distances between the levels of the reference ladder: ``make ladder``.
 
 Each level meets the one below in games from random openings, each opening from both sides.  The games are
-played inside worker processes without a referee: the players are the very functions that the bots run, with
-the same budgets.
+played in worker processes without a referee, by the same functions and with the same limits as the bots'.
 
-Prints a table for each game, and NO where a level scores less than it should.  With ``--write`` the tables
-take the place of those in sample_bots/README.md.  The exit status is 1 if a level scores too little.
+The program prints a table for each game, with NO at levels that score too little.  With ``--write`` the
+tables replace those in sample_bots/README.md.  The exit status is 1 if a level scores too little.
 """
 
 import argparse
@@ -33,25 +32,25 @@ from tournaments.analysis.ratings.pentanomial import MatchScore, of_pairs
 README = Path(__file__).parent.parent / "sample_bots" / "README.md"
 GAMES = ("manchester", "kalamala")
 LEAST_SHARE = 0.65
-"""Of the points that a level has to score against the one below; what the ladder promises."""
+"""Least share of the points of a level against the one below, which the ladder promises."""
 MOVE_MS = 100
-"""Limit per move.  Only the highest level uses it up; with more time it is stronger still."""
+"""Limit per move in milliseconds.  Only the highest level uses all of it, and is stronger with more."""
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """One opening, from both sides."""
+    """Two games from one opening, one for each side."""
 
     game: str
     level: int
-    """It meets the level below."""
+    """The upper level; the other player has the level below."""
     opening: int
-    """The seed of the opening, and of what both players draw by lot."""
+    """Seed of the opening, and of the players' random choices."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A level against the one below."""
+    """Result of a level against the one below."""
 
     level: int
     about: str
@@ -59,16 +58,16 @@ class Row:
     """None for the lowest level."""
     games: int
     seconds_a_move: float | None
-    """The level's own, in the mean."""
+    """Mean time of the level's moves in seconds."""
 
     @property
     def holds(self) -> bool:
-        """Whether the level is as far above the one below as is promised."""
+        """True if the level scores the promised share."""
         return self.score is None or self.score.score >= LEAST_SHARE
 
 
 class Timed:
-    """A player with the time that it takes."""
+    """Player that measures the time of its moves."""
 
     def __init__(self, choose: Choose) -> None:
         self.choose = choose
@@ -82,7 +81,7 @@ class Timed:
 
 
 def meet(meeting: Meeting) -> tuple[float, float]:
-    """The points of the upper level in two games, and its seconds a move."""
+    """Return the points of the upper level in two games, and its seconds a move."""
     game = parse_game(meeting.game)
     state = random_opening(game, random.Random(meeting.opening))
     points, upper_moves, upper_seconds = 0.0, 0, 0.0
@@ -98,7 +97,7 @@ def meet(meeting: Meeting) -> tuple[float, float]:
 
 
 def rows(name: str, games: int, levels: range, pool: ProcessPoolExecutor) -> Iterator[Row]:
-    """Each of these levels of a game against the one below, as soon as it is known."""
+    """Yield the results of these levels of a game, each as soon as it is known."""
     abouts = describe(parse_game(name))
     for level in levels:
         about = abouts[level - LOWEST_LEVEL]
@@ -110,22 +109,22 @@ def rows(name: str, games: int, levels: range, pool: ProcessPoolExecutor) -> Ite
         yield Row(level, about, of_pairs(counts), games, sum(seconds for _, seconds in met) / len(met))
 
 
-def how_searches_run() -> str:
-    """Asked in a worker: numba reads where the kernels are kept when it is imported."""
-    from sample_bots.strong.compiled import how
+def mode_of_worker() -> str:
+    """Return the execution mode of the kernels; for workers, since numba reads its directory at import."""
+    from sample_bots.strong.compiled import execution_mode
 
-    return how()
+    return execution_mode()
 
 
 def in_words(seconds: float | None) -> str:
-    """A time of thinking, in a unit that suits it."""
+    """Return a time with a suitable precision."""
     if seconds is None:
         return ""
     return f"{seconds * 1000:.0f} ms" if seconds >= 0.002 else f"{seconds * 1000:.2g} ms"
 
 
 def line(row: Row) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     if row.score is None:
         return f"| {row.level} | {row.about} | | |"
     error = NORMAL_QUANTILE * row.score.standard_error
@@ -137,7 +136,7 @@ HEADER = ["| level | what it does | score against the level below | time a move 
 
 
 def table(name: str, games: int, levels: range, pool: ProcessPoolExecutor) -> tuple[list[str], bool]:
-    """The lines of a game's table, which are printed as they are known; whether all of it holds."""
+    """Print a game's table row by row; return its lines, and whether all levels score the promised share."""
     lines, holds = list(HEADER), True
     print(*HEADER, sep="\n", flush=True)
     for row in rows(name, games, levels, pool):
@@ -148,7 +147,7 @@ def table(name: str, games: int, levels: range, pool: ProcessPoolExecutor) -> tu
 
 
 def write(name: str, lines: list[str]) -> None:
-    """Put a game's table into the README, between its two marks."""
+    """Write a game's table into the README, between its two marks."""
     begin, end = f"<!-- ladder {name} -->\n", "<!-- end -->"
     text = README.read_text(encoding="utf-8")
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
@@ -168,10 +167,10 @@ def main() -> int:
     arguments = parser.parse_args()
     levels = range(arguments.from_level, HIGHEST_LEVEL + 1)
     if kernels.can_compile():
-        kernels.use(str(kernels.prepare()))  # for the workers, which inherit it
+        kernels.use(str(kernels.prepare()))  # the workers inherit the variable
     all_hold = True
     with ProcessPoolExecutor() as pool:
-        how = pool.submit(how_searches_run).result()
+        how = pool.submit(mode_of_worker).result()
         print(f"Searches run {how}; {MOVE_MS} ms a move; openings of {OPENING_PLIES} random plies.")
         for name in arguments.game or GAMES:
             print(f"\n{name}, {arguments.games} games for each level:\n")

@@ -137,7 +137,7 @@ def start_s(player: Player, sandbox: Sandbox) -> float:
     began = time.perf_counter()
     bot = Bot(0, player, os.environb, sandbox=sandbox, limits=Limits())
     try:
-        bot.settle()
+        bot.wait_ready()
     finally:
         bot.close()  # waits for its end
     return time.perf_counter() - began

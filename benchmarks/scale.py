@@ -36,11 +36,11 @@ from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.engines.base import Engine
 from tournaments.processes.process_settings import prepare_for_many_games
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_files import write_game_files
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
-from tournaments.running.runner import OPEN, Run, play_all
+from tournaments.running.runner import OPEN, Observer, Run, play_all
 from tournaments.schedule.pairing import Pairing
 
 TARGET = 2000.0
@@ -68,7 +68,7 @@ class Cluster:
 
 
 @dataclass
-class Watch:
+class Watch(Observer):
     """Counts games that have begun and are not kept, and notes when the last one was kept."""
 
     in_flight: set[str] = field(default_factory=set)
@@ -98,7 +98,7 @@ def measure_run(
         directory = Path(temporary)
         tournament = tournament_of(bots, rounds, record.game)
         with Store(_place(directory, url)) as store, prepare_for_many_games():
-            store.claim(tournament.name, Summary.of(tournament).config(), tournament.identity())
+            store.claim(tournament.name, TournamentResults.of(tournament).config(), tournament.identity())
             began = time.perf_counter()
             run = Run(tournament, store)
             games = len(run.due())
@@ -106,7 +106,7 @@ def measure_run(
             found = trio.run(_play, run, cluster, record, directory)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             begins, before = time.perf_counter(), time.process_time()
-            assert len(Summary.load(store).table) == bots
+            assert len(TournamentResults.load(store).table) == bots
             shown, table = time.perf_counter(), time.process_time()
         stored = sum(path.stat().st_size for path in directory.glob("results.db*"))
         files = sum(path.stat().st_size for path in (directory / "games").rglob("*") if path.is_file())

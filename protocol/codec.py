@@ -1,7 +1,7 @@
 """Conversion between messages and lines.  A line here is text without its line feed.
 
-A bot's line is parsed strictly, as the course's own engine does (docs/protocol.md), but each kind of mistake
-has a fault word and a sentence of its own: the reader of the sentence is a student whose bot has just lost.
+A bot's line is parsed strictly, as by the course's own engine (docs/protocol.md).  Each kind of mistake has a
+fault word and a sentence of its own: the reader of the sentence is a student whose bot has just lost.
 """
 
 from functools import lru_cache
@@ -21,10 +21,10 @@ from protocol.messages import (
 )
 
 MAX_COUNT_DIGITS = 15
-"""Most digits of a number of milliseconds: more than any clock holds."""
+"""Maximum digits of a number of milliseconds: more than any clock has."""
 
 ENCODING = "utf-8"
-"""Lines are ASCII; other bytes stay readable for the log, and the line is then refused."""
+"""Encoding of lines, which are ASCII.  Other bytes stay readable in the log, and the line is refused."""
 
 _MOVE = "MOVE"
 _EXPECTED = "expected 'MOVE;<move>' or 'SWAP'"

@@ -1,9 +1,9 @@
 """One conversation between the referee and one bot, as a phase table.
 
 Theory of operation.  A session is in one phase at a time.  Each message of either side is one of the signals
-below, and the table lists the signals that a phase allows and the phase that follows.  A missing entry is an
-error: LocalProtocolError if the referee was about to send the message, RemoteProtocolError if the bot sent
-it.  An error does not change the session.
+below.  The table lists the signals that a phase allows, and the phase that follows each signal.  A missing
+entry is an error: LocalProtocolError if the referee was about to send the message, RemoteProtocolError if the
+bot sent it.  An error does not change the session.
 
 The table is the course's order of messages (docs/protocol.md, "Order of messages").  Lines that a bot sends
 early do not reach the session: the caller keeps them until it is that bot's turn, as the course's engine
@@ -83,27 +83,27 @@ _OTHER_SIGNAL = {Time: Signal.TIME, End: Signal.END}
 
 
 class Session:
-    """The referee's end of the conversation with one bot."""
+    """The referee's side of the conversation with one bot."""
 
     def __init__(self, *, moves_first: bool) -> None:
         self._start = Signal.START_TO_MOVE if moves_first else Signal.START_TO_WAIT
         self.phase = Phase.SILENT
 
-    def say(self, message: RefereeMessage) -> str:
-        """Return a message to the bot as a line.  Raises LocalProtocolError if it may not come now."""
+    def send(self, message: RefereeMessage) -> str:
+        """Return the line of a message to the bot.  Raises LocalProtocolError if it may not be sent now."""
         if isinstance(message, Change):
             signal = _CHANGE_SIGNAL[message.next]
         else:
             signal = self._start if isinstance(message, Start) else _OTHER_SIGNAL[type(message)]
         following = TABLE[self.phase].get(signal)
         if following is None:
-            raise LocalProtocolError(f"{signal} cannot be said while the bot is {self.phase}")
+            raise LocalProtocolError(f"{signal} cannot be sent while the bot is {self.phase}")
         line = encode(message)
         self.phase = following
         return line
 
-    def hear(self, line: str) -> BotMessage:
-        """Parse a line of the bot.  Raises RemoteProtocolError if it is malformed or may not come now."""
+    def receive(self, line: str) -> BotMessage:
+        """Parse a line of the bot.  Raises RemoteProtocolError if it is malformed or not allowed now."""
         message = decode_bot_line(line)
         signal = Signal.MOVE if isinstance(message, Move) else Signal.SWAP
         following = TABLE[self.phase].get(signal)

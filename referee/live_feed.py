@@ -1,11 +1,11 @@
 """Snapshots of a running game, published for spectators.
 
-Snapshots are sent as datagrams to a Unix socket by the worker process that plays the game.  Nothing waits for
-their reader: where its queue is full, the new moves are part of the next snapshot; where there is no reader
-any more, nothing is sent.  A feed is never the source of a result.
+The worker process that plays the game sends snapshots as datagrams to a Unix socket, and never waits for the
+reader.  If the reader's queue is full, the new moves are part of the next snapshot; without a reader, nothing
+is sent.  A feed is never the source of a result.
 
-A datagram that was accepted is neither lost nor overtaken on its way, so each one holds only the moves that
-earlier ones did not.
+Accepted datagrams are neither lost nor reordered, so that each one holds only the moves after the earlier
+ones.
 """
 
 import os
@@ -20,11 +20,11 @@ import msgpack
 from referee.judge.match import Match
 
 INTERVAL_S = 0.05
-"""Least seconds between two snapshots: 20 in a second are more than anybody can follow."""
+"""Least seconds between two snapshots: people cannot follow more than 20 in a second."""
 MOST_MOVES = 500
-"""Most moves in one snapshot.  Together they have at most 10 kB; the rest comes with the next ones."""
+"""Most moves in one snapshot, at most 10 kB; further moves are in the next ones."""
 MOST_WORDS = 2_000
-"""Most characters of the verdict in a snapshot; the record has all of it."""
+"""Most characters of the verdict in a snapshot; the record has the whole verdict."""
 DATAGRAM_BYTES = 65_536
 """Size of a receive buffer, larger than any snapshot."""
 MOST_BYTES_OF_ADDRESS = 103
@@ -42,17 +42,17 @@ class Move(NamedTuple):
 class Snapshot(NamedTuple):
     """The new moves and the state of a running game."""
 
-    told: int
+    offset: int
     """Number of moves in earlier snapshots."""
     moves: tuple[Move, ...]
-    """The moves after those."""
+    """The next moves."""
     clocks_ms: tuple[int, int]
     """Values of the players' clocks at the beginning of the current turn, in milliseconds; see
     ``Clock.shown_ms``."""
     on_turn: int | None
     """The player whose clock runs."""
     over: str | None
-    """The verdict's sentence; None while there is none."""
+    """The verdict's sentence; None before the verdict."""
 
     def packed(self) -> bytes:
         """Return the snapshot as a datagram."""
@@ -67,11 +67,11 @@ class Snapshot(NamedTuple):
         socket, too.
         """
         try:
-            told, moves, (first_ms, second_ms), on_turn, over = msgpack.unpackb(datagram)
-            snapshot = cls(told, tuple(Move(*move) for move in moves), (first_ms, second_ms), on_turn, over)
+            offset, moves, (first_ms, second_ms), on_turn, over = msgpack.unpackb(datagram)
+            snapshot = cls(offset, tuple(Move(*move) for move in moves), (first_ms, second_ms), on_turn, over)
         except Exception as error:  # msgpack's own errors have several bases
             raise ValueError("this is not a snapshot of a game") from error
-        numbers = [told, first_ms, second_ms, *(move.charged_us for move in snapshot.moves)]
+        numbers = [offset, first_ms, second_ms, *(move.charged_us for move in snapshot.moves)]
         if (
             all(type(number) is int and number >= 0 for number in numbers)
             and all(type(move.text) is str for move in snapshot.moves)
@@ -86,9 +86,9 @@ class Feed:
     """Publishes the moves of one match.  No method raises an exception, or waits."""
 
     def __init__(self, path: str, match: Match[object, object]) -> None:
-        """Connect to the socket at ``path``.  Where it has no reader, the feed does nothing."""
+        """Connect to the socket at ``path``.  Without a reader there, the feed sends nothing."""
         self._match = match
-        self._told = 0
+        self._sent_moves = 0
         self._has_begun = False
         self._due = 0.0
         self._socket: socket.socket | None = None
@@ -103,15 +103,15 @@ class Feed:
             if made is not None:
                 made.close()
 
-    def look(self, at: float) -> None:
-        """Publish new moves, at most once every ``INTERVAL_S``.  The first turn counts as news, too.
+    def publish(self, at: float) -> None:
+        """Publish new moves, at most once every ``INTERVAL_S``, and the first turn.
 
         ``at`` is the time in seconds, of a clock that never goes back.
         """
         match = self._match
         if match.on_turn is None or at < self._due:
             return
-        if not self._has_begun or self._told < len(match.moves):
+        if not self._has_begun or self._sent_moves < len(match.moves):
             self._due = at + INTERVAL_S
             self._has_begun = self._send(None) or self._has_begun
 
@@ -119,7 +119,7 @@ class Feed:
         """Publish the remaining moves and the verdict of the finished game, and close the feed."""
         result = self._match.result
         over = "" if result is None else result.detail[:MOST_WORDS]
-        while len(self._match.moves) - self._told > MOST_MOVES and self._send(None):
+        while len(self._match.moves) - self._sent_moves > MOST_MOVES and self._send(None):
             pass
         self._send(over)
         self.close()
@@ -135,24 +135,26 @@ class Feed:
         if self._socket is None:
             return False
         match = self._match
-        news = match.moves[self._told : self._told + MOST_MOVES]
+        news = match.moves[self._sent_moves : self._sent_moves + MOST_MOVES]
         moves = tuple(Move(move.move, move.charged_us) for move in news)
         try:
-            self._socket.send(Snapshot(self._told, moves, match.clocks_ms, match.on_turn, over).packed())
+            self._socket.send(
+                Snapshot(self._sent_moves, moves, match.clocks_ms, match.on_turn, over).packed()
+            )
         except BlockingIOError:
             return False
         except OSError:  # the reader is gone
             self.close()
             return False
-        self._told += len(news)
+        self._sent_moves += len(news)
         return True
 
 
 @contextmanager
 def short_address(path: Path) -> Iterator[str]:
-    """Return a context manager for a short name of the socket at ``path``, to bind or connect it.
+    """Provide a short name of the socket at ``path``, to bind or connect it.
 
-    Raises OSError where the path is too long, and the system has no other name for its directory.
+    Raises OSError if the path is too long and the system has no other name for its directory.
     """
     if len(os.fsencode(path)) <= MOST_BYTES_OF_ADDRESS:
         yield str(path)

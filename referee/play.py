@@ -4,7 +4,8 @@ import contextlib
 import os
 import platform
 import signal
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 
@@ -12,7 +13,7 @@ import trio
 
 from protocol.announced import TIME_VARIABLE
 from referee.errors import GameStoppedError, RefereeError
-from referee.games.catalog import GAME_VARIABLE, OPENING_VARIABLE, AnyGame, parse_game
+from referee.games.catalog import GAME_VARIABLE, OPENING_VARIABLE, parse_game
 from referee.games.opening import parse_opening
 from referee.judge.clock import WALL, TimeControl, announced
 from referee.judge.events import NotStarted
@@ -22,7 +23,7 @@ from referee.judge.results import NO_RESULT, GameRecord, Player
 from referee.live_feed import Feed
 from referee.process.bot import Bot, now
 from referee.process.launch import NotRunnableError
-from referee.process.subreaper import adopt_orphans, sweep_orphans
+from referee.process.subreaper import become_subreaper, kill_orphans
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.host_resources import usable_cores
 from referee.session import AnyMatch, Observer, Session
@@ -34,7 +35,7 @@ class Job:
     """A game to be played; it can be pickled."""
 
     key: str
-    """Identifies the game within its tournament."""
+    """Name of the game, unique in its tournament."""
     game: str
     """Spec text of the rules."""
     players: tuple[Player, Player]
@@ -53,35 +54,23 @@ class Job:
 
 
 async def play_game(
-    job: Job, *, observe: Observer | None = None, leash: int | None = None, feed: str | None = None
+    job: Job, *, observe: Observer | None = None, cancel_fd: int | None = None, feed: str | None = None
 ) -> GameRecord:
     """Play a game with real processes.
 
-    No process of the two groups is left behind, however the game ends, by cancellation too; only if this
-    process itself is killed some may be.
+    All processes of the bots' two process groups end with the game, also when it is cancelled.  Some may be
+    left only if this process itself is killed.
 
     Args:
         job: The game.
-        observe: Callback for each wire line as it happens.
-        leash: Descriptor that becomes readable when the game is cancelled.
+        observe: Callback for each wire line.
+        cancel_fd: Descriptor that becomes readable when the game is cancelled.
         feed: Path of a socket for snapshots of the game, see referee/live_feed.py.
 
     Raises:
         RefereeError: The referee or its host failed; the game has no result.
     """
-    game = parse_game(job.game)
-    first, second = job.players
-    opening = parse_opening(game, job.opening)
-    timed = ("time" in first.capabilities, "time" in second.capabilities)
-    match: AnyMatch = Match(
-        game,
-        job.control,
-        (first.name, second.name),
-        opening,
-        timed,
-        job.limits.wire_bytes,
-        limits_of(job.limits, job.sandbox.tier.value),
-    )
+    match = new_match(job)
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
     sends = match.start(began)
@@ -93,27 +82,42 @@ async def play_game(
             except NotRunnableError as error:
                 match.handle(NotStarted(index, now(), str(error)))
                 # Nothing was sent to the other bot yet, and nothing needs to be.
-                return _record(job, game, match, bots, started_at, began)
+                return _record(job, match, bots, started_at, began)
         for bot in bots:
-            bot.settle()
-        told = None if feed is None else Feed(feed, match)
-        driver = Session(match, (bots[0], bots[1]), observe, leash, told)
-        with contextlib.closing(driver):
+            bot.wait_ready()
+        publisher = None if feed is None else Feed(feed, match)
+        session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher)
+        with contextlib.closing(session):
             try:
-                await driver.referee(sends)
+                await session.referee(sends)
             except GameStoppedError as error:
                 if match.result is None:
-                    error.unfinished = _record(job, game, match, bots, started_at, began, driver)
+                    error.unfinished = _record(job, match, bots, started_at, began, session)
                 raise
-            await driver.wind_down(job.limits.end_grace_s)
+            await session.wind_down(job.limits.end_grace_s)
             with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
-                await driver.kill()
-        return _record(job, game, match, bots, started_at, began, driver)
+                await session.kill()
+        return _record(job, match, bots, started_at, began, session)
     finally:
         for bot in bots:
             bot.kill()
         for bot in bots:
             bot.close()
+
+
+def new_match(job: Job) -> AnyMatch:
+    """Return the judge of a job's game, before the start."""
+    game = parse_game(job.game)
+    first, second = job.players
+    return Match(
+        game,
+        job.control,
+        (first.name, second.name),
+        parse_opening(game, job.opening),
+        ("time" in first.capabilities, "time" in second.capabilities),
+        job.limits.wire_bytes,
+        limits_of(job.limits, job.sandbox.tier.value),
+    )
 
 
 def environment_of(job: Job) -> dict[bytes, bytes]:
@@ -130,46 +134,57 @@ def environment_of(job: Job) -> dict[bytes, bytes]:
 
 def _record(
     job: Job,
-    game: AnyGame,
     match: AnyMatch,
-    bots: list[Bot],
+    bots: Sequence[Bot],
     started_at: str,
     began: float,
-    driver: Session | None = None,
+    session: Session | None = None,
 ) -> GameRecord:
-    """Return the record; ``driver`` is None if the game never began."""
-    counted = driver is not None and driver.cpu_us != (None, None)
+    """Return the record of a game between processes; ``session`` is None if the game never began."""
+    counted = session is not None and session.cpu_us != (None, None)
+    # The files are read after the end of all processes; of a stopped game, the bots are still running.
+    has_ended = session is not None and match.result is not None
+    kept = {bot.index: bot.written_files() for bot in bots} if job.keep_files and has_ended else {}
+    clock = session.timer.clock if session is not None else WALL
+    return replace(
+        basic_record(job, match, bots, started_at, began, clock),
+        host=platform.node(),
+        versions=_versions(),
+        cores=usable_cores(),
+        cpu_us=session.cpu_us if session is not None else (None, None),
+        kept_files=(kept.get(0, ()), kept.get(1, ())),
+        off_turn_cpu_us=session.timer.off_turn if session is not None and counted else (None, None),
+    )
+
+
+def basic_record(
+    job: Job, match: AnyMatch, bots: Sequence[Bot], started_at: str, began: float, clock: str
+) -> GameRecord:
+    """Return the part of a record that conformance games have, too: without the host and the CPU times."""
     texts = {bot.index: bot.stderr.text() for bot in bots}
     statuses = {bot.index: bot.status for bot in bots}
     settings = {bot.index: bot.runtime_settings for bot in bots}
-    # The files are read after the end of all processes; of a stopped game, the bots are still running.
-    has_ended = driver is not None and match.result is not None
-    kept = {bot.index: bot.written_files() for bot in bots} if job.keep_files and has_ended else {}
     return GameRecord(
         key=job.key,
-        game=game.name,
+        game=match.game.name,
         players=job.players,
         control=job.control,
         moves=match.moves,
         wire=match.wire,
         facts=match.facts,
-        final_state=game.board_text(match.state),
+        final_state=match.game.board_text(match.state),
         result=match.result or NO_RESULT,
         stderr=(texts.get(0, ""), texts.get(1, "")),
         exit_status=(statuses.get(0), statuses.get(1)),
         started_at=started_at,
         opening=job.opening,
         duration_us=round((now() - began) * 1e6),
-        host=platform.node(),
-        versions=_versions(),
-        cores=usable_cores(),
+        host="",
+        versions={"kalarena": VERSION},
         limits=job.limits,
         sandbox=job.sandbox.tier.value,
+        clock=clock,
         judge=match.judge,
-        clock=driver.time.clock if driver is not None else WALL,
-        cpu_us=driver.cpu_us if driver is not None else (None, None),
-        kept_files=(kept.get(0, ()), kept.get(1, ())),
-        off_turn_cpu_us=driver.time.off_turn if driver is not None and counted else (None, None),
         runtime_settings=(settings.get(0, {}), settings.get(1, {})),
     )
 
@@ -183,56 +198,69 @@ def _versions() -> dict[str, str]:
     }
 
 
-def play_leashed(
-    job: Job, leash: str | None = None, core: int | None = None, feed: str | None = None
+def play_in_worker(
+    job: Job, cancel_pipe: str | None = None, core: int | None = None, feed: str | None = None
 ) -> GameRecord:
-    """Play a game in an event loop of its own.  For worker processes.
+    """Play a game in a worker process, in an event loop of its own.
 
-    With ``core``, this process and the bots run on that core alone (where the system can do that).  ``leash``
-    is the path of a named pipe: when the last process that holds it open for writing closes it, or dies, the
-    game is given up (RefereeError).  For ``feed`` see ``play_game``.
+    Args:
+        job: The game.
+        cancel_pipe: Path of a named pipe.  When the last process that holds the pipe open for writing closes
+            it, or dies, the game is cancelled (RefereeError).
+        core: Number of the core on which this process and the bots run, where the system can do that.
+        feed: See ``play_game``.
     """
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)  # a signal to the caller's group must not end us before our bots
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
-    if leash is None:
+    if cancel_pipe is None:
         return play_alone(job, feed=feed)
     try:
-        descriptor = os.open(leash, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = os.open(cancel_pipe, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
         raise RefereeError(f"the program that asked for this game is gone: {error}") from error
     try:
-        if _is_let_go(descriptor):
+        if _has_no_writer(descriptor):
             raise RefereeError("the program that asked for this game is gone")
-        return play_alone(job, leash=descriptor, feed=feed)
+        return play_alone(job, cancel_fd=descriptor, feed=feed)
     finally:
         os.close(descriptor)
 
 
-def _is_let_go(leash: int) -> bool:
-    """Return True if no process held the pipe open for writing when it was opened.
+def _has_no_writer(pipe: int) -> bool:
+    """Return True if no process holds a pipe open for writing that was just opened for reading.
 
-    That is never reported later.
+    A poll never reports the end of a pipe that has had no writer since then.
     """
     try:
-        return os.read(leash, 1) == b""
+        return os.read(pipe, 1) == b""
     except BlockingIOError:
         return False
 
 
 def play_alone(
-    job: Job, *, observe: Observer | None = None, leash: int | None = None, feed: str | None = None
+    job: Job, *, observe: Observer | None = None, cancel_fd: int | None = None, feed: str | None = None
 ) -> GameRecord:
     """Run ``play_game`` in a process that does nothing else and has no other children.
 
-    The process adopts the processes that the bots leave behind, and ends them, too.
+    The process adopts the processes that the bots leave behind, and kills them.
+    """
+    with adopting_orphans():
+        return trio.run(partial(play_game, job, observe=observe, cancel_fd=cancel_fd, feed=feed))
+
+
+@contextlib.contextmanager
+def adopting_orphans() -> Iterator[None]:
+    """Adopt the processes that the bots of this block leave behind, and end them after the block.
+
+    For a process that does nothing else and has no other children.
     """
     with contextlib.suppress(ValueError):  # not in the main thread, where it cannot have been changed
         # Some daemons start their children with SIG_IGN; then no exit status could be read.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    adopt_orphans()
+    become_subreaper()
     try:
-        return trio.run(partial(play_game, job, observe=observe, leash=leash, feed=feed))
+        yield
     finally:
-        sweep_orphans()
+        kill_orphans()

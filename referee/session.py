@@ -1,4 +1,4 @@
-"""The driver of a game, which carries lines and events between the judge and the bots."""
+"""The event loop of one game, which carries lines and events between the judge and the bots."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -17,8 +17,8 @@ from referee.process.turn_timer import NOTICED_S, TurnTimer
 START_POLL_S = 0.0005
 START_POLL_GROWTH = 1.3
 START_POLL_MAX_S = 0.01
-"""Seconds between two checks whether a bot has taken START: first interval, growth and longest interval.  No
-event is reported when it does.  The error, at most the longest interval, is in the bot's favour."""
+"""Seconds between two checks that a bot has read START: first interval, growth and longest interval.  The
+system reports no such event.  The error, at most the longest interval, is in the bot's favour."""
 
 END_OF_OUTPUT_GRACE_S = 1.0
 """Seconds to wait for the end of the process after the end of its output, so that the verdict can contain the
@@ -26,30 +26,30 @@ exit status and the bot's error messages.  A Java machine whose heap is full was
 to end, with ten times as many processes as cores."""
 
 EXIT_SETTLE_S = 0.2
-"""Seconds by which the judgement of the end of the bot on turn is delayed: if both bots end within this time,
-the bot that was not on turn is taken to have ended first, since the other one may end when nothing new is
-sent to it.  An interpreter on a loaded machine takes up to 0.1 s to end."""
+"""Seconds by which the exit of the bot on turn is reported later.  If both bots end within this time, the bot
+that was not on turn counts as the first one: the other bot may end because nothing new is sent to it.  An
+interpreter on a loaded machine takes up to 0.1 s to end."""
 
 EXIT_POLL_S = 0.02
-"""Seconds between two checks for a process's end where there is no pidfd to wait for."""
+"""Seconds between two checks for the end of a process on systems without pidfds."""
 
 LIMITS_POLL_S = 0.05
 CLOSE_POLL_S = 0.01
-"""Seconds between two checks of the bots' memory; the second value applies when a bot already holds much.  A
+"""Seconds between two checks of the bots' memory; the second value applies when a bot is near its limit.  A
 process fills 5 MB a millisecond."""
 
 KILL_LIMIT_S = 5.0
 """Seconds after which a killed process is considered stuck in the kernel: the host's fault."""
 
 Observer = Callable[[WireLine], None]
-"""Callback for each wire line as it happens; it must not block."""
+"""Callback for each wire line; it must not block."""
 
 AnyMatch = Match[Any, Any]
 
-OUTPUT, ERRORS, EXIT, LEASH = "output", "errors", "exit", "leash"
+OUTPUT, ERRORS, EXIT, CANCEL = "output", "errors", "exit", "cancel"
 
 
-class Timed(Protocol):
+class HasOutput(Protocol):
     """The attributes of a bot that ``time_passed`` reads."""
 
     @property
@@ -72,24 +72,24 @@ def needs_counters_first(match: AnyMatch, event: Event) -> bool:
     return not is_reply and not isinstance(event, TimePassed)
 
 
-def time_passed(match: AnyMatch, bots: Sequence[Timed], time: TurnTimer, at: float) -> TimePassed:
-    """Return the event of a deadline that passed, with the counters of the bot that is awaited."""
+def time_passed(match: AnyMatch, bots: Sequence[HasOutput], timer: TurnTimer, at: float) -> TimePassed:
+    """Return the event of a deadline that passed, with the counters of the awaited bot."""
     awaited = match.on_turn if match.on_turn is not None else match.starting
     tree = None if awaited is None else bots[awaited].tree
     usage = None
     if match.on_turn is not None:
-        if not time.is_looking:
-            look_closer(match, time, match.on_turn)
-        usage = time.usage()
+        if not timer.is_measuring:
+            measure_slow_turn(match, timer, match.on_turn)
+        usage = timer.usage()
     elif match.starting is not None:
-        usage = time.start_usage(match.starting)
-    doing = "" if tree is None else tree.doing()
-    if usage is not None and awaited is not None and doing != "stopped" and time.is_queued(awaited):
-        doing = "queued"
-    return TimePassed(at, (bots[0].unfinished, bots[1].unfinished), usage, doing)
+        usage = timer.start_usage(match.starting)
+    activity = "" if tree is None else tree.activity()
+    if usage is not None and awaited is not None and activity != "stopped" and timer.is_queued(awaited):
+        activity = "queued"
+    return TimePassed(at, (bots[0].unfinished, bots[1].unfinished), usage, activity)
 
 
-def look_closer(match: AnyMatch, time: TurnTimer, player: int) -> None:
+def measure_slow_turn(match: AnyMatch, timer: TurnTimer, player: int) -> None:
     """Start measuring the current turn, which was expected to be a quick one."""
     earlier_us = 0
     for move in reversed(match.moves):
@@ -97,15 +97,15 @@ def look_closer(match: AnyMatch, time: TurnTimer, player: int) -> None:
             break  # both bots' counters were read after this move
         if move.player == player:
             earlier_us += move.wall_us
-    time.look_closer(player, earlier_us, match.turn_began)
+    timer.measure_slow_turn(player, earlier_us, match.turn_began)
 
 
 class Session:
     """Runs one match with two started bots, then waits for their end.
 
-    A ``leash`` is a descriptor that becomes readable when the game is cancelled by the tournament runner; the
-    game then ends with a GameStoppedError.  A ``feed`` publishes the game for spectators at no cost for a
-    move: it looks for new moves as often as the bots' memory is checked.
+    ``cancel_fd`` is a descriptor that becomes readable when the tournament runner cancels the game, which
+    then ends with a GameStoppedError.  ``feed`` publishes new moves for spectators whenever the bots' memory
+    is checked, so that a move costs no more time.
     """
 
     def __init__(
@@ -113,17 +113,17 @@ class Session:
         match: AnyMatch,
         bots: tuple[Bot, Bot],
         observe: Observer | None = None,
-        leash: int | None = None,
+        cancel_fd: int | None = None,
         feed: Feed | None = None,
     ) -> None:
         self._match = match
         self._bots = bots
-        self.time = TurnTimer(bots, match.control)
+        self.timer = TurnTimer(bots, match.control)
         self._limits_due = now() + LIMITS_POLL_S
         self._observe = observe
         self._feed = feed
         self._observed = 0
-        self._watch = Poller()
+        self._poller = Poller()
         self._start_poll_s = START_POLL_S
         self._exit_reported = [False, False]
         self._end_reported = [False, False]
@@ -132,73 +132,74 @@ class Session:
         self._ending = any(bot.exit_descriptor is None for bot in bots)
         """True if a bot has begun to end, or may have ended without an event."""
         for bot in bots:
-            self._watch.add(bot.stdout, (bot.index, OUTPUT))
-            self._watch.add(bot.errors, (bot.index, ERRORS))
+            self._poller.add(bot.stdout, (bot.index, OUTPUT))
+            self._poller.add(bot.errors, (bot.index, ERRORS))
             if bot.exit_descriptor is not None:
-                self._watch.add(bot.exit_descriptor, (bot.index, EXIT))
-        self._leash = -1 if leash is None else leash
-        if leash is not None:
-            self._watch.add(leash, (0, LEASH))
+                self._poller.add(bot.exit_descriptor, (bot.index, EXIT))
+        self._cancel_fd = -1 if cancel_fd is None else cancel_fd
+        if cancel_fd is not None:
+            self._poller.add(cancel_fd, (0, CANCEL))
 
     async def referee(self, sends: Sequence[Send]) -> None:
         """Play until the match has a result; ``sends`` are the effects returned by its start."""
-        match, watch, time = self._match, self._watch, self.time
+        match, poller, timer = self._match, self._poller, self.timer
         self._carry_out(sends)
         while match.result is None:
-            if match.starting is not None and self._look_for_start():
+            if match.starting is not None and self._check_start():
                 continue
-            # In a slow turn a glance, which yields the CPU, could leave us in its queue when the reply comes.
-            ready = [] if time.is_looking else watch.glance()
-            if watch.has_glanced_enough:
-                await watch.rest()
-                if self._look_at_limits():
+            # In a slow turn a poll, which yields the CPU, could leave this process in the run queue when the
+            # reply comes.
+            ready = [] if timer.is_measuring else poller.poll()
+            if poller.is_checkpoint_due:
+                await poller.checkpoint()
+                if self._check_limits():
                     continue
             elif not ready:
-                if self._look_at_limits():
+                if self._check_limits():
                     continue
-                if not time.is_looking and match.on_turn is not None:
-                    self._look_closer(match.on_turn)
+                if not timer.is_measuring and match.on_turn is not None:
+                    measure_slow_turn(match, timer, match.on_turn)
                 left_s = self._next_wake() - now()
-                if left_s > BRIEF_WAIT_S or match.starting is None:  # else a glance does
-                    if time.is_looking:
-                        time.mark()
-                    ready = await watch.ready(left_s)
+                if left_s > BRIEF_WAIT_S or match.starting is None:  # else ``poll`` waits long enough
+                    if timer.is_measuring:
+                        timer.mark()
+                    ready = await poller.wait(left_s)
             # Everything read so far comes before a flag falls.
-            if not self._take(ready):
+            if not self._process(ready):
                 at = now()
                 if match.deadline is not None and at > match.deadline:
-                    self._tell(self._time_passed(at))
-        self.cpu_us = time.cpu_us()
-        time.game_over()
+                    self._handle(self._time_passed(at))
+        self.cpu_us = timer.cpu_us()
+        timer.end_game()
         if self._feed is not None:
             self._feed.end()
 
     def _carry_out(self, sends: Sequence[Send]) -> None:
-        match, bots, time = self._match, self._bots, self.time
+        match, bots, timer = self._match, self._bots, self.timer
         while sends:
             following: Sequence[Send] = ()
             for send in sends:
-                if send is match.gives_turn and time.must_prepare[send.player] and match.starting is None:
-                    if time.has_begun:
-                        time.turn_begins(send.player)
+                if send is match.gives_turn and timer.must_prepare[send.player] and match.starting is None:
+                    if timer.has_begun:
+                        timer.begin_turn(send.player)
                     else:  # enough for a turn that may be a quick one
-                        time.game_begins(now() - match.began)
+                        timer.begin_game(now() - match.began)
                 event = bots[send.player].write(send.line)
                 if type(event) is InputClosed:
-                    event = bots[send.player].why_closed(event, END_OF_OUTPUT_GRACE_S)
+                    event = bots[send.player].closed_input_event(event, END_OF_OUTPUT_GRACE_S)
                 following = match.handle(event)
                 assert not following or send is sends[-1] or match.result is not None
                 if following and match.result is not None:
                     break  # the game has ended, so the remaining lines are obsolete
             sends = following  # only the last line can have a following one
-        if time.must_follow and match.on_turn is not None:
-            time.turn_has_begun(match.on_turn)
+        if timer.must_follow and match.on_turn is not None:
+            timer.turn_begun(match.on_turn)
         if self._observe is not None:
             for line in match.wire[self._observed :]:
                 self._observe(line)
             self._observed = len(match.wire)
 
-    def _tell(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         match = self._match
         if needs_counters_first(match, event):
             self._carry_out(match.handle(self._time_passed(event.at)))
@@ -207,50 +208,47 @@ class Session:
         self._carry_out(match.handle(event))
 
     def _time_passed(self, at: float) -> TimePassed:
-        return time_passed(self._match, self._bots, self.time, at)
+        return time_passed(self._match, self._bots, self.timer, at)
 
     def _with_usage(self, reply: LineReceived, wall_s: float) -> LineReceived:
         """Return the reply that ends the current turn, with the counters of the turn."""
-        if not self.time.is_looking:
-            self._look_closer(reply.player)
-        return reply._replace(usage=self.time.turn_ends(reply.player, wall_s))
+        if not self.timer.is_measuring:
+            measure_slow_turn(self._match, self.timer, reply.player)
+        return reply._replace(usage=self.timer.end_turn(reply.player, wall_s))
 
-    def _look_closer(self, player: int) -> None:
-        look_closer(self._match, self.time, player)
-
-    def _look_at_limits(self) -> bool:
+    def _check_limits(self) -> bool:
         """Check the bots' limits if that is due; return True if an event was passed to the match."""
         at = now()
-        if self.time.is_looking and at >= self.time.sample_due:
-            self.time.sample()
+        if self.timer.is_measuring and at >= self.timer.sample_due:
+            self.timer.sample()
         if at < self._limits_due:
             return False
         if self._match.starting is not None:
-            self.time.sample_start(self._match.starting)
+            self.timer.sample_start(self._match.starting)
         for bot in self._bots:
             event = None if bot.has_ended() else bot.limit_passed()
             if event is not None:
-                self._tell(event)
+                self._handle(event)
                 return True
         if self._feed is not None:
-            self._feed.look(now())
+            self._feed.publish(now())
         close = any(bot.is_near_a_limit for bot in self._bots)
         self._limits_due = now() + (CLOSE_POLL_S if close else LIMITS_POLL_S)
         return False
 
-    def _look_for_start(self) -> bool:
-        """Check whether the starting bot has taken START, or closed its input; return True if so."""
+    def _check_start(self) -> bool:
+        """Report that the starting bot has read START or closed its input; return False if it has not."""
         player = self._match.starting
         if player is None:
             return False
         bot = self._bots[player]
-        if bot.has_taken_all():
+        if bot.has_read_all():
             self._start_poll_s = START_POLL_S
             if player == Side.FIRST:
-                self.time.game_begins(now() - self._match.began)
-            self._tell(StartRead(player, now()))
+                self.timer.begin_game(now() - self._match.began)
+            self._handle(StartRead(player, now()))
         elif bot.has_closed_input() and not self._exit_reported[player]:
-            self._tell(bot.why_closed(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))
+            self._handle(bot.closed_input_event(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))
         else:
             return False
         return True
@@ -260,8 +258,8 @@ class Session:
         match = self._match
         assert match.deadline is not None  # a match without a result always has one
         wake = min(match.deadline, self._limits_due)
-        if self.time.is_looking:
-            wake = min(wake, self.time.sample_due)
+        if self.timer.is_measuring:
+            wake = min(wake, self.timer.sample_due)
         if match.starting is not None:
             wake = min(wake, now() + self._start_poll_s)
             self._start_poll_s = min(self._start_poll_s * START_POLL_GROWTH, START_POLL_MAX_S)
@@ -276,55 +274,55 @@ class Session:
                 wake = min(wake, now() + EXIT_POLL_S)
         return wake
 
-    def _take(self, ready: list[tuple[int, str]]) -> bool:
+    def _process(self, ready: list[tuple[int, str]]) -> bool:
         """Process the ready descriptors, output first; return True if an event was passed to the match."""
         match = self._match
-        told = False
+        handled = False
         exits = []
         for index, kind in ready:
             bot = self._bots[index]
             if kind == OUTPUT:
                 for event in bot.read_output():
-                    told = True
+                    handled = True
                     if index == match.on_turn and type(event) is LineReceived:
                         wall_s = event.at - match.turn_began
-                        if self.time.is_looking or wall_s > NOTICED_S:
+                        if self.timer.is_measuring or wall_s > NOTICED_S:
                             event = self._with_usage(event, wall_s)
                         self._carry_out(match.handle(event))
                     else:
-                        self._tell(event)
+                        self._handle(event)
                     if match.result is not None:
                         return True
                 if bot.output_ended_at is not None:
                     self._ending = True
-                    self._watch.remove(bot.stdout)
+                    self._poller.remove(bot.stdout)
             elif kind == ERRORS:
                 self._read_errors(bot)
             elif kind == EXIT:
                 exits.append(bot)
             else:
-                self._watch.remove(self._leash)  # it stays readable and would end every wait of ``wind_down``
-                raise GameStoppedError("nobody wants this game any more")
+                self._poller.remove(self._cancel_fd)  # it stays readable, and would end each later wait
+                raise GameStoppedError("the game was cancelled by the tournament runner")
         if exits:
             self._ending = True
         if not self._ending:
-            return told
+            return handled
         for bot in self._other_first():
             if bot in exits and bot.has_ended() and bot.exit_descriptor is not None:
-                self._watch.remove(bot.exit_descriptor)
+                self._poller.remove(bot.exit_descriptor)
             if self._must_report_exit(bot):
-                told = self._report_exit(bot) or told
+                handled = self._report_exit(bot) or handled
             elif self._must_report_end(bot):
-                self._end_reported[bot.index] = told = True
-                self._tell(bot.output_closed_event())
+                self._end_reported[bot.index] = handled = True
+                self._handle(bot.output_closed_event())
             if match.result is not None:
                 return True
-        return told
+        return handled
 
     def _read_errors(self, bot: Bot) -> None:
         before = bot.stderr.total
         if not bot.read_errors() and bot.stderr.total == before:
-            self._watch.remove(bot.errors)
+            self._poller.remove(bot.errors)
 
     def _must_report_end(self, bot: Bot) -> bool:
         ended_at = bot.output_ended_at
@@ -350,17 +348,17 @@ class Session:
         return deadline is not None and now() > deadline
 
     def _report_exit(self, bot: Bot) -> bool:
-        """Report the end of a process, after the lines that it left; return True if anything was reported."""
+        """Report the end of a process, after its last lines; return True if anything was reported."""
         if self._exit_reported[bot.index]:
             return False
         self._exit_reported[bot.index] = True
         if self._match.starting == bot.index:
-            self._look_for_start()  # it may have taken START since the last check
+            self._check_start()  # it may have read START since the last check
         for event in bot.drain():
-            self._tell(event)
+            self._handle(event)
             if self._match.result is not None:
                 return True
-        self._tell(bot.exited_event())
+        self._handle(bot.exited_event())
         return True
 
     async def wind_down(self, grace_s: float) -> None:
@@ -373,22 +371,22 @@ class Session:
             await self._drain_once(min(left, LIMITS_POLL_S))
             for bot in self._bots:
                 if not bot.has_ended():
-                    bot.limit_passed()  # which kills it; the game is over, and its verdict stands
+                    bot.limit_passed()  # kills the bot; the game is over, and its verdict stands
 
     async def _drain_once(self, timeout_s: float) -> None:
         if any(bot.exit_descriptor is None for bot in self._bots):
             timeout_s = min(timeout_s, EXIT_POLL_S)
-        for index, kind in self._watch.glance() or await self._watch.ready(timeout_s):
+        for index, kind in self._poller.poll() or await self._poller.wait(timeout_s):
             bot = self._bots[index]
             if kind == OUTPUT:
                 if not bot.discard_output():
-                    self._watch.remove(bot.stdout)
+                    self._poller.remove(bot.stdout)
             elif kind == ERRORS:
                 self._read_errors(bot)
             elif kind == EXIT and bot.exit_descriptor is not None and bot.has_ended():
-                self._watch.remove(bot.exit_descriptor)
-            elif kind == LEASH:
-                self._watch.remove(self._leash)
+                self._poller.remove(bot.exit_descriptor)
+            elif kind == CANCEL:
+                self._poller.remove(self._cancel_fd)
 
     async def kill(self) -> None:
         """Kill both process groups and wait until the processes are gone.  Raises RefereeError."""
@@ -403,8 +401,8 @@ class Session:
             bot.drain_errors()
 
     def close(self) -> None:
-        """Close the selector, the timekeeper and the feed's socket."""
-        self.time.close()
-        self._watch.close()
+        """Close the selector, the timer and the feed's socket."""
+        self.timer.close()
+        self._poller.close()
         if self._feed is not None:
             self._feed.close()

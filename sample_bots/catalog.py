@@ -1,9 +1,22 @@
-"""The sample bots by name: spec text -> the command that runs the bot."""
+"""Catalog of the sample bots: spec text -> the command that runs the bot, and the digest of its play.
 
+A sample bot's digest identifies its play, not its source files: it covers the spec text and the ``version``
+that the catalog declares.  So tournaments and databases stay valid when a comment changes or a file moves.
+Whoever changes the moves of a bot must raise its version; ``tests/test_sample_bots_identity.py`` holds
+fingerprints of the play of all bots.
+
+Releases without versions hashed their source files instead.  Version 1 is the play of these releases, and
+its digests are theirs: they are computed from the file hashes in ``play_version_1.json``.
+"""
+
+import hashlib
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sample_bots.minimax import DEFAULT_DEPTH
 from sample_bots.options import (
@@ -23,41 +36,43 @@ __all__ = [
     "BadOptionError",
     "SampleBot",
     "needs_kernels",
-    "rule_book_directories",
+    "play_digest",
+    "readable_directories",
     "sample_bot_command",
-    "sample_bot_files",
     "searches",
 ]
 
 _HERE = Path(__file__).resolve().parent
 
+_VERSION_1_FILE = _HERE / "play_version_1.json"
+
 _ISOLATED = ("-I",)
-"""No PYTHON* variable and nothing of the current directory changes what runs."""
+"""Option of Python: PYTHON* variables and the current directory have no influence."""
 _ALONE = (*_ISOLATED, "-S")
-"""Without site-packages, too, which only compiled searches need: starts sooner."""
+"""Options of Python without site-packages, which only compiled searches need: a quicker start."""
 
 LOWEST_SEARCH = 5
-"""The lowest level of any game's ladder that searches with an engine."""
+"""Lowest level of any game's ladder that searches with an engine."""
 
 
 @dataclass(frozen=True)
 class SampleBot:
-    """One name that the spec text of a sample bot can begin with."""
+    """Bots with the same name; an option may select one of them."""
 
     about: str
-    """One line for people."""
+    """Description in one line."""
     script: tuple[str, ...]
     """The file in this folder to run, and its first arguments."""
     option: str = ""
-    """How the option is shown to people, for example ``DEPTH``; empty if there is none."""
+    """Placeholder of the option in help texts, for example ``DEPTH``; empty if there is no option."""
     parse: Callable[[str], object] | None = None
-    """Reads the option, raises BadOptionError; None if there is no option."""
+    """Parser of the option, which raises BadOptionError; None if there is no option."""
     must: bool = False
-    """Whether the option has to be given."""
+    """True if the option is required."""
     searches: Callable[[str], bool] = lambda _option: False
-    """Whether the bot of an option searches with the compiled kernels, where they can be had."""
-    folders: tuple[str, ...] = ()
-    """The folders in this one that it consists of, beside the files that lie here."""
+    """Predicate of the option: whether the bot searches with the compiled kernels if they are available."""
+    version: int = 1
+    """Version of the play.  Raise it whenever the bot plays other moves than before."""
 
 
 SAMPLE_BOTS: dict[str, SampleBot] = {
@@ -85,7 +100,6 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
         parse_level,
         must=True,
         searches=lambda option: parse_level(option)[0] >= LOWEST_SEARCH,
-        folders=("ladder", "strong"),
     ),
     "strong": SampleBot(
         "the strongest player, in all the time that it has, at most SECONDS a move",
@@ -93,7 +107,6 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
         "SECONDS",
         parse_seconds,
         searches=lambda _option: True,
-        folders=("strong",),
     ),
     "swap_happy": SampleBot(
         "takes the other seat whenever it may, then plays its last legal move", ("launch.py", "swap_happy")
@@ -102,9 +115,9 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
 
 
 def sample_bot_command(spec: str, *, compiled: bool = True) -> list[str] | None:
-    """The command that runs the bot of a spec text, ``NAME`` or ``NAME:OPTION``, in any directory.
+    """Return the command that runs a bot, ``NAME`` or ``NAME:OPTION``, in any directory.
 
-    With ``compiled``, a bot that searches does so with compiled kernels, where these can be had.  None if
+    With ``compiled``, a bot that searches uses the compiled kernels if they are available.  Returns None if
     there is no sample bot of that name.  Raises BadOptionError.
     """
     found = _find(spec)
@@ -115,23 +128,60 @@ def sample_bot_command(spec: str, *, compiled: bool = True) -> list[str] | None:
     if not (compiled and needs_kernels(spec)):
         return [sys.executable, *_ALONE, str(_HERE / script), *arguments, *option]
     module, *rest = arguments
-    kept = ["--kernels", str(kernels.directory())]
-    return [sys.executable, *_ISOLATED, str(_HERE / script), module, *kept, *rest, *option]
+    kernels_option = ["--kernels", str(kernels.directory())]
+    return [sys.executable, *_ISOLATED, str(_HERE / script), module, *kernels_option, *rest, *option]
 
 
 def searches(spec: str) -> bool:
-    """Whether the bot of a spec text uses its time to search.  Raises BadOptionError."""
+    """Return whether a bot uses its time to search.  Raises BadOptionError."""
     found = _find(spec)
     return found is not None and found[0].searches("".join(found[1]))
 
 
 def needs_kernels(spec: str) -> bool:
-    """Whether the bot of a spec text is one that searches with compiled kernels, and these can be had."""
+    """Return whether a bot searches with compiled kernels, and these are available."""
     return searches(spec) and kernels.can_compile()
 
 
+def readable_directories() -> list[Path]:
+    """Return the directories that a sample bot reads: this package, the protocol and the rule books."""
+    return [_HERE, *(_HERE.parent / name for name in ("protocol", "referee"))]
+
+
+def play_digest(spec: str) -> str:
+    """Return the SHA-256 that identifies the play of a sample bot, in hexadecimal.
+
+    The spec text is part of it as it was written: ``random:7`` and ``random:07`` have different digests.
+    """
+    name = spec.partition(":")[0]
+    return _digest(spec, name, SAMPLE_BOTS[name].version)
+
+
+def _digest(spec: str, name: str, version: int) -> str:
+    total = hashlib.sha256(f"{spec}\0".encode())
+    if version == 1:
+        for line in _version_1_lines(name):
+            total.update(line.encode())
+    else:
+        total.update(f"{name}, play version {version}\n".encode())
+    return total.hexdigest()
+
+
+@cache
+def _version_1_lines(name: str) -> list[str]:
+    """Return the names and hashes of a bot's files as they were hashed before there were versions."""
+    table: dict[str, Any] = json.loads(_VERSION_1_FILE.read_text(encoding="utf-8"))
+    folders = ("", *table["folders"].get(name, ()))
+    lines = []
+    for path, content in table["files"].items():
+        folder, _, file = path.rpartition("/")
+        if folder in folders:
+            lines.append(f"{file}\0{content}\n")
+    return lines
+
+
 def _find(spec: str) -> tuple[SampleBot, list[str]] | None:
-    """The bot of a spec text, and its option, if there is one.  Raises BadOptionError."""
+    """Return a bot and its option as a list of at most one text.  Raises BadOptionError."""
     name, separator, option = spec.partition(":")
     bot = SAMPLE_BOTS.get(name)
     if bot is None:
@@ -145,20 +195,3 @@ def _find(spec: str) -> tuple[SampleBot, list[str]] | None:
     except BadOptionError as error:
         raise BadOptionError(f"{spec!r}: {error}") from None
     return bot, [str(value) if isinstance(value, int) else option]
-
-
-def rule_book_directories() -> list[Path]:
-    """What the sample bots read beside their own directory: the protocol's and the referee's packages."""
-    return [_HERE.parent / name for name in ("protocol", "referee")]
-
-
-def sample_bot_files(spec: str = "") -> list[Path]:
-    """The files that a sample bot consists of, sorted: when one changes, it may play differently.
-
-    Without a spec text those that all of them share.
-    """
-    found = _find(spec)
-    files = list(_HERE.glob("*.py"))
-    for folder in found[0].folders if found else ():
-        files += [path for path in (_HERE / folder).iterdir() if path.suffix in (".py", ".toml", ".json")]
-    return sorted(files)

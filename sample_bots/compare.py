@@ -1,8 +1,8 @@
-"""How strong the sample bots are: ``python -m sample_bots.compare [OPENINGS [GAME [PLAYER ...]]]``.
+"""Matches between the simple bots: ``python -m sample_bots.compare [OPENINGS [GAME [PLAYER ...]]]``.
 
-The games are played inside one process, without a referee: each player is a function.  Most of the
-bots always play the same move in the same position, so each game begins with a few random moves, and
-each such opening is played twice, with the sides exchanged.
+The games are played in one process without a referee: each player is a function.  Most of the bots are
+deterministic, so each game begins with a few random moves, and each such opening is played twice, with the
+sides exchanged.
 """
 
 import random
@@ -19,18 +19,18 @@ from sample_bots.minimax import minimax_mover
 from sample_bots.random_bot import random_mover
 
 OPENING_PLIES = 4
-"""Random moves at the beginning of a game: more than two, so that both sides have moved after a swap."""
+"""Number of random moves at the beginning: more than two, so that both sides have moved after a swap."""
 
 
 def play(game: AnyGame, players: tuple[Choose, Choose], state: Any) -> Outcome:
-    """Play a game to its end, from a state on; the players are FIRST and SECOND."""
+    """Play a game from a state to its end; the players are FIRST and SECOND."""
     while (outcome := game.outcome(state)) is None:
         state = game.apply(state, players[game.to_move(state)](game, state))
     return outcome
 
 
 def random_opening(game: AnyGame, generator: random.Random) -> Any:
-    """A state after a few random moves."""
+    """Return a state after a few random moves."""
     state = game.initial_state()
     for _ in range(OPENING_PLIES):
         if moves := game.legal_moves(state):
@@ -41,9 +41,9 @@ def random_opening(game: AnyGame, generator: random.Random) -> Any:
 def points(
     game: AnyGame, make_a: Callable[[int], Choose], make_b: Callable[[int], Choose], openings: int
 ) -> float:
-    """The points of A against B in two games per opening; a win is 1, a draw 0.5.
+    """Return the points of A against B in two games per opening; a win is 1, a draw 0.5.
 
-    ``make_a`` and ``make_b`` make the players of a game, given a seed.
+    ``make_a`` and ``make_b`` return the player of a game for a seed.
     """
     total = 0.0
     for seed in range(openings):
@@ -64,10 +64,10 @@ PLAYERS: dict[str, Callable[[int], Choose]] = {
     "minimax:4": lambda seed: minimax_mover(4),
     "minimax:6": lambda seed: minimax_mover(6),
 }
-"""Name -> seed -> player."""
+"""Name -> function that returns the player for a seed."""
 
 COMPARED = ("first_legal", "random", "greedy", "minimax:2", "minimax:4", "minimax:6")
-"""Those compared if none are named; too slow for Kalamala."""
+"""Players that are compared by default; too slow for Kalamala."""
 
 
 def main(arguments: list[str]) -> int:

@@ -1,14 +1,14 @@
-"""The bot's side of the conversation: lines of the referee in, moves out.
+"""The bot's side of the protocol: lines of the referee in, moves out.
 
-Theory of operation.  The referee tells every move that was played and the board after it.  A bot
-applies these moves to its own state, since a board alone does not show everything that the rules ask
-for (may the seats still be swapped?  which positions were there before?).  The board of each message
-is the check: if it is not the board of our state, we play another game than the referee, and every
-further move would be a guess; the bot says so on standard error and gives up.
+Theory of operation.  The referee sends every move that was played and the board after it.  A bot applies
+these moves to its own state, since the rules depend on more than the board: whether the seats may still be
+swapped, which positions there were before.  The board of each message is a check.  If it differs from the
+board of the bot's state, the bot and the referee play different games, so the bot writes an error to standard
+error and exits.
 
-A game may begin with an opening: moves that nobody was asked for, announced like all others before the
-first turn, or a position that takes their place.  All announcements but the last say OPP, whoever would be
-next; so until we are first asked for a move, OPP is believed.
+A game may begin with an opening: moves that are announced like all others before the first turn, or a
+position.  All announcements of an opening but the last have OPP as the next player, whichever side is next.
+So OPP is accepted until the bot's first turn.
 """
 
 import os
@@ -24,28 +24,31 @@ from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE,
 from referee.games.spec import SpecError
 
 Choose = Callable[[AnyGame, Any], Any]
-"""What makes one bot another: (game, state) -> one of the state's legal moves."""
-
+"""The play of a bot: (game, state) -> one of the state's legal moves."""
 
 OnTime = Callable[[int, int], None]
-"""Told what is left on the clocks, (own, opponent's) milliseconds, before each turn of ours."""
+"""Callback for the clocks before each own turn: (own, opponent's) milliseconds left."""
 
 _POSITION = f"CHANGE;{OPENING_WORD};"
 
 
 class OutOfStepError(Exception):
-    """The referee's game is not the one that we have followed."""
+    """The state of the referee's game differs from the bot's."""
 
 
 class Conversation:
-    """One game as its bot hears it.  Does no input or output itself."""
+    """One game from a bot's view.  Does no input or output itself."""
 
     def __init__(
         self, game: AnyGame, choose: Choose, *, opening: bool = False, on_time: OnTime | None = None
     ) -> None:
-        """``opening``: one will be announced, so START alone gives nobody the turn.
+        """Begin at the initial state.
 
-        ``on_time`` is given what TIME lines tell: our milliseconds and the opponent's.
+        Args:
+            game: The rule book.
+            choose: The play of the bot.
+            opening: True if an opening will be announced, so that no turn follows from START alone.
+            on_time: Callback for TIME lines.
         """
         self._game = game
         self._choose = choose
@@ -53,16 +56,16 @@ class Conversation:
         self._state = game.initial_state()
         self._side: Side | None = None
         self._opening = True
-        """Whether we have yet to be asked for a move, so that what we hear may be an opening."""
-        self._told = Next.OPPONENT if opening else None
-        """Who is next, as the referee said last; None if only the rules tell."""
+        """True until the bot's first turn: announcements may belong to an opening."""
+        self._announced_next = Next.OPPONENT if opening else None
+        """The next player as the referee announced last; None if only the rules determine it."""
         self.over = False
-        """Whether the referee has said END."""
+        """True after END."""
 
-    def hear(self, line: str) -> str | None:
-        """Take a line of the referee; return our reply, or None if it is not our turn.
+    def receive(self, line: str) -> str | None:
+        """Process a line of the referee; return the reply, or None if it is not the bot's turn.
 
-        Raises OutOfStepError, or RemoteProtocolError for a line that no referee sends.
+        Raises OutOfStepError; RemoteProtocolError for an invalid line.
         """
         if self._opening and line.startswith(_POSITION):
             self._set_position(line.removeprefix(_POSITION))
@@ -79,21 +82,21 @@ class Conversation:
                 self._start(message)
             else:
                 self._follow(message)
-        asked = self._next() is Next.YOU and self._told is not Next.OPPONENT
-        return self._reply() if asked else None
+        is_own_turn = self._next() is Next.YOU and self._announced_next is not Next.OPPONENT
+        return self._reply() if is_own_turn else None
 
     def _start(self, message: Start) -> None:
         seats = self._game.seats(self._state)
         if message.seat not in seats:
             raise OutOfStepError(f"no seat {message.seat!r} in {self._game.name}; there are {seats}")
         self._side = Side(seats.index(message.seat))
-        if self._told is Next.YOU and self._next() is not Next.YOU:
+        if self._announced_next is Next.YOU and self._next() is not Next.YOU:
             raise OutOfStepError(f"the opening said YOU, but after it {message.seat} is not next")
 
     def _set_position(self, announced: str) -> None:
-        """Begin with a position: ``<position>;<YOU|OPP>``, where the position may hold semicolons."""
+        """Set the position of an opening: ``<position>;<YOU|OPP>``; the position may contain semicolons."""
         position, _, following = announced.rpartition(";")
-        # A board alone may not say who is to move; then the last field does.
+        # A position may lack the side to move; then the last field has it.
         for text in (position, *(f"{position};{seat}" for seat in self._game.seats(self._state))):
             try:
                 self._state = self._game.parse_state(text)
@@ -103,11 +106,11 @@ class Conversation:
                 continue
             if following == self._next() or self._side is None:
                 break
-        if not self._believe(following):
+        if not self._accept_next(following):
             raise OutOfStepError(f"{announced}: the last field should be {self._next()}")
 
     def _follow(self, message: Change) -> None:
-        """Play a move that was told, and compare what is told with it."""
+        """Play an announced move, and compare the announced board and player with the state."""
         game, state = self._game, self._state
         try:
             swapped = message.move == SWAP_WORD and game.swap is not None
@@ -116,23 +119,23 @@ class Conversation:
         except MoveError as error:
             raise OutOfStepError(f"move {message.move} cannot be played here: {error}") from error
         board = game.board_text(self._state)
-        if message.board != board or not self._believe(message.next):
+        if message.board != board or not self._accept_next(message.next):
             raise OutOfStepError(
                 f"after move {message.move} of {game.name} the referee says {message.board};{message.next}, "
                 f"but it should be {board};{self._next()}"
             )
 
-    def _believe(self, following: str) -> bool:
-        """Take note of who is told to be next; False if that cannot be."""
+    def _accept_next(self, following: str) -> bool:
+        """Record the announced next player; return False if the announcement contradicts the rules."""
         expected = self._next()
         if self._opening and expected is not Next.NOBODY:
-            # Before START we do not know which side is ours.
+            # Before START the bot's own side is not known.
             possible = [Next.YOU, Next.OPPONENT] if self._side is None else [expected, Next.OPPONENT]
         else:
             possible = [expected]
         if following not in possible:
             return False
-        self._told = Next(following)
+        self._announced_next = Next(following)
         return True
 
     def _next(self) -> Next:
@@ -144,7 +147,7 @@ class Conversation:
         self._opening = False
         move = self._choose(self._game, self._state)
         if move == self._game.swap:
-            # Only the opponent is told of a swap; any other move comes back to us as a CHANGE.
+            # Only the opponent receives a CHANGE for a swap; all other moves are sent to both players.
             self._state = self._game.apply(self._state, move)
             return encode(Swap())
         return encode(Move(self._game.format_move(self._state, move)))
@@ -156,15 +159,17 @@ def run(choose: Choose, on_time: OnTime | None = None) -> int:
 
 
 def run_player(player_of: Callable[[AnyGame], tuple[Choose, OnTime | None]]) -> int:
-    """``run`` for a player that has to know the game beforehand: game -> how it chooses, and hears of
-    time."""
+    """Play one game with a player that depends on the game; return the exit status.
+
+    ``player_of`` returns the play of the bot and its callback for TIME lines.
+    """
     try:
         game = parse_game(os.environ.get(GAME_VARIABLE, DEFAULT_GAME))
         choose, on_time = player_of(game)
         opening = bool(os.environ.get(OPENING_VARIABLE))
         conversation = Conversation(game, choose, opening=opening, on_time=on_time)
         for line in sys.stdin:
-            reply = conversation.hear(line.removesuffix("\n"))
+            reply = conversation.receive(line.removesuffix("\n"))
             if reply is not None:
                 print(reply, flush=True)
             if conversation.over:
@@ -173,14 +178,14 @@ def run_player(player_of: Callable[[AnyGame], tuple[Choose, OnTime | None]]) -> 
         print(f"giving up: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # The referee has ended the game while we were thinking.  What was not written must go
-        # somewhere, else Python complains about it once more when it closes standard output.
+        # The referee has ended the game during the bot's turn.  Without another standard output Python would
+        # report the unwritten rest of the output when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
 def run_without_option(name: str, choose: Choose, arguments: list[str]) -> int:
-    """``run`` for a bot that takes no option; return the exit status."""
+    """Play one game with a bot that takes no option; return the exit status."""
     if arguments:
         print(f"{name} takes no option", file=sys.stderr)
         return 2

@@ -1,6 +1,6 @@
-"""How good a position looks without searching: everything that the bots know of one game or the other.
+"""Static evaluations: the only knowledge of the simple bots about particular games.
 
-A new game gets a function here and a line in EVALUATIONS; nothing else of the sample bots changes.
+A new game needs a function here and a line in EVALUATIONS; the bots themselves do not change.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from sample_bots.search import Evaluation
 
 
 def store_difference(game: Kalah, state: KalahState, side: Side) -> int:
-    """Kalah: the seeds in the side's own store less those in the opponent's."""
+    """Return the seeds in the side's store at Kalah, less those in the opponent's."""
     north, south = state.board[game.pits], state.board[-1]
     # FIRST sits South until a swap.
     sits_south = (side is Side.FIRST) is not state.swapped
@@ -21,19 +21,19 @@ def store_difference(game: Kalah, state: KalahState, side: Side) -> int:
 
 
 STONE = 100
-"""Worth of a stone: more than all stones in the centre together (at most 8 of 3 each)."""
+"""Value of a stone: more than that of all stones in the centre together (at most 8 of 3 each)."""
 
 INNER_SQUARES = tuple(
     sum(1 << SIZE * row + column for row in range(k, SIZE - k) for column in range(k, SIZE - k))
     for k in (1, 2, 3)
 )
-"""The squares at least 1, 2 and 3 steps from the edge, as bits."""
+"""Squares at least 1, 2 and 3 steps from the edge, as bits."""
 
 
 def stones_left(game: Kalamala, state: KalamalaState, side: Side) -> int:
-    """Kalamala: the side's stones, placed or not, less the opponent's; among equals, stones in the centre.
+    """Return the side's stones at Kalamala, placed or not, less the opponent's; then stones in the centre.
 
-    At depth 2 it won all of 30 games against the stones alone.
+    At depth 2 this won all of 30 games against the number of stones alone.
     """
     white, black, reserves = state.white, state.black, state.reserves
     value = STONE * (white.bit_count() + reserves[WHITE] - black.bit_count() - reserves[BLACK])
@@ -43,7 +43,7 @@ def stones_left(game: Kalamala, state: KalamalaState, side: Side) -> int:
 
 
 def no_opinion(game: AnyGame, state: Any, side: Side) -> int:
-    """Any other game: all positions look alike until the game is over."""
+    """Return 0, the evaluation of all positions of any other game."""
     return 0
 
 
@@ -52,5 +52,5 @@ EVALUATIONS: dict[type, Evaluation] = {Kalah: store_difference, Kalamala: stones
 
 
 def evaluation_of(game: AnyGame) -> Evaluation:
-    """The evaluation for a game's positions."""
+    """Return the evaluation of a game."""
     return EVALUATIONS.get(type(game), no_opinion)

@@ -15,7 +15,7 @@ def choose_pit(board: list[int], seat: str) -> int:
 
 
 def main() -> None:
-    """Read what the referee says, line by line, and answer whenever it is our turn."""
+    """Read the lines of the referee, and reply whenever it is our turn."""
     seat = ""
     for line in sys.stdin:
         message, *fields = line.strip().split(";")

@@ -1,4 +1,4 @@
-"""The bot ``first_legal`` in any game: the first legal move in the order of the rule book, never a swap.
+"""The bot ``first_legal`` for any game: the first legal move in the order of the rule book, never a swap.
 
 Usage: ``python -m sample_bots.first_move``.
 """
@@ -11,7 +11,7 @@ from sample_bots.conversation import run_without_option
 
 
 def choose(game: AnyGame, state: Any) -> Any:
-    """The lowest move other than a swap; deterministic."""
+    """Return the lowest move other than a swap; deterministic."""
     return next(move for move in game.legal_moves(state) if move != game.swap)
 
 

@@ -1,9 +1,9 @@
-"""The greedy bot: the move that looks best at once, without a thought for the reply.
+"""The greedy bot: the move with the best evaluation after it; the reply is ignored.
 
-Usage: ``python -m sample_bots.greedy``.  A move is worth the evaluation after it (in Kalah: the store
-difference); among equals one with an extra turn is preferred, then the lowest.  A swap is judged like
-any other move, so the bot takes the opponent's seat if the seeds in that store are more than it could
-win for its own.
+Usage: ``python -m sample_bots.greedy``.  The value of a move is the evaluation after it (in Kalah: the store
+difference).  Among equal moves one with an extra turn is preferred, then the lowest.  A swap is evaluated
+like any other move, so the bot takes the opponent's seat if that store has more seeds than the bot could win
+at once.
 """
 
 import sys
@@ -16,15 +16,15 @@ from sample_bots.search import static_value
 
 
 def choose(game: AnyGame, state: Any) -> Any:
-    """The greedy move; deterministic."""
+    """Return the greedy move; deterministic."""
     mover = game.to_move(state)
     evaluate = evaluation_of(game)
-    best_move, best_worth = None, (0, False)
+    best_move, best_value = None, (0, False)
     for move in game.legal_moves(state):
         child = game.apply(state, move)
-        worth = (static_value(game, child, mover, evaluate), game.to_move(child) is mover)
-        if best_move is None or worth > best_worth:
-            best_move, best_worth = move, worth
+        value = (static_value(game, child, mover, evaluate), game.to_move(child) is mover)
+        if best_move is None or value > best_value:
+            best_move, best_value = move, value
     return best_move
 
 

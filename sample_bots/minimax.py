@@ -1,8 +1,8 @@
-"""The minimax bot: looks a fixed number of plies ahead, with alpha-beta search.
+"""The minimax bot: alpha-beta search to a fixed depth.
 
 Usage: ``python -m sample_bots.minimax [DEPTH]``, default 4, at most 20.  A ply is one move, so a turn of
-several sowings counts as several.  The pie rule needs nothing of its own: the opponent's swap is one of
-the replies that the opener's search sees.
+several sowings has several plies.  The pie rule needs no special code: the opponent's swap is one of the
+replies in the opener's search.
 
 Time per move at manchester, measured in three games against itself (Python 3.11, one core): depth 4
 median 1 ms, longest 2 ms; depth 6 median 3 ms, longest 18 ms; depth 8 median 28 ms, longest 183 ms.
@@ -23,7 +23,7 @@ DEFAULT_DEPTH = 4
 
 
 def minimax_mover(depth: int) -> Choose:
-    """A player that looks ``depth`` plies ahead; deterministic."""
+    """Return a player that looks ``depth`` plies ahead; deterministic."""
 
     def choose(game: AnyGame, state: Any) -> Any:
         move, _ = AlphaBeta(game, evaluation_of(game)).best(state, depth)

@@ -1,37 +1,36 @@
-"""The options of the sample bots: text -> value, the same for a spec text and a command line."""
+"""Parsers of the sample bots' options, for spec texts and command lines."""
 
 import re
 
 from sample_bots.search import MAX_DEPTH
 
 PURE_VARIABLE = "KALARENA_PURE"
-"""Environment variable: with anything but empty in it, searches run in plain Python although numba is
-installed."""
+"""Environment variable: if it is not empty, searches run in plain Python although numba is installed."""
 
 LOWEST_LEVEL, HIGHEST_LEVEL = 1, 10
-"""The levels of the ladder, for every game."""
+"""Levels of every game's ladder."""
 
 
 class BadOptionError(ValueError):
-    """An option that a sample bot does not take; the message is for people."""
+    """An option is not valid for a sample bot; the message is for people."""
 
 
 def parse_seed(text: str) -> int:
-    """The seed of the random bot: any whole number that is not negative."""
+    """Return the seed of the random bot, which is not negative."""
     if not re.fullmatch("[0-9]{1,18}", text):
         raise BadOptionError(f"random takes a seed, a whole number of at most 18 digits, not {text!r}")
     return int(text)
 
 
 def parse_depth(text: str) -> int:
-    """How many plies the minimax bot looks ahead."""
+    """Return the depth of the minimax bot in plies."""
     if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DEPTH:
         raise BadOptionError(f"minimax takes a depth, a whole number from 1 to {MAX_DEPTH}, not {text!r}")
     return int(text)
 
 
 def parse_level(text: str) -> tuple[int, int | None]:
-    """A level of the ladder, and the seed of what it draws by lot, if one is given: ``5`` or ``5:17``."""
+    """Return a level of the ladder, and the seed of its random choices if there is one: ``5`` or ``5:17``."""
     match = re.fullmatch("([0-9]{1,2})(?::([0-9]{1,18}))?", text)
     if match is None or not LOWEST_LEVEL <= int(match[1]) <= HIGHEST_LEVEL:
         raise BadOptionError(
@@ -42,7 +41,7 @@ def parse_level(text: str) -> tuple[int, int | None]:
 
 
 def parse_seconds(text: str) -> float:
-    """The longest time for a move, in seconds."""
+    """Return the maximum time for a move in seconds."""
     if not re.fullmatch(r"[0-9]{1,5}(?:\.[0-9]{1,6})?", text) or not float(text) > 0:
         raise BadOptionError(
             f"strong takes the longest time for a move, in seconds, for example 0.5, not {text!r}"

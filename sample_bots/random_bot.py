@@ -1,7 +1,7 @@
-"""The random bot: any legal move, each with the same chance, a swap included.
+"""The random bot: any legal move with the same probability, a swap included.
 
-Usage: ``python -m sample_bots.random_bot [SEED]``.  Moves with the same seed are the same in every run,
-as long as the opponent's are.  Without a seed the system provides one.
+Usage: ``python -m sample_bots.random_bot [SEED]``.  With the same seed the moves are the same in every run,
+if the opponent's moves are.  Without a seed the system provides one.
 """
 
 import random
@@ -14,7 +14,7 @@ from sample_bots.options import BadOptionError, parse_seed
 
 
 def random_mover(seed: int | None) -> Choose:
-    """A player of random moves; None is a seed from the system."""
+    """Return a player of random moves; None is a seed from the system."""
     generator = random.Random(seed)
 
     def choose(game: AnyGame, state: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The searching bots, strong and ladder: a start that finds the compiled kernels.
+"""Main program of the bots ``strong`` and ``ladder``, which may use compiled kernels.
 
-Usage: ``launch.py searching [--kernels DIR] strong [SECONDS]``, or ``... ladder LEVEL[:SEED]``.  DIR is where
-the compiled kernels are kept (strong/kernels.py).
+Usage: ``launch.py searching [--kernels DIR] strong [SECONDS]``, or ``... ladder LEVEL[:SEED]``.  DIR is the
+directory of the kernels' machine code (strong/kernels.py).
 """
 
 import os
@@ -15,7 +15,8 @@ from sample_bots.options import BadOptionError, parse_level, parse_seconds
 
 KERNELS_OPTION = "--kernels"
 
-Make = Callable[[AnyGame], tuple[Choose, OnTime | None]]
+MakePlayer = Callable[[AnyGame], tuple[Choose, OnTime | None]]
+"""Function game -> how the player chooses, and its function for TIME lines."""
 
 
 def main(arguments: list[str]) -> int:
@@ -27,13 +28,13 @@ def main(arguments: list[str]) -> int:
         arguments = arguments[2:]
     kind, *options = arguments
     try:
-        make = _player(kind, ":".join(options), _announced())
+        make = _player_maker(kind, ":".join(options), _announced())
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
     status = run_player(make)
     if "numba" in sys.modules:
-        # Taking numba down takes a busy machine longer than the referee waits after END.
+        # An orderly exit with numba takes longer on a busy machine than the referee waits after END.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
@@ -41,13 +42,13 @@ def main(arguments: list[str]) -> int:
 
 
 def _announced() -> AnnouncedTime:
-    """The time control, if we are told one.  Raises ValueError."""
+    """Return the announced time control, which is empty if there is none.  Raises ValueError."""
     text = os.environ.get(TIME_VARIABLE)
     return parse_announced_time(text) if text else AnnouncedTime()
 
 
-def _player(kind: str, option: str, announced: AnnouncedTime) -> Make:
-    """What makes the player of a game.  Raises BadOptionError."""
+def _player_maker(kind: str, option: str, announced: AnnouncedTime) -> MakePlayer:
+    """Return the function that makes the player of a game.  Raises BadOptionError."""
     if kind == "ladder":
         level, seed = parse_level(option)
         from sample_bots.ladder.levels import ladder_player
@@ -58,12 +59,12 @@ def _player(kind: str, option: str, announced: AnnouncedTime) -> Make:
     longest_s = parse_seconds(option) if option else None
 
     def make(game: AnyGame) -> tuple[Choose, OnTime | None]:
-        from sample_bots.strong.compiled import how
+        from sample_bots.strong.compiled import execution_mode
         from sample_bots.strong.engines import strong_player
 
         player = strong_player(game, announced, longest_s=longest_s)
-        print(f"strong: search {how()}", file=sys.stderr)
-        return player, player.hear_time
+        print(f"strong: search {execution_mode()}", file=sys.stderr)
+        return player, player.on_time
 
     return make
 

@@ -1,30 +1,30 @@
-"""The starter kits by language: which there are, what they consist of, what they need."""
+"""Catalog of the starter kits by language, with their files and required programs."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 STARTERS_DIRECTORY = Path(__file__).resolve().parent / "starters"
-"""Where the kits lie, one directory each."""
+"""Directory of the kits, one subdirectory each."""
 
 
 @dataclass(frozen=True)
 class Starter:
-    """One language that a bot can be begun in."""
+    """The starter kit of one language."""
 
     title: str
-    """The language's name as people write it."""
+    """Name of the language for people."""
     source: str
-    """The file that is the bot."""
+    """Name of the bot's source file."""
     programs: tuple[str, ...]
-    """What has to be on PATH to build and run it; none for what Kalarena itself runs with."""
+    """Programs on PATH that building and running need, beside those that Kalarena itself needs."""
     package: str = ""
-    """The package of Debian and Ubuntu that has them."""
+    """Package of Debian and Ubuntu with these programs."""
     aliases: tuple[str, ...] = ()
-    """Other names that people may give the language."""
+    """Other names of the language."""
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What is copied; anything else in the directory was made there."""
+        """Files to copy; all others in the directory are products of a build."""
         return (".gitignore", "README.md", "bot.toml", self.source)
 
 
@@ -36,11 +36,11 @@ STARTERS: dict[str, Starter] = {
     "javascript": Starter("JavaScript", "bot.js", ("node",), "nodejs", aliases=("js", "node", "nodejs")),
     "go": Starter("Go", "bot.go", ("go",), "golang-go", aliases=("golang",)),
 }
-"""Directory's name, which is the language's name on the command line -> kit."""
+"""Name of the directory, which is the language's name on the command line -> kit."""
 
 
 def find_starter(language: str) -> str | None:
-    """The directory's name for what a user calls a language, in any case; None if there is no kit for it."""
+    """Return the directory's name for a user's name of a language, in any case; None if there is no kit."""
     wanted = language.strip().lower()
     for name, starter in STARTERS.items():
         if wanted in (name, *starter.aliases):
@@ -49,10 +49,10 @@ def find_starter(language: str) -> str | None:
 
 
 def starter_names() -> list[str]:
-    """All names that ``find_starter`` knows."""
+    """Return all names that ``find_starter`` accepts."""
     return [word for name, starter in STARTERS.items() for word in (name, *starter.aliases)]
 
 
 def starter_directory(name: str) -> Path:
-    """Where the kit of a directory's name lies."""
+    """Return the directory of a kit."""
     return STARTERS_DIRECTORY / name

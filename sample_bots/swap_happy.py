@@ -1,7 +1,7 @@
-"""The swap-happy bot: takes the other seat whenever it may, else plays its last legal move.
+"""The swap-happy bot: swaps seats whenever that is legal, else plays its last legal move.
 
-Usage: ``python -m sample_bots.swap_happy``.  An opponent for those who have never been swapped: the course's
-bots hardly ever swap at the first move.
+Usage: ``python -m sample_bots.swap_happy``.  It tests how a bot reacts to a swap, since the other bots of a
+course rarely swap.
 """
 
 import sys
@@ -12,7 +12,7 @@ from sample_bots.conversation import run_without_option
 
 
 def choose(game: AnyGame, state: Any) -> Any:
-    """SWAP if it is legal, else the last of the legal moves (in Kalah the pit nearest to the store)."""
+    """Return SWAP if it is legal, else the last legal move (in Kalah the pit nearest to the store)."""
     moves = game.legal_moves(state)
     return game.swap if game.swap is not None and game.swap in moves else moves[-1]
 

@@ -8,7 +8,8 @@ import pytest
 
 from referee.sandbox.bubblewrap import Sandbox
 from tests.confinement import living_with
-from tournaments.bots.build import BuildError, build
+from tournaments.bots.build import build
+from tournaments.bots.errors import BuildError
 
 MAKES = "printf '#!/bin/sh\\nexit 0\\n' > engine && chmod +x engine\n"
 SECRET = "the-secret-of-another"

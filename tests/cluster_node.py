@@ -12,10 +12,10 @@ import dask
 import uvloop
 from distributed import Nanny, Scheduler
 
-from referee.process.subreaper import adopt_orphans
+from referee.process.subreaper import become_subreaper
 from referee.sandbox.detection import AUTO, find_sandbox
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.dask_settings import SETTINGS
+from tournaments.engines.remote.extra import SETTINGS
 from tournaments.engines.remote.host import HostFacts, Versions
 from tournaments.engines.remote.worker.worker_plugin import worker_options
 
@@ -40,7 +40,7 @@ async def scheduler(folder: Path) -> None:
 
 
 async def worker(folder: Path, slots: int, number: int) -> None:
-    adopt_orphans()
+    become_subreaper()
     tier, ours = find_sandbox(AUTO).tier.value, Versions()
     facts = HostFacts(f"host-{number}", slots, tier, SPEED + number, ours.kalarena, ours.python)
     async with Nanny(

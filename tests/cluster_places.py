@@ -15,12 +15,12 @@ from tests.test_engines import command_line
 from tests.test_resume import descendants
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.dask_engine import DaskEngine, open_dask_engine
-from tournaments.engines.remote.requirements import wait_for_slots
+from tournaments.engines.remote.waiting import wait_for_slots
 
 START_LIMIT_S = 120.0
 """A node starts within 2 s on an idle machine; it took 40 s where twenty programs shared two cores."""
 LOOK_S = 0.01
-WHO = {"nanny": "tests.cluster_node worker", "worker": "spawn_main", "game": "cluster.game_process"}
+WHO = {"nanny": "tests.cluster_node worker", "worker": "spawn_main", "game": "worker.game_process"}
 """By what, on their command lines, the processes of a worker's host are known."""
 
 

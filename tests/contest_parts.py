@@ -14,13 +14,14 @@ from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox
 from tests.courses import CHEAP, NO_CHECK, NOW, a_student
 from tests.databases import database_of
-from tournaments.bots.resolve import BotError, resolve_bot
+from tournaments.bots.errors import BotError
+from tournaments.bots.resolve import resolve_bot
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionState, Competitor, Version, VersionState
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
 from tournaments.results.store import Store
-from tournaments.server.bot_provider import BotCatalog, CannotPlayError
+from tournaments.server.bot_provider import BotProvider, CannotPlayError
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 from tournaments.server.config import ServiceConfig
@@ -129,7 +130,7 @@ async def open_world(data: Path, places: int = 2, database: Database | None = No
             course.settings.save(course.settings.load().model_copy(update={"sandbox_mode": "off"}))
         bots = SampleBots(course, data)
         async with open_local_engine(data, places) as engine:
-            config = ServiceConfig(places=places)
+            config = ServiceConfig(slots=places)
             hub, failures = Hub(lambda: NOW), Failures(lambda: NOW)
             parts = ServiceContext(
                 data,
@@ -137,7 +138,7 @@ async def open_world(data: Path, places: int = 2, database: Database | None = No
                 database,
                 config,
                 lambda: NOW,
-                cast("BotCatalog", bots),
+                cast("BotProvider", bots),
                 Slots(places),
                 engine,
                 hub,

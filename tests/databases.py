@@ -53,7 +53,7 @@ def database_of(data: Path) -> Database:
 
 def server_file_of(data: Path) -> str:
     """The line of server.toml by which a server of this directory finds its database; none for files."""
-    where = database_of(data).where
+    where = database_of(data).address
     return f"database = {json.dumps(address(where))}\n" if isinstance(where, URL) else ""
 
 

@@ -179,7 +179,7 @@ class EngineContract:
         moves: list[str] = []
         for snapshot in told:
             assert isinstance(snapshot, Snapshot)
-            assert snapshot.told == len(moves)
+            assert snapshot.offset == len(moves)
             moves += [move.text for move in snapshot.moves]
         assert moves == [move.move for move in record.moves][: len(moves)]
 

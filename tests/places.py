@@ -9,8 +9,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection
 
-from tournaments.database.base import Kind, Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Kind, Location
 from tournaments.database.location import Database
 from tournaments.results.store import MIGRATIONS
 

@@ -145,8 +145,8 @@ class PostgreSQLServer:
 
 
 def _name(database: Database) -> str:
-    assert isinstance(database.where, URL)
-    return str(database.where.database)
+    assert isinstance(database.address, URL)
+    return str(database.address.database)
 
 
 @cache

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from referee.games.catalog import parse_game
 from referee.judge.results import GameRecord
 from tests.test_replay_page import ASSETS
-from tournaments.reporting.board.board_animation import contents
+from tournaments.reporting.board.board_renderer import contents
 from tournaments.reporting.site.replay import replay_data
 from tournaments.reporting.site.replay_page import standalone_page
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urldefrag
 
 from referee.judge.results import GameRecord, MatchResult, Reason
 from tests.builders import make_player, make_record
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Entry
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import Entrant, History
@@ -24,16 +24,18 @@ def all_won(_number: int) -> Outcome:
     return 0, None
 
 
-def summary_of(names: Sequence[str], name: str = "Cup", rounds: int = 1) -> Summary:
+def summary_of(names: Sequence[str], name: str = "Cup", rounds: int = 1) -> TournamentResults:
     """A round robin before its first game."""
     plan = Plan(rounds=rounds, width=len(str(len(names))))
     control = str(make_record().control)
-    return Summary(
+    return TournamentResults(
         name=name, game="kalah(1,1)", control=control, file_bots=names, ranking="points", plan=plan
     )
 
 
-def records_of(summary: Summary, outcome: Callable[[int], Outcome] = all_won) -> list[tuple[int, GameRecord]]:
+def records_of(
+    summary: TournamentResults, outcome: Callable[[int], Outcome] = all_won
+) -> list[tuple[int, GameRecord]]:
     """A record for each game of a tournament, with its round; they differ in their moves' times."""
     names = list(summary.file_bots)
     schedule = summary.plan.schedule(names, [Entrant() for _ in names])
@@ -77,10 +79,10 @@ def write_store(
     return path
 
 
-def loaded(directory: Path) -> Summary:
+def loaded(directory: Path) -> TournamentResults:
     """The summary of a directory."""
     with Store(directory / "results.db", read_only=True) as store:
-        return Summary.load(store)
+        return TournamentResults.load(store)
 
 
 @dataclass

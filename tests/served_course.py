@@ -18,7 +18,7 @@ from tests.server_process import Served, served
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Role, Version
 from tournaments.web.data_directory import DataDirectory
-from tournaments.web.http.cookies import Cookie, Cookies
+from tournaments.web.http.sessions import Cookie, Cookies
 
 UPLOADS_AT_ONCE = 10
 """Of one account, before it is told that it uploads often."""

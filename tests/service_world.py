@@ -19,7 +19,7 @@ from tournaments.database.location import Database
 from tournaments.server.config import ServiceConfig
 from tournaments.server.service import Service, open_service
 
-QUICK = ServiceConfig(places=2, checks=1, retry_s=0.01, nice=1)
+QUICK = ServiceConfig(slots=2, checks=1, retry_s=0.01, nice=1)
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 
 

@@ -5,11 +5,10 @@ from typing import Any
 
 from referee.games.kalamala import Kalamala, KalamalaState
 from sample_bots.strong.compiled import zeros
-from sample_bots.strong.kalamala_geometry import SQUARE_COUNT, text_of
-from sample_bots.strong.kalamala_memory import CELLS, MEMORY_SIZE, RESERVES, TURNS
-from sample_bots.strong.kalamala_position import set_up
-from sample_bots.strong.kalamala_tables import search_tables
-from sample_bots.strong.kalamala_turns import is_lasting, is_past, key_after, turns_at
+from sample_bots.strong.kalamala.geometry import SQUARE_COUNT, text_of
+from sample_bots.strong.kalamala.memory import CELLS, MEMORY_SIZE, RESERVES, TURNS
+from sample_bots.strong.kalamala.position import search_tables, set_up
+from sample_bots.strong.kalamala.turns import is_lasting, is_past, key_after, turns_at
 
 
 @cache

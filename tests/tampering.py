@@ -6,8 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from tournaments.database.base import Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location
 from tournaments.database.migrations import allow_changes
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain import Item, Kind, extend, game_item, ruling_item, tournament_item

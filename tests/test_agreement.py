@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason
 from tests.builders import invoke, make_record
 from tournaments.config.load import load_tournament
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import key_of, pair_of_games
@@ -68,7 +68,7 @@ def record_of(key: str, first: str, second: str, winner: int | None, fault: bool
 
 def fill(folder: Path, results: dict[str, tuple[int | None, bool, str]], void: list[str]) -> Path:
     """A tournament's directory with these games."""
-    plan = Summary("Cup", "kalah(1,1)", "2 s per move", NAMES, "points", Plan(rounds=2))
+    plan = TournamentResults("Cup", "kalah(1,1)", "2 s per move", NAMES, "points", Plan(rounds=2))
     with Store(folder / "results.db") as store:
         store.claim(plan.name, plan.config(), {})
         for pairing in GAMES:

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sample_bots.catalog import sample_bot_command
-from tournaments.bots.resolve import BotError, resolve_bot
+from tournaments.bots.errors import BotError
+from tournaments.bots.resolve import resolve_bot
 
 OR_A_COMMAND = ', or write the command that runs it, such as "node bot.js" or "java -cp . Bot"'
 

@@ -22,8 +22,9 @@ from tests.build_place import MAKES, SECRET, Place, refused
 from tests.confinement import kill_all_with, living_with, needs_sandbox
 from tests.ordinary_user import as_ordinary_user
 from tournaments.bots import build as build_module
-from tournaments.bots.build import BuildError, build
-from tournaments.bots.resolve import BotError, resolve_bot
+from tournaments.bots.build import build
+from tournaments.bots.errors import BotError, BuildError
+from tournaments.bots.resolve import resolve_bot
 from tournaments.cli.main import main
 from tournaments.config.load import load_tournament
 

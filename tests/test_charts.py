@@ -11,10 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tournaments.analysis.standing import Estimate
-from tournaments.reporting.site.race_chart import LABEL_GAP, Race, race_chart, spread
-from tournaments.reporting.site.rating_chart import Rated, rating_chart
+from tournaments.reporting.site.charts import (
+    LABEL_GAP,
+    Race,
+    RatingRow,
+    TimeRow,
+    bins,
+    race_chart,
+    rating_chart,
+    spread,
+    time_chart,
+    time_histogram,
+)
 from tournaments.reporting.site.svg import duration, log_scale_for, numeral, scale_for, short
-from tournaments.reporting.site.time_chart import Timed, bins, time_chart, time_histogram
 from tournaments.reporting.site.times import BotTimes, quantile
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,8 +57,8 @@ def times(*charged_us: int) -> BotTimes:
 
 def test_ratings() -> None:
     rows = [
-        Rated("one", Estimate(120.4, 20, 240), "bots/one.html"),
-        Rated("two", Estimate(-120.4, -240, -20)),
+        RatingRow("one", Estimate(120.4, 20, 240), "bots/one.html"),
+        RatingRow("two", Estimate(-120.4, -240, -20)),
     ]
     root = parsed(rating_chart(rows, ", average = 0"))
     dots = [float(dot.attrib["cx"]) for dot in root.iter(f"{SVG}circle")]
@@ -60,7 +69,7 @@ def test_ratings() -> None:
 
 
 def test_a_bar_goes_from_end_to_end_of_its_interval() -> None:
-    root = parsed(rating_chart([Rated("one", Estimate(0, -400, 800))]))
+    root = parsed(rating_chart([RatingRow("one", Estimate(0, -400, 800))]))
     bar = next(line for line in root.iter(f"{SVG}line") if line.attrib["class"] == "bar")
     dot = next(root.iter(f"{SVG}circle"))
     left, right, middle = (float(x) for x in (bar.attrib["x1"], bar.attrib["x2"], dot.attrib["cx"]))
@@ -68,18 +77,18 @@ def test_a_bar_goes_from_end_to_end_of_its_interval() -> None:
 
 
 def test_one_bot_whose_rating_is_given() -> None:
-    parsed(rating_chart([Rated("anchor", Estimate(1500.0, 1500.0, 1500.0))]))
+    parsed(rating_chart([RatingRow("anchor", Estimate(1500.0, 1500.0, 1500.0))]))
 
 
 def test_without_data_there_is_no_chart() -> None:
     assert rating_chart([]) == race_chart(Race([], {})) == time_chart([]) == time_histogram([]) == ""
     assert race_chart(Race([1], {"one": [1.0], "two": [0.0]})) == ""
-    assert time_chart([Timed("never moved", times())]) == ""
+    assert time_chart([TimeRow("never moved", times())]) == ""
 
 
 @given(st.lists(st.tuples(NAMES, st.floats(-4000, 4000), st.floats(0, 4000), st.floats(0, 4000)), min_size=1))
 def test_any_ratings(rows: list[tuple[str, float, float, float]]) -> None:
-    rated = [Rated(name, Estimate(value, value - low, value + high)) for name, value, low, high in rows]
+    rated = [RatingRow(name, Estimate(value, value - low, value + high)) for name, value, low, high in rows]
     root = parsed(rating_chart(rated))
     assert len(list(root.iter(f"{SVG}circle"))) == len(rows)
 
@@ -131,7 +140,11 @@ def test_labels_with_room_stay_where_they_are() -> None:
 
 
 def test_times() -> None:
-    rows = [Timed("quick", times(10, 10, 20, 1000)), Timed("slow", times(2_000_000)), Timed("none", times())]
+    rows = [
+        TimeRow("quick", times(10, 10, 20, 1000)),
+        TimeRow("slow", times(2_000_000)),
+        TimeRow("none", times()),
+    ]
     root = parsed(time_chart(rows, limit_us=5_000_000))
     assert "none" not in texts(root)
     dots = [dot for dot in root.iter(f"{SVG}circle") if dot.attrib["class"] == "dot"]
@@ -140,12 +153,12 @@ def test_times() -> None:
 
 
 def test_a_limit_far_from_all_moves_is_left_out() -> None:
-    assert "limit" not in time_chart([Timed("quick", times(10))], limit_us=10_000_000)
+    assert "limit" not in time_chart([TimeRow("quick", times(10))], limit_us=10_000_000)
 
 
 @given(st.lists(st.integers(0, 10**8), min_size=1), st.none() | st.integers(1, 10**8))
 def test_any_times(charged_us: list[int], limit_us: int | None) -> None:
-    parsed(time_chart([Timed("bot", times(*charged_us))], limit_us))
+    parsed(time_chart([TimeRow("bot", times(*charged_us))], limit_us))
     root = parsed(time_histogram(sorted(charged_us), limit_us))
     assert sum(bins(charged_us).values()) == len(charged_us)
     assert len([bar for bar in root.iter(f"{SVG}rect") if bar.attrib["class"] == "column"]) == len(
@@ -156,9 +169,9 @@ def test_any_times(charged_us: list[int], limit_us: int | None) -> None:
 @pytest.mark.parametrize(
     ("make", "hostile"),
     [
-        (lambda name: rating_chart([Rated(name, Estimate(0, -1, 1))]), "<script>alert('1')</script>"),
+        (lambda name: rating_chart([RatingRow(name, Estimate(0, -1, 1))]), "<script>alert('1')</script>"),
         (lambda name: race_chart(Race([1, 2], {name: [1.0, 2.0]})), '"><b>&amp;'),
-        (lambda name: time_chart([Timed(name, times(5))]), "]]><!--"),
+        (lambda name: time_chart([TimeRow(name, times(5))]), "]]><!--"),
     ],
 )
 def test_names_are_text(make: Callable[[str], str], hostile: str) -> None:

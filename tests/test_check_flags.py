@@ -11,7 +11,7 @@ from tests import scripted_bot
 from tests.confinement import reading_bot
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Report, Status
-from tournaments.checking.settings import Settings
+from tournaments.checking.scenarios import Settings
 
 CONTROL = TimeControl(move_s=0.6, start_s=1.5)
 

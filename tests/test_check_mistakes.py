@@ -9,7 +9,7 @@ from referee.sandbox.detection import AUTO, find_sandbox
 from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Report, Status
-from tournaments.checking.settings import Settings
+from tournaments.checking.scenarios import Settings
 
 CONTROL = TimeControl(move_s=0.5, start_s=5)
 

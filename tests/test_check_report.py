@@ -6,9 +6,17 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from tournaments.checking.junit import junit_xml
-from tournaments.checking.report import Game, Item, Report, ReportError, Status
-from tournaments.checking.text import WIDTH, item_lines, summary_lines
+from tournaments.checking.report import (
+    WIDTH,
+    Game,
+    Item,
+    Report,
+    ReportError,
+    Status,
+    item_lines,
+    junit_xml,
+    summary_lines,
+)
 
 ITEMS = (
     Item("found", "", "Found", Status.PASSED, "as its bot.toml says"),

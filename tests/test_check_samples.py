@@ -13,11 +13,10 @@ from tests.confinement import reading_bot
 from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.check import check_bot
 from tournaments.checking.report import Item, Report, Status
-from tournaments.checking.scenarios import Scenario, scenarios
-from tournaments.checking.settings import Settings
+from tournaments.checking.scenarios import Scenario, Settings, scenarios
 
 if TYPE_CHECKING:
-    from tournaments.checking.played import Played
+    from tournaments.checking.evidence import PlayedScenario
 
 ROOT = Path(__file__).resolve().parent.parent
 CONTROL = TimeControl(move_s=5.0)
@@ -57,7 +56,7 @@ def test_another_game_checked_fully(game: str) -> None:
 def test_a_small_game_in_full_with_its_records_and_its_items_as_they_come() -> None:
     seen: list[Item] = []
     begun: list[tuple[Scenario, int, int]] = []
-    played: list[Played] = []
+    played: list[PlayedScenario] = []
     settings = Settings(games=("kalah(4,3)+pie",), control=CONTROL, rounds=2, seed=5)
     report = check_bot(
         resolve_bot("first_legal", Path.cwd()),

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from referee.conformance.script import Seen, TestOpponent
+from referee.conformance.script import Observations, TestOpponent
 from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.results import MoveRecord, Reason
 from tests.builders import lost_by, make_record
-from tournaments.checking import ending, judging, output_rules, resource_usage
-from tournaments.checking.played import Played
+from tournaments.checking import gameplay, output_rules, resource_usage
+from tournaments.checking.evidence import OUT_OF_TIME, Evidence, PlayedScenario
 from tournaments.checking.report import Status
-from tournaments.checking.scenarios import Scenario
-from tournaments.checking.test_opponents import (
+from tournaments.checking.scenarios import (
+    Scenario,
     chaining,
     gives_extra_turn,
     has_extra_turns,
@@ -22,15 +22,14 @@ from tournaments.checking.test_opponents import (
     swapping,
     varied,
 )
-from tournaments.checking.verdict import OUT_OF_TIME, Evidence
 
 GAME = Scenario(
     "first_legal-south", "as South against first_legal", "plays-first", "kalah(1,1)", 0, "first_legal"
 )
-TALK = replace(GAME, opponent="", examiner=TestOpponent(varied), title="as South against an examiner")
+TALK = replace(GAME, opponent="", test_opponent=TestOpponent(varied), title="as South against an examiner")
 
 
-def evidence(*played: Played, cut: dict[str, str] | None = None) -> Evidence:
+def evidence(*played: PlayedScenario, cut: dict[str, str] | None = None) -> Evidence:
     return Evidence("kalah(1,1)", played, cut or {}, (), 512, 65536, 0.5)
 
 
@@ -40,9 +39,11 @@ def moves(*charged_ms: float, cpu_ms: float | None = None) -> list[MoveRecord]:
     return [MoveRecord(0, "1", round(ms * 1000), round(ms * 1000), cpu, *waits) for ms in charged_ms]
 
 
-def game(*charged_ms: float, cpu_ms: float | None = None, control: TimeControl | None = None) -> Played:
+def game(
+    *charged_ms: float, cpu_ms: float | None = None, control: TimeControl | None = None
+) -> PlayedScenario:
     control = control or TimeControl(move_s=1.0)
-    return Played(GAME, make_record(moves=moves(*charged_ms, cpu_ms=cpu_ms), control=control))
+    return PlayedScenario(GAME, make_record(moves=moves(*charged_ms, cpu_ms=cpu_ms), control=control))
 
 
 @pytest.mark.parametrize(
@@ -73,16 +74,18 @@ def test_idle_moves_are_those_that_neither_compute_nor_wait_for_a_cpu() -> None:
     hiccups = [100, *[1] * 40, 100, 100, 100]
     assert resource_usage.idle(evidence(game(*hiccups, cpu_ms=0))).status is Status.PASSED
     waited = [replace_wait(move, 95_000) for move in moves(100, 100, 100, 100, cpu_ms=5)]
-    assert resource_usage.idle(evidence(Played(GAME, make_record(moves=waited)))).status is Status.PASSED
+    assert (
+        resource_usage.idle(evidence(PlayedScenario(GAME, make_record(moves=waited)))).status is Status.PASSED
+    )
 
 
-def talk_of(ms: float, cpu_ms: int, number: int = 5) -> Played:
-    """An interview with so many moves of so long, in which the bot computed for so long together."""
+def talk_of(ms: float, cpu_ms: int, number: int = 5) -> PlayedScenario:
+    """A conformance game with moves of ``ms`` each, in which the bot computed for ``cpu_ms`` in all."""
     record = make_record(moves=moves(*[ms] * number))
-    return Played(TALK, record, Seen(cpu_us=cpu_ms * 1000, wait_us=0))
+    return PlayedScenario(TALK, record, Observations(cpu_us=cpu_ms * 1000, wait_us=0))
 
 
-def test_a_bot_that_sleeps_does_so_in_every_interview() -> None:
+def test_a_bot_that_sleeps_does_so_in_every_conformance_game() -> None:
     asleep, awake, too_short = talk_of(100, 3), talk_of(1, 3), talk_of(1, 0, number=3)
     assert resource_usage.idle(evidence(asleep, asleep, too_short)).status is Status.FAILED
     # A busy host is slow in one and not in another, whatever the bot does.
@@ -95,20 +98,20 @@ def replace_wait(move: MoveRecord, wait_us: int) -> MoveRecord:
 
 @pytest.mark.parametrize(("held_mb", "status"), [(0, "skipped"), (100, "passed"), (450, "warning")])
 def test_memory(held_mb: int, status: str) -> None:
-    talk = Played(TALK, make_record(), Seen(memory_bytes=held_mb << 20))
+    talk = PlayedScenario(TALK, make_record(), Observations(memory_bytes=held_mb << 20))
     assert resource_usage.memory(evidence(talk)).status == status
 
 
 def test_memory_over_the_limit_fails() -> None:
     over = make_record(result=lost_by(Reason.EXIT, 0, "one (South) lost: it was killed", "memory-limit"))
-    assert resource_usage.memory(evidence(Played(GAME, over))).status is Status.FAILED
+    assert resource_usage.memory(evidence(PlayedScenario(GAME, over))).status is Status.FAILED
 
 
 @pytest.mark.parametrize(
     ("replies", "words"), [(("1", "1"), "plays the same game"), (("1", "2"), "plays different games")]
 )
 def test_repeats_is_told_and_never_failed(replies: tuple[str, str], words: str) -> None:
-    games = [Played(GAME, make_record(moves=[MoveRecord(0, move, 1, 1)])) for move in replies]
+    games = [PlayedScenario(GAME, make_record(moves=[MoveRecord(0, move, 1, 1)])) for move in replies]
     verdict = resource_usage.repeats(evidence(*games))
     assert (verdict.status, words in verdict.sentence) == (Status.PASSED, True)
     assert resource_usage.repeats(evidence(games[0])).status is Status.SKIPPED
@@ -116,41 +119,48 @@ def test_repeats_is_told_and_never_failed(replies: tuple[str, str], words: str) 
 
 def test_what_was_left_out_is_a_skip_a_warning_or_for_lack_of_time_a_failure() -> None:
     cut = {"plays-first": "it does not start"}
-    assert judging.plays_first(evidence(cut=cut)).status is Status.SKIPPED
-    assert judging.plays_first(evidence(game(1), cut=cut)).status is Status.WARNING
+    assert gameplay.plays_first(evidence(cut=cut)).status is Status.SKIPPED
+    assert gameplay.plays_first(evidence(game(1), cut=cut)).status is Status.WARNING
     cut = {
         "plays-first": f"{OUT_OF_TIME}, 1 s, was used up",
         "end-mid-game": f"{OUT_OF_TIME}, 1 s, was used up",
     }
-    assert judging.plays_first(evidence(cut=cut)).status is Status.FAILED
-    assert judging.end_mid_game(evidence(cut=cut)).status is Status.WARNING
+    assert gameplay.plays_first(evidence(cut=cut)).status is Status.FAILED
+    assert output_rules.end_mid_game(evidence(cut=cut)).status is Status.WARNING
 
 
 def test_what_it_left_behind() -> None:
-    verdict = output_rules.processes(evidence(Played(TALK, make_record(), Seen(left=["sleep"]))))
+    verdict = output_rules.processes(
+        evidence(PlayedScenario(TALK, make_record(), Observations(left_behind=["sleep"])))
+    )
     assert verdict.status is Status.FAILED
     assert "left processes behind: sleep" in verdict.sentence
 
 
 def test_a_file_that_may_not_be_written_is_a_warning() -> None:
     words = "OSError: [Errno 30] Read-only file system: 'log.txt'\n"
-    talk = Played(TALK, make_record(stderr=(words, "")), Seen(stderr_bytes=len(words)))
+    talk = PlayedScenario(TALK, make_record(stderr=(words, "")), Observations(stderr_bytes=len(words)))
     verdict = output_rules.stderr(evidence(talk))
     assert verdict.status is Status.WARNING
     assert "TMPDIR" in verdict.advice
 
 
 def test_a_reply_that_crossed_with_end_is_no_talk_after_end() -> None:
-    said = Seen(after_end="MOVE;1\n", after_end_bytes=7, after_end_lines=1, ended_us=1000)
-    played = Played(TALK, make_record(), said)
-    assert ending.ending_fault(played, 0.5) is not None
-    thinking = Played(TALK, make_record(), replace(said, was_on_turn=True))
-    assert ending.ending_fault(thinking, 0.5) is None
+    said = Observations(after_end="MOVE;1\n", after_end_bytes=7, after_end_lines=1, ended_us=1000)
+    played = PlayedScenario(TALK, make_record(), said)
+    assert output_rules.ending_fault(played, 0.5) is not None
+    thinking = PlayedScenario(TALK, make_record(), replace(said, was_on_turn=True))
+    assert output_rules.ending_fault(thinking, 0.5) is None
 
 
 def test_a_bot_may_take_the_grace_to_end_and_no_more() -> None:
-    assert ending.ending_fault(Played(TALK, make_record(), Seen(ended_us=500_000)), 0.5) is None
-    verdict = ending.ending_fault(Played(TALK, make_record(), Seen(ended_us=812_345)), 0.5)
+    assert (
+        output_rules.ending_fault(PlayedScenario(TALK, make_record(), Observations(ended_us=500_000)), 0.5)
+        is None
+    )
+    verdict = output_rules.ending_fault(
+        PlayedScenario(TALK, make_record(), Observations(ended_us=812_345)), 0.5
+    )
     assert verdict is not None
     assert "it took 0.812 s to end after END; 0.5 s are allowed" in verdict.sentence
 

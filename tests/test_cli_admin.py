@@ -197,8 +197,8 @@ def test_move_refuses_what_makes_no_sense(files: Path, tmp_path: Path) -> None:
 
 def test_move_to_postgresql(files: Path, postgresql: PostgreSQLServer) -> None:
     with postgresql.database() as target:
-        assert isinstance(target.where, URL)
-        url = address(target.where)
+        assert isinstance(target.address, URL)
+        url = address(target.address)
         told = json.loads(done(admin(files, "move", "--to", url, "--json")))
         assert told[-1]["tables"]["account"]["rows"] == 1
         with Course(target.course(), CHEAP) as course:

@@ -33,11 +33,11 @@ from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, Engi
 from tournaments.cli.tournament.run import LOST_ADVICE
 from tournaments.config.load import load_tournament
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.errors import MODULES
+from tournaments.engines.remote.extra import MODULES
 from tournaments.engines.remote.head import GONE
 from tournaments.engines.remote.remote_engine import unique_name
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import DeclaredTournament
 from tournaments.results.store import Store
 
@@ -177,8 +177,8 @@ def test_a_game_is_verified_by_the_time_limits_of_its_host(tmp_path: Path) -> No
     text = CUP.format(rounds=1) + "[time]\nmove_s = 1.0\n[cluster]\nscale_time = true\nreference_speed = 5e5"
     tournament = load_tournament(write_tournament(tmp_path, text))
     with Store(tmp_path / "results.db") as store:
-        store.claim("Cup", Summary.of(tournament).config(), tournament.identity())
-        meant = DeclaredTournament.of(Summary.load(store))
+        store.claim("Cup", TournamentResults.of(tournament).config(), tournament.identity())
+        meant = DeclaredTournament.of(TournamentResults.load(store))
     assert meant.control_of(make_record()).startswith("1 s per move (")
     assert meant.control_of(make_record(host_speed=250_000.0)).startswith("2 s per move (")
 

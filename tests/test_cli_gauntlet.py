@@ -12,7 +12,7 @@ from sample_bots.options import PURE_VARIABLE
 from tests.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object
 from tournaments.analysis.ladder_position import LevelResult
 from tournaments.analysis.standing import Estimate
-from tournaments.cli.gauntlet import BAR, GauntletSummary, table
+from tournaments.cli.gauntlet import BAR, GauntletResults, table
 from tournaments.results.store import Store
 
 QUICK = ("--game", "kalah(4,3)", "--sandbox", "off")
@@ -193,8 +193,8 @@ def test_the_live_conclusion_is_the_place(tmp_path: Path) -> None:
         invoke("gauntlet", "greedy", "--levels", "1", "--games", "2", "--out", "out", *QUICK).exit_code == 0
     )
     with Store(tmp_path / "out" / "results.db", read_only=True) as store:
-        summary = GauntletSummary.load(store)
-    assert isinstance(summary, GauntletSummary)
+        summary = GauntletResults.load(store)
+    assert isinstance(summary, GauntletResults)
     assert summary.levels == {1: "ladder:1"}
     assert summary.conclusion == summary.place.sentences()[0]
 

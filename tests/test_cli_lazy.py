@@ -9,8 +9,7 @@ import pytest
 
 from referee.version import VERSION
 from tests.builders import KALARENA, invoke, run_command
-from tournaments.cli.lazy import LazyGroup
-from tournaments.cli.main import main
+from tournaments.cli.main import LazyGroup, main
 from tournaments.cli.tournament import TOURNAMENT_COMMANDS
 from tournaments.cli.tournament import command as tournament
 

@@ -15,11 +15,11 @@ import click
 import pytest
 
 from tests.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
-from tournaments.cli.tournament.ending import UNPLAYED_LINES, Ending, program, same_command
 from tournaments.cli.tournament.live import PLAIN_FAULTS
+from tournaments.cli.tournament.outcome import UNPLAYED_LINES, Outcome, program, same_command
 from tournaments.cli.tournament.run import command
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
 from tournaments.running.runner import RunReport
 
@@ -247,26 +247,26 @@ def test_on_a_dumb_terminal_there_are_plain_lines(tmp_path: Path) -> None:
 # What is said at the end, by hand
 
 
-def ending(tmp_path: Path, unplayed: int = 0) -> Ending:
-    summary = Summary("Cup", "kalah(6,4)", "2 s per move", ["one", "two"], "points")
+def ending(tmp_path: Path, unplayed: int = 0) -> Outcome[TournamentResults]:
+    summary = TournamentResults("Cup", "kalah(6,4)", "2 s per move", ["one", "two"], "points")
     report = RunReport(100, 3, 4, {f"g{number}": "no sandbox" for number in range(unplayed)})
-    return Ending(summary, report, TournamentDirectory(tmp_path / "out"))
+    return Outcome(summary, report, TournamentDirectory(tmp_path / "out"))
 
 
 def test_games_that_could_not_be_played_are_listed_within_bounds(tmp_path: Path) -> None:
-    assert list(ending(tmp_path).unplayed()) == []
-    assert list(ending(tmp_path, 1).unplayed()) == [
+    assert list(ending(tmp_path).unplayed_lines()) == []
+    assert list(ending(tmp_path, 1).unplayed_lines()) == [
         "game g0 could not be played, and counts for nobody: no sandbox"
     ]
-    lines = list(ending(tmp_path, UNPLAYED_LINES + 5).unplayed())
+    lines = list(ending(tmp_path, UNPLAYED_LINES + 5).unplayed_lines())
     assert len(lines) == UNPLAYED_LINES + 1
     assert lines[-1] == "and 5 more games could not be played"
 
 
 def test_the_conclusion_is_below_the_table(tmp_path: Path) -> None:
     said = ending(tmp_path)
-    said.summary.conclusion = "one is stronger"
-    result = said.result(quiet=False)
+    said.results.conclusion = "one is stronger"
+    result = said.text(quiet=False)
     table, conclusion, where = result.rsplit("\n\n", 2)
     assert "95 % interval" in table
     assert conclusion == "one is stronger"

@@ -20,13 +20,14 @@ from tests.test_engines import becomes
 from tests.test_resume import descendants
 from tournaments.cli import worker
 from tournaments.cli.doctor import Health, examine
-from tournaments.cli.worker import let_go, weakness
+from tournaments.cli.worker import ended_message, refusal_of_tier
 from tournaments.engines.remote import requirements
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.errors import MODULES
+from tournaments.engines.remote.extra import MODULES
 from tournaments.engines.remote.host import Versions
-from tournaments.engines.remote.requirements import Demands, publish_demands
+from tournaments.engines.remote.requirements import publish_demands
 from tournaments.engines.remote.scheduler import open_scheduler
+from tournaments.engines.remote.waiting import Demands
 
 WEAK = Probe(Sandbox(Tier.WEAK), "bubblewrap (bwrap) is not installed", "apt-get install -y bubblewrap")
 CONFINED = Probe(Sandbox(Tier.BUBBLEWRAP), "no control group was delegated to us")
@@ -87,7 +88,7 @@ def test_credentials_that_are_not_there(tmp_path: Path) -> None:
 def test_a_host_joins_if_it_confines_bots_well_enough(
     wanted: Tier, found: Probe, held: bool, why: str | None, health: Health
 ) -> None:
-    said = weakness(wanted, found, replace(health, confines=held))
+    said = refusal_of_tier(wanted, found, replace(health, confines=held))
     if why is None:
         assert said is None
     else:
@@ -181,7 +182,7 @@ async def test_it_joins_says_who_it_is_and_ends_when_it_is_told_to(tmp_path: Pat
             await becomes(lambda: not any(map(is_there, below)), LIMIT_S)
             # Who has only so long leaves by itself.
             assert await over.ends() == 0
-            assert over.said.endswith(f"{let_go(address)}\n")
+            assert over.said.endswith(f"{ended_message(address)}\n")
 
 
 def offload_thresholds(address: str, credentials: Credentials) -> dict[str, object]:
@@ -224,7 +225,7 @@ async def test_it_ends_with_the_scheduler(tmp_path: Path) -> None:
             said = await lab.says("joined")
             await stack.aclose()
             assert await lab.ends() == 0
-        assert lab.said.removeprefix(said) == f"{let_go(address)}\n"
+        assert lab.said.removeprefix(said) == f"{ended_message(address)}\n"
 
 
 def test_nobody_is_at_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

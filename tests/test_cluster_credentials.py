@@ -12,7 +12,7 @@ from distributed import Scheduler, Security
 
 from tests.lab_machines import LIMIT_S, why_refused
 from tournaments.engines.remote.credentials import FILES, KEY, Credentials
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 
 
 def mode(path: Path) -> int:

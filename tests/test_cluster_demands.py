@@ -11,7 +11,7 @@ from referee.sandbox.bubblewrap import Sandbox, Tier
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.remote.host import HostFacts, Versions, facts_of_this_host, program_here
 from tournaments.engines.remote.packed_bot import needed_programs
-from tournaments.engines.remote.requirements import Demands
+from tournaments.engines.remote.waiting import Demands
 
 OURS = Versions()
 HOST = HostFacts("lab-1", 2, "bubblewrap", 1_000_000.0, OURS.kalarena, f"{OURS.python}.2")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import RUN_LIMIT_S, write_tournament
-from tournaments.engines.remote.errors import MODULES
+from tournaments.engines.remote.extra import MODULES
 
 CUP = 'name = "Cup"\ngame = "kalah(1,1)"\nbots = ["first_legal", "greedy"]\n'
 WITHOUT = f"""

@@ -10,11 +10,11 @@ from distributed import KilledWorker
 
 from referee.sandbox.bubblewrap import Tier
 from tournaments.engines.base import EngineError, WorkerLostError
-from tournaments.engines.remote.head import AskedGame, Head
+from tournaments.engines.remote.head import Head, RequestedGame
 from tournaments.engines.remote.host import HostFacts, Versions
-from tournaments.engines.remote.requirements import Demands
 from tournaments.engines.remote.scheduler_plugin import LOST
 from tournaments.engines.remote.task_batches import TOGETHER
+from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import FAILURE
 
 FIRST, OTHER = "tls://10.0.0.1:1", "tls://10.0.0.2:1"
@@ -128,10 +128,10 @@ class Cluster:
 
     async def open(self) -> None:
         await self.head.begin()
-        await self.head.look()
+        await self.head.poll_workers()
 
-    def game(self, key: str, pair: str, takes: dict[str, float] | None = None) -> AskedGame:
-        return AskedGame(key, pair, b"", takes or {}, self.begun.append, None)
+    def game(self, key: str, pair: str, takes: dict[str, float] | None = None) -> RequestedGame:
+        return RequestedGame(key, pair, b"", takes or {}, self.begun.append, None)
 
     async def ask(self, key: str, pair: str = "pair") -> "asyncio.Task[bytes]":
         task = asyncio.create_task(self.head.play(self.game(key, pair)))
@@ -179,7 +179,7 @@ def test_a_game_that_waits_for_a_host_that_was_lost_unseen_is_played_elsewhere()
         second = await cluster.ask("second")
         assert cluster.scheduler.tasks[2].workers == [FIRST]
         del cluster.scheduler.facts[FIRST]
-        await cluster.head.look()  # tells of it before the scheduler does
+        await cluster.head.poll_workers()  # tells of it before the scheduler does
         await settled()
         assert cluster.scheduler.tasks[2].released
         assert [task.workers for task in cluster.scheduler.tasks] == [None, None, [FIRST], None]
@@ -409,12 +409,12 @@ def test_who_does_not_answer_keeps_nobody_waiting_and_who_will_not_do_is_not_ask
         old = facts("old") | {"kalarena": "0.0.1"}
         cluster.scheduler.facts["tls://10.0.0.3:1"] = old
         await cluster.head.begin()
-        (sentence,) = await cluster.head.look()
+        (sentence,) = await cluster.head.poll_workers()
         assert sentence.startswith("old has kalarena 0.0.1")
         assert [found.name for found, _ in cluster.head.fit] == ["other"]
         frozen.set()
         await settled()
-        await cluster.head.look()
+        await cluster.head.poll_workers()
         assert {found.name for found, _ in cluster.head.fit} == {"first", "other"}
 
     asyncio.run(run())
@@ -425,11 +425,11 @@ def test_a_worker_that_says_nonsense_of_its_host_is_turned_away_and_the_others_p
         cluster = Cluster()
         cluster.scheduler.facts[FIRST] = {"name": "first"}
         await cluster.head.begin()
-        (sentence,) = await cluster.head.look()
+        (sentence,) = await cluster.head.poll_workers()
         assert sentence == f"{FIRST}: a worker's facts of its host cannot be read: 'cores'"
         assert cluster.scheduler.retired == [FIRST]
         assert [found.name for found, _ in cluster.head.fit] == ["other"]
-        assert await cluster.head.look() == []  # it is told of once
+        assert await cluster.head.poll_workers() == []  # it is told of once
 
     asyncio.run(run())
 
@@ -482,7 +482,7 @@ def test_workers_are_asked_for_programs_by_whom_they_came_before() -> None:
         await cluster.open()
         assert [found.name for found, _ in cluster.head.fit] == ["first"]  # the other one did not answer
         cluster.scheduler.programs[OTHER] = {"sh"}
-        (sentence,) = await cluster.head.look()
+        (sentence,) = await cluster.head.poll_workers()
         assert sentence.startswith("other lacks java, and bots of this tournament need that")
         assert cluster.scheduler.retired == [OTHER]
 
@@ -496,7 +496,7 @@ def test_who_came_first_stays_where_two_differ_and_the_other_plays_nothing() -> 
         await cluster.open()
         cluster.scheduler.facts = {FIRST: facts("first", 1.25e6), OTHER: facts("other")}
         game = await cluster.ask("game", "")
-        (sentence,) = await cluster.head.look()
+        (sentence,) = await cluster.head.poll_workers()
         assert sentence.startswith("first has 125% of the median speed")
         assert cluster.scheduler.retired == [FIRST]
         assert cluster.scheduler.tasks[0].workers == [OTHER]  # though the first one had joined

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from referee.sandbox.bubblewrap import Sandbox, Tier
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import HostFacts, facts_of_this_host
 
 FACTS = HostFacts("lab-7", 4, "bubblewrap", 512_345.6, "0.1.0", "3.11.2", {"java": "/usr/bin/java"})

@@ -54,7 +54,7 @@ async def becomes(condition: Callable[[], bool]) -> None:
 
 
 def test_it_begins_nothing_more_ends_what_it_plays_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifetime, "LOOK_S", 0.001)
+    monkeypatch.setattr(lifetime, "POLL_S", 0.001)
     worker = FakeWorker()
 
     async def live() -> None:
@@ -75,7 +75,7 @@ def test_it_begins_nothing_more_ends_what_it_plays_and_leaves(monkeypatch: pytes
 
 
 def test_it_goes_by_the_longest_game_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifetime, "LOOK_S", 0.001)
+    monkeypatch.setattr(lifetime, "POLL_S", 0.001)
     now = 0.0
     worker = FakeWorker()
 

@@ -19,7 +19,7 @@ from tests.test_engines import job
 from tests.test_faults import honest
 from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.remote.dask_engine import read_reply
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.packed_bot import pack
 from tournaments.engines.remote.worker import worker_play
@@ -148,7 +148,7 @@ async def test_a_game_that_is_given_up_is_said_to_be_so(place: Place) -> None:
     await playing
     place.plugin.transition(KEY, "cancelled", "memory")
     _, message = place.worker.said[-1]
-    with pytest.raises(EngineError, match="nobody wants this game any more"):
+    with pytest.raises(EngineError, match="the game was cancelled by the tournament runner"):
         read_reply("g1", message["reply"])
 
 
@@ -160,7 +160,7 @@ async def test_a_game_that_is_given_up_in_its_midst_is_said_to_be_so(place: Plac
     await playing
     place.plugin.transition(KEY, "cancelled", "memory")
     assert place.kinds() == [["begins"], ["begins", "reply"]]
-    with pytest.raises(EngineError, match="nobody wants this game any more"):
+    with pytest.raises(EngineError, match="the game was cancelled by the tournament runner"):
         read_reply("g1", place.worker.said[-1][1]["reply"])
 
 
@@ -190,8 +190,8 @@ async def test_a_worker_ends_while_it_prepares_a_game(place: Place, monkeypatch:
         goes_on.wait()
         raise ClusterError("too late")
 
-    monkeypatch.setattr(BotCache, "at_hand", lambda *_: None)
-    monkeypatch.setattr(BotCache, "ready", ready)
+    monkeypatch.setattr(BotCache, "cached", lambda *_: None)
+    monkeypatch.setattr(BotCache, "prepare", ready)
     playing = place.begin()
     await preparing.wait()
     place.worker.executors["default"].submit(goes_on.wait)  # in the place of another slot
@@ -230,7 +230,7 @@ async def test_a_word_that_comes_just_before_the_order_is_heard(
     playing = place.begin(slow=True)
     await playing
     place.plugin.transition(KEY, "cancelled", "memory")
-    assert place.worker.said[-1][1]["reply"] == FAILURE + b"nobody wants this game any more"
+    assert place.worker.said[-1][1]["reply"] == FAILURE + b"the game was cancelled by the tournament runner"
     assert place.kinds() == [["begins", "reply"]]  # it was not begun
 
 

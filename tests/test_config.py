@@ -9,7 +9,8 @@ from referee.judge.clock import TimeControl
 from referee.judge.limits import LEAST, Limits
 from referee.sandbox.host_resources import default_memory_here
 from tests.builders import write_tournament
-from tournaments.config.load import ConfigError, Tournament, load_tournament
+from tournaments.config.load import ConfigError, load_tournament
+from tournaments.config.tournament import Tournament
 from tournaments.config.tournament_file import MAX_BOTS
 
 MARKS = "marks.toml"

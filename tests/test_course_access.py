@@ -12,8 +12,7 @@ from tournaments.course.course import Course
 from tournaments.course.credentials import csrf_of
 from tournaments.course.model import CourseError, LinkPurpose, Role
 from tournaments.course.schema import metadata
-from tournaments.database.base import Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location
 
 
 @pytest.fixture

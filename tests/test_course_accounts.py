@@ -12,8 +12,7 @@ from tests.courses import CHEAP, NOW, PASSWORD, a_person, a_student
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, LinkPurpose, Role
 from tournaments.course.passwords import PARAMETERS, Passwords
-from tournaments.database.base import Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location
 
 
 @pytest.fixture

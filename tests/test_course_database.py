@@ -19,8 +19,7 @@ from tournaments.course import model, schema
 from tournaments.course.course import MIGRATIONS, Course
 from tournaments.course.model import CourseError, Role
 from tournaments.course.schema import REVISION, account, metadata
-from tournaments.database.base import Location, StoreError
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location, StoreError
 from tournaments.database.sqlite import SQLiteFile
 
 

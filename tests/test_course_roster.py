@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from tests.courses import CHEAP, NOW, PASSWORD, a_person, a_student, after
 from tournaments.course.course import Course
-from tournaments.course.enrolment import enrol
 from tournaments.course.model import CourseError, LinkPurpose, Role
-from tournaments.course.roster import MOST_ROWS, Roster, RosterError, Row, decode_roster, parse_roster
+from tournaments.course.roster import MOST_ROWS, Roster, RosterError, Row, decode_roster, enrol, parse_roster
 from tournaments.course.texts import login_of, person_name, same_name, team_name
 from tournaments.database.base import Location
 from tournaments.database.sqlite import SQLiteFile

@@ -19,12 +19,11 @@ from tournaments.course.settings import (
     frozen_moment,
     is_quiet,
     may_upload,
+    moment_text,
     settings_of,
     settings_of_form,
-    told,
 )
-from tournaments.database.base import Location, StoreError
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location, StoreError
 
 BERLIN = "Europe/Berlin"
 
@@ -263,7 +262,7 @@ def test_each_moment_has_one_day(moment: datetime, zone: str) -> None:
     assert timedelta(hours=22) < ends - begins < timedelta(hours=26)
     assert day_of(settings, begins) == day_of(settings, ends - timedelta(microseconds=1)) == (begins, ends)
     assert day_of(settings, ends)[0] == ends
-    assert told(settings, begins).endswith(f" 00:00 ({zone})")
+    assert moment_text(settings, begins).endswith(f" 00:00 ({zone})")
 
 
 def test_days_with_a_change_of_the_clocks_are_shorter_and_longer() -> None:

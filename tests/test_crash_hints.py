@@ -4,9 +4,10 @@ import pytest
 
 from referee.judge.events import BotExited, LimitPassed, LineTooLong, OutputClosed
 from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
-from referee.judge.match import COMPLAINT_LINES, COMPLAINT_US, MAX_QUEUED_LINES, Match
+from referee.judge.match import MAX_QUEUED_LINES, Match
 from referee.judge.results import Reason
-from referee.judge.runtime_messages import HINTS, begins_complaint, classify_exit
+from referee.judge.runtime_failure import CAUSE_WAIT_US, MAX_MESSAGE_LINES
+from referee.judge.runtime_messages import HINTS, begins_error_message, classify_exit
 from tests.judging import Judged
 
 COMPLAINTS = {
@@ -51,7 +52,7 @@ def test_a_complaint_on_standard_output(name: str) -> None:
 
 @pytest.mark.parametrize("line", ["MOVE;1", "SWAP", "# depth 4", "thinking", "", "END", "memory"])
 def test_other_lines_begin_no_complaint(line: str) -> None:
-    assert not begins_complaint(line)
+    assert not begins_error_message(line)
 
 
 def test_a_complaint_without_a_cause_is_of_the_protocol() -> None:
@@ -70,14 +71,14 @@ def test_a_complaint_is_waited_for_until_the_turn_is_over() -> None:
     judged = Judged()
     judged.line(0, "#", 0.25)
     assert judged.match.deadline is not None
-    assert judged.match.deadline <= min(0.5 + 1.0 + 0.25, 0.25 + COMPLAINT_US / 1e6)
+    assert judged.match.deadline <= min(0.5 + 1.0 + 0.25, 0.25 + CAUSE_WAIT_US / 1e6)
     judged.wait_until(judged.match.deadline + 0.125)
     assert judged.result.reason is Reason.PROTOCOL
 
 
 def test_a_complaint_is_bounded_in_lines() -> None:
     judged = Judged()
-    for _ in range(COMPLAINT_LINES):
+    for _ in range(MAX_MESSAGE_LINES):
         judged.line(0, "#", 0.25)
     assert judged.result.reason is Reason.PROTOCOL
 

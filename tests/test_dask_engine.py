@@ -27,8 +27,8 @@ from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.remote import dask_engine
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.dask_engine import DaskEngine
-from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.requirements import Demands
+from tournaments.engines.remote.extra import ClusterError
+from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import FAILURE, GAME
 
 __all__ = ["sleeper"]

@@ -15,8 +15,7 @@ from sqlalchemy import Column, Connection, ForeignKey, Integer, MetaData, Table,
 from tests.builders import RUN_LIMIT_S
 from tests.places import to_argument
 from tournaments.database import base, postgresql, sqlite
-from tournaments.database.base import Kind, Location, StoreError
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Kind, Location, StoreError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -77,7 +76,7 @@ INCREASE = """
 import sys
 from tests.places import from_argument
 from tests.test_database_connections import increase
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections
 with Connections(from_argument(sys.argv[1])) as connections:
     sys.stdin.read(1)
     for _ in range(50):
@@ -86,7 +85,7 @@ with Connections(from_argument(sys.argv[1])) as connections:
 
 
 def test_processes_that_read_and_then_write_lose_nothing(connections: Connections) -> None:
-    command = [sys.executable, "-c", INCREASE, to_argument(connections.place)]
+    command = [sys.executable, "-c", INCREASE, to_argument(connections.location)]
     processes = [subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) for _ in range(4)]
     for process in processes:
         assert process.stdin is not None
@@ -109,7 +108,7 @@ def busy_timeout_of_200_ms(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_writer_who_waits_in_vain(connections: Connections, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         busy_timeout_of_200_ms(monkeypatch),
-        Connections(connections.place) as impatient,
+        Connections(connections.location) as impatient,
         connections.writing(),
     ):
         words = "nothing was done: another process has been writing for"
@@ -125,7 +124,7 @@ import sys
 from sqlalchemy import insert
 from tests.places import from_argument
 from tests.test_database_connections import counter
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections
 with Connections(from_argument(sys.argv[1])) as connections, connections.writing() as connection:
     connection.execute(insert(counter).values(name="half", value=1))
     print("written", flush=True)
@@ -134,7 +133,7 @@ with Connections(from_argument(sys.argv[1])) as connections, connections.writing
 
 
 def test_a_writer_who_is_killed_lets_go_and_leaves_nothing(connections: Connections) -> None:
-    command = [sys.executable, "-c", HOLD_THE_LOCK, to_argument(connections.place)]
+    command = [sys.executable, "-c", HOLD_THE_LOCK, to_argument(connections.location)]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"written\n"
@@ -178,7 +177,7 @@ def test_what_is_written_while_reading_is_not_kept(connections: Connections) -> 
 
 
 def test_who_only_reads_cannot_write(connections: Connections) -> None:
-    with Connections(connections.place, read_only=True) as reader:
+    with Connections(connections.location, read_only=True) as reader:
         assert value(reader) == 0
         with pytest.raises(StoreError):
             increase(reader)
@@ -216,14 +215,14 @@ def test_a_migration_makes_a_table_anew_that_others_refer_to(connections: Connec
 def test_what_goes_wrong_is_said_in_one_line(connections: Connections) -> None:
     with pytest.raises(StoreError) as raised, connections.writing("it was not kept: ") as connection:
         connection.execute(insert(counter).values(name="c", value=1))
-    assert str(raised.value).startswith(f"{connections.place}: it was not kept: ")
+    assert str(raised.value).startswith(f"{connections.location}: it was not kept: ")
     assert "\n" not in str(raised.value)
     assert not raised.value.is_ours
 
 
 @pytest.mark.parametrize("error", [ValueError("no JSON"), TypeError("no text")])
 def test_what_cannot_be_decoded_is_damaged(connections: Connections, error: Exception) -> None:
-    words = f"{connections.place}: this {connections.place.noun} is damaged \\({error}\\)"
+    words = f"{connections.location}: this {connections.location.noun} is damaged \\({error}\\)"
     with pytest.raises(StoreError, match=words) as raised, connections.reading():
         raise error
     assert raised.value.is_ours

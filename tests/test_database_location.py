@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tournaments.database.base import StoreError
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, StoreError
 from tournaments.database.location import Database
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile

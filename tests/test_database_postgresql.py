@@ -10,8 +10,7 @@ from sqlalchemy import URL
 from tests.builders import make_record
 from tests.postgresql import PostgreSQLServer
 from tournaments.database import postgresql as module
-from tournaments.database.base import StoreError
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, StoreError
 from tournaments.database.migrations import allow_changes
 from tournaments.database.postgresql import PostgreSQLSchema
 from tournaments.results.store import Store

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from referee.process.subreaper import adopt_orphans, sweep_orphans
+from referee.process.subreaper import become_subreaper, kill_orphans
 from tests import postgresql as module
 from tests.builders import RUN_LIMIT_S
 from tests.confinement import living_with
@@ -53,12 +53,12 @@ def test_it_is_gone_when_the_tests_are(postgresql: PostgreSQLServer, end: signal
 
 def test_it_is_not_taken_for_what_a_bot_has_left() -> None:
     """Tests play games in their own process, which ends all that it adopts."""
-    adopt_orphans()
+    become_subreaper()
     with running_server() as server:
-        sweep_orphans()
+        kill_orphans()
         server.stop()
         server.start()
-        sweep_orphans()
+        kill_orphans()
         server.run("SELECT 1")
     assert not server.folder.exists()
 

@@ -15,18 +15,18 @@ import trio.testing
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.results import Player, Reason
-from referee.play import Job, play_leashed
+from referee.play import Job, play_in_worker
 from referee.sandbox.host_resources import usable_cores
 from tests.builders import write_tournament
 from tests.confinement import sandbox_of
 from tests.test_faults import honest, living_processes_with
 from tests.test_resume import descendants
 from tournaments.config.load import load_tournament
-from tournaments.engines.base import Begun, Engine, EngineError, Follower
+from tournaments.engines.base import Engine, EngineError, OnSnapshot, OnStart
 from tournaments.engines.local import open_local_engine
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
-from tournaments.running.runner import MAX_ATTEMPTS, Run, play_all
+from tournaments.running.runner import MAX_ATTEMPTS, Observer, Run, play_all
 from tournaments.schedule.pairing import Pairing
 
 LIMIT_S = 60
@@ -48,7 +48,7 @@ def job(*players: Player, key: str = "r001-1v2") -> Job:
     return Job(key, "kalah(4,3)", (players[0], players[1]), TimeControl(move_s=5))
 
 
-def noted(begun: list[str], key: str) -> Begun:
+def noted(begun: list[str], key: str) -> OnStart:
     """What notes that a game has begun."""
     return lambda _host: begun.append(key)
 
@@ -138,7 +138,7 @@ async def test_a_cancelled_game_is_given_up_and_its_bots_are_killed(tmp_path: Pa
 
 def test_a_job_whose_leash_is_gone_is_not_played(tmp_path: Path) -> None:
     with pytest.raises(RefereeError, match="is gone"):
-        play_leashed(job(honest(), honest()), str(tmp_path / "no-leash"))
+        play_in_worker(job(honest(), honest()), str(tmp_path / "no-leash"))
 
 
 def test_a_job_whose_leash_was_let_go_before_it_came_is_not_played(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_job_whose_leash_was_let_go_before_it_came_is_not_played(tmp_path: Pat
     os.mkfifo(tmp_path / "leash")
     os.close(os.open(tmp_path / "leash", os.O_RDWR))
     with pytest.raises(RefereeError, match="is gone"):
-        play_leashed(job(honest(), honest()), str(tmp_path / "leash"))
+        play_in_worker(job(honest(), honest()), str(tmp_path / "leash"))
 
 
 def assassin(folder: Path) -> Path:
@@ -176,7 +176,7 @@ async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) 
     attempts: list[str] = []
     seen: list[tuple[str, str]] = []
 
-    class Watching:
+    class Watching(Observer):
         def started(self, _pairing: Pairing, key: str, host: str = "") -> None:
             seen.append(("started", key))
 
@@ -195,10 +195,10 @@ async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) 
             self.inner = inner
 
         async def play(
-            self, job: Job, begins: Begun | None = None, follow: Follower | None = None
+            self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
         ) -> PackedGame:
             attempts.append(job.key)
-            return await self.inner.play(job, begins, follow)
+            return await self.inner.play(job, on_start, on_snapshot)
 
     with Store(out / "results.db") as store:
         run = Run(tournament, store)

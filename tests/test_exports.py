@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from referee.games.catalog import parse_game
 from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason, WireLine
 from tests.builders import kalarena, lost_by, make_record, write_tournament
+from tests.sgf_reader import parse, states
 from tests.tampering import tampering
 from tournaments.cli.tournament.export import command
 from tournaments.cli.tournament.marks import command as marks_command
@@ -40,8 +41,8 @@ from tournaments.reporting.exports import (
     write_json,
     write_json_lines,
 )
-from tournaments.reporting.sgf import GameText, parse
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.sgf import GameText
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_files import public_view
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
@@ -198,7 +199,7 @@ def test_csv() -> None:
 def test_without_a_game_there_is_a_head(what: str, tmp_path: Path) -> None:
     assert COLUMNS[what] == tuple(next(WHAT[what](rulings(), RECORDS.__getitem__)))
     with Store(tmp_path / "results.db") as store:
-        config = Summary("Cup", "kalah(1,1)", "2 s", ["one", "two"], "points").config()
+        config = TournamentResults("Cup", "kalah(1,1)", "2 s", ["one", "two"], "points").config()
         store.claim("Cup", config, {})
     assert export(tmp_path, "--what", what).stdout == ",".join(COLUMNS[what]) + "\n"
     assert json.loads(export(tmp_path, "--what", what, "--format", "json").stdout) == []
@@ -439,8 +440,8 @@ def test_one_game_as_text_and_json(real: Path) -> None:
     with Store(real / "out" / "results.db") as store:
         record = store.record("r001-1v2")
     text = parse(export(real / "out", "--game", "r001-1v2").stdout)
-    assert text == GameText.of(record, "Cup ]", 1)
-    *_, last = text.states()
+    assert text == GameText.from_record(record, "Cup ]", 1)
+    *_, last = states(text)
     assert parse_game(text.game).board_text(last) == text.final == record.final_state
     shown = export(real / "out", "--game", "r001-1v2", "--format", "json").stdout
     assert json.loads(shown) == json.loads(json.dumps(public_view(record)))
@@ -502,7 +503,7 @@ def test_no_tournament(tmp_path: Path) -> None:
 
 
 def test_a_damaged_record_leaves_no_half_file(tmp_path: Path) -> None:
-    summary = Summary("Cup", "kalah(1,1)", "2 s", ["one", "two"], "points")
+    summary = TournamentResults("Cup", "kalah(1,1)", "2 s", ["one", "two"], "points")
     with Store(tmp_path / "results.db") as store:
         store.claim("Cup", summary.config(), {})
         for record in RECORDS.values():
@@ -527,7 +528,7 @@ def test_marks_of_real_games(real: Path, tmp_path: Path) -> None:
     assert {row["bot"] for row in rows} == {"greedy", "minimax:2"}
     assert rows[0]["mark"] == "3"
     with Store(real / "out" / "results.db") as store:
-        table = {line.name: line for line in Summary.load(store).table}
+        table = {line.name: line for line in TournamentResults.load(store).table}
     assert [row["rank"] for row in rows] == [str(table[row["bot"]].rank) for row in rows]
 
 

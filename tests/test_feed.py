@@ -17,7 +17,7 @@ from referee.live_feed import INTERVAL_S, MOST_MOVES, MOST_WORDS, Feed, Move, Sn
 from referee.play import Job, play_game
 from tests.judging import Judged
 from tests.test_faults import honest, scripted
-from tournaments.engines.live_feed import followed
+from tournaments.engines.base import followed
 from tournaments.engines.local import open_local_engine
 
 LIMIT_S = 60
@@ -55,7 +55,7 @@ def texts(snapshots: list[Snapshot]) -> list[str]:
     """All moves, of which none was told twice or left out."""
     found: list[str] = []
     for snapshot in snapshots:
-        assert snapshot.told == len(found)
+        assert snapshot.offset == len(found)
         found += [move.text for move in snapshot.moves]
     return found
 
@@ -74,38 +74,38 @@ def job(**changes: object) -> Job:
 def test_the_first_turn_is_told_then_moves_then_the_verdict(reader: Reader) -> None:
     judged = Judged()
     feed = Feed(reader.path, judged.match)
-    feed.look(1.0)
+    feed.publish(1.0)
     assert reader.snapshots() == [Snapshot(0, (), (1000, 1000), 0, None)]
     judged.play("MOVE;1", "MOVE;2")
-    feed.look(2.0)
-    feed.look(3.0)
+    feed.publish(2.0)
+    feed.publish(3.0)
     (snapshot,) = reader.snapshots()
     assert [move.text for move in snapshot.moves] == ["1", "2"]
     judged.play("MOVE;0")
     feed.end()
     (last,) = reader.snapshots()
-    assert (last.told, last.moves, last.on_turn) == (2, (), None)
+    assert (last.offset, last.moves, last.on_turn) == (2, (), None)
     assert last.over == judged.result.detail != ""
 
 
 def test_nothing_is_told_before_the_first_turn(reader: Reader) -> None:
     judged = Judged(asleep=(1,))
     with closing(Feed(reader.path, judged.match)) as feed:
-        feed.look(1.0)
+        feed.publish(1.0)
         assert reader.snapshots() == []
         judged.tell_taken(1, 0.5)
-        feed.look(1.0)
+        feed.publish(1.0)
     assert len(reader.snapshots()) == 1
 
 
 def test_moves_within_the_interval_are_told_together(reader: Reader) -> None:
     judged = Judged()
     with closing(Feed(reader.path, judged.match)) as feed:
-        feed.look(1.0)
+        feed.publish(1.0)
         judged.play("MOVE;1")
-        feed.look(1.0 + INTERVAL_S / 2)
+        feed.publish(1.0 + INTERVAL_S / 2)
         judged.play("MOVE;2")
-        feed.look(1.0 + INTERVAL_S)
+        feed.publish(1.0 + INTERVAL_S)
     first, second = reader.snapshots()
     assert (len(first.moves), len(second.moves)) == (0, 2)
 
@@ -116,11 +116,11 @@ def test_what_a_full_queue_did_not_take_comes_later(reader: Reader) -> None:
     sent = 0
     for number in range(700):  # more than the queue of a socket holds
         judged.match.moves.append(MoveRecord(0, str(number), 1, 1))
-        feed.look(float(number + 1))
+        feed.publish(float(number + 1))
         sent = number + 1
     queued = reader.snapshots()
     assert 0 < len(texts(queued)) < sent
-    feed.look(1e6)
+    feed.publish(1e6)
     more = reader.snapshots()
     assert len(more) == 1
     assert len(more[0].moves) == MOST_MOVES
@@ -147,9 +147,9 @@ def test_without_a_reader_nothing_happens(tmp_path: Path, *, vanished: bool) -> 
     if reader is not None:
         reader.close()
     before = len([*Path("/proc/self/fd").iterdir()])
-    feed.look(1.0)
+    feed.publish(1.0)
     judged.play("MOVE;1")
-    feed.look(2.0)
+    feed.publish(2.0)
     feed.end()
     feed.end()
     assert len([*Path("/proc/self/fd").iterdir()]) == before - vanished
@@ -204,7 +204,7 @@ async def test_a_followed_game_is_told_as_it_was_played(tmp_path: Path, folder: 
     told: list[Snapshot] = []
     with trio.fail_after(LIMIT_S):
         async with open_local_engine(scratch, 1) as engine:
-            record = (await engine.play(job(), follow=told.append)).record
+            record = (await engine.play(job(), on_snapshot=told.append)).record
     assert texts(told) == played(record)
     assert told[-1].over == record.result.detail
     assert [move.charged_us for snapshot in told for move in snapshot.moves] == [
@@ -238,7 +238,7 @@ async def test_a_reader_that_never_reads_changes_nothing(tmp_path: Path) -> None
     with closing(Reader(tmp_path / "feed")) as reader:
         record = await play_game(job(), feed=reader.path)
         assert record.result.reason is Reason.SCORE
-        assert reader.snapshots()[0].told == 0
+        assert reader.snapshots()[0].offset == 0
 
 
 async def test_a_game_without_its_socket_is_played_all_the_same(tmp_path: Path) -> None:

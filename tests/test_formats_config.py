@@ -8,8 +8,9 @@ import pytest
 from tests.builders import write_tournament
 from tournaments.analysis.rankings import CRITERIA, PRESETS
 from tournaments.config.format_tables import FORMAT_TABLES
-from tournaments.config.load import MAX_RANDOM_OPENINGS, ConfigError, Tournament, load_tournament
-from tournaments.reporting.summary import Summary
+from tournaments.config.load import ConfigError, load_tournament
+from tournaments.config.tournament import MAX_RANDOM_OPENINGS, Tournament
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store, StoreError
 from tournaments.schedule.plan import FORMATS
 
@@ -84,7 +85,7 @@ def test_defaults_of_each_format(
     assert cup.format == {"kind": kind, **format_}
     assert (cup.rounds, cup.ranking) == (rounds, ranking)
     # It is a plan that schedules games, and that the store can keep.
-    summary = Summary.of(cup)
+    summary = TournamentResults.of(cup)
     assert summary.schedule.due(summary.history)
 
 
@@ -259,10 +260,10 @@ def refusal(folder: Path, before: str, after: str) -> str:
         cups = [load(folder, text) for text in (before, after)]
         try:
             for cup in cups:
-                store.claim("Cup", Summary.of(cup).config(), cup.identity())
+                store.claim("Cup", TournamentResults.of(cup).config(), cup.identity())
         except StoreError as error:
             return str(error)
-        assert Summary.load(store).plan == cups[1].plan
+        assert TournamentResults.load(store).plan == cups[1].plan
     return ""
 
 

@@ -14,14 +14,13 @@ MODULES = sorted(
     path
     for package in ("protocol", "referee", "tournaments")
     for path in (ROOT / package).rglob("*.py")
-    if (ROOT / "referee" / "games") not in path.parents
+    if not {ROOT / "referee" / "games", ROOT / "tournaments" / "reporting" / "board"} & {*path.parents}
 )
 ABOUT_ONE_GAME = {
     "tournaments/cli/solve.py": "solves one game alone",
     "tournaments/cli/main.py": "has the line that says so",
     "tournaments/config/host_speed.py": "times a walk through one game's positions, whatever is played",
     "tournaments/checking/advice.py": "says what to do about each fault, in the words of the game",
-    "tournaments/checking/hints.py": "says so where the seats were exchanged",
     "tournaments/checking/scenarios.py": "makes positions with long chains of extra turns",
     "tournaments/reporting/pgn.py": "writes the tags White and Black of Portable Game Notation",
     "tournaments/web/pages/faults.py": "says what each fault means, in the words of the game",

@@ -12,7 +12,7 @@ HERE = "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"
 def niceness(start: int, give: int) -> int:
     code = (
         f"import os; os.setpriority(os.PRIO_PROCESS, 0, {start})\n"
-        f"from tournaments.processes.process_settings import give_way; give_way({give})\n{HERE}"
+        f"from tournaments.processes.process_settings import lower_priority; lower_priority({give})\n{HERE}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return int(done.stdout)
@@ -32,14 +32,14 @@ def test_what_goes_first_does_not_hand_that_down() -> None:
 
 GOES_FIRST = """
 import os
-from tournaments.processes.process_settings import AUTOGROUP, going_first
+from tournaments.processes.process_settings import AUTOGROUP, raised_priority
 def tell():
     session = AUTOGROUP.read_text().split()[-1] if AUTOGROUP.exists() else "-"
     print(os.getpriority(os.PRIO_PROCESS, 0), session)
 os.setpriority(os.PRIO_PROCESS, 0, START)
 DROP
 tell()
-with going_first(-10):
+with raised_priority(-10):
     tell()
 tell()
 """

@@ -19,10 +19,9 @@ from referee.process.cpu_accounting import Reading, ThreadTimes
 from referee.process.process_tree import ProcessTree, has_counters
 from referee.process.turn_timer import Grace, TurnTimer
 from tests.confinement import sandbox_of
-from tournaments.checking.ending import ending_fault
-from tournaments.checking.played import Played
-from tournaments.checking.scenarios import Scenario
-from tournaments.checking.test_opponents import varied
+from tournaments.checking.evidence import PlayedScenario
+from tournaments.checking.output_rules import ending_fault
+from tournaments.checking.scenarios import Scenario, varied
 
 CONTROL = TimeControl(move_s=1.0)
 GRACE_S = 0.5
@@ -174,11 +173,11 @@ def test_the_end_rule_beside_busy_processes(ending: str, tier: str) -> None:
     with Busy(BUSY):
         talk = play_conformance_game(job, 1, TestOpponent(varied, stops_at=1))
     scenario = Scenario("end", "as North", "end", "manchester", 1)
-    verdict = ending_fault(Played(scenario, talk.record, talk.seen), GRACE_S)
+    verdict = ending_fault(PlayedScenario(scenario, talk.record, talk.observed), GRACE_S)
     if ending == "computes":
         assert verdict is None, verdict
-        assert talk.seen.ended_us is not None
-        assert 300_000 <= talk.seen.ended_us <= GRACE_S * 1e6
+        assert talk.observed.ended_us is not None
+        assert 300_000 <= talk.observed.ended_us <= GRACE_S * 1e6
     else:
         assert verdict is not None
         assert verdict.cause == "stays after END"
@@ -192,7 +191,7 @@ THINKING = BOT.replace(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not has_counters(), reason="the system does not count waits for a CPU")
-def test_the_move_limit_of_an_interview_beside_busy_processes() -> None:
+def test_the_move_limit_of_a_conformance_game_beside_busy_processes() -> None:
     bot = Player("bot", (sys.executable, "-S", "-E", "-c", THINKING), "/")
     examiner = Player("examiner", ("examiner",), "/")
     control = TimeControl(move_s=0.5, margin_s=0.0, setup_s=0.0, start_s=30.0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from referee.process.subreaper import sweep_orphans
+from referee.process.subreaper import kill_orphans
 from referee.sandbox import reaper
 from tests.confinement import living_with, needs_sandbox
 
@@ -96,7 +96,7 @@ def bearing(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_only_what_bears_the_mark_is_ended() -> None:
     with bearing("a-mark") as one, bearing("a-mark-2") as other, bearing("python", "-Xa-mark") as third:
-        reaper.end_all("a-mark")
+        reaper.kill_marked("a-mark")
         assert one.wait(GONE_WITHIN_S) == -signal.SIGKILL
         assert other.poll() is None
         assert third.poll() is None
@@ -118,14 +118,16 @@ def test_a_sweep_spares_it() -> None:
     pid = reaper.reaper_pid()
     assert pid is not None
     assert os.getsid(pid) != os.getsid(0)
-    sweep_orphans()
+    kill_orphans()
     assert reaper.reaper_pid() == pid
     os.kill(pid, 0)
 
 
 def test_it_ends_with_its_process_and_not_before() -> None:
     """What ends a process and all that it started, politely, does not end the one that looks after them."""
-    program = "from referee import guard; reaper.mark(); print(reaper.guard_pid(), flush=True); input()"
+    program = (
+        "from referee.sandbox import reaper; reaper.mark(); print(reaper.reaper_pid(), flush=True); input()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", program],
         cwd=REPOSITORY,

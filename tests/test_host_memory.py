@@ -54,7 +54,7 @@ def test_the_hosts_count(count: Callable[[int], object], tmp_path: Path) -> None
     ("line", "file", "text"),
     [
         ("0::/job/7\n", "job/7/memory.events.local", "low 0\noom 4\noom_kill 3\noom_group_kill 0\n"),
-        ("4:memory:/job/7\n0::/\n", "job/7/memory.oom_control", "under_oom 0\noom_kill 3\n"),
+        ("4:memory:/job/7\n0::/\n", "memory/job/7/memory.oom_control", "under_oom 0\noom_kill 3\n"),
     ],
 )
 def test_the_count_of_our_own_group_is_better(
@@ -66,8 +66,7 @@ def test_the_count_of_our_own_group_is_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     count(17)
-    monkeypatch.setattr(host_resources, "FIRST", str(tmp_path))
-    monkeypatch.setattr(host_resources, "SECOND", str(tmp_path))
+    monkeypatch.setattr(host_resources, "MOUNT", tmp_path)
     (tmp_path / "none").write_text(line)
     assert killed_for_memory() == 17  # the file is not there, as in a group that is the host's
     (tmp_path / file).parent.mkdir(parents=True)
@@ -89,7 +88,7 @@ def test_whose_fault_an_end_is(ends: str, more: int, is_ours: bool, count: Calla
     player = Player("bot", ("/bin/sh", "-c", f"read line; {ends}"), "/")
     bot = Bot(0, player, os.environb, sandbox=Sandbox(tier=Tier.WEAK))
     try:
-        bot.settle()
+        bot.wait_ready()
         count(3 + more)
         bot.write("go")
         assert bot.exit_descriptor is not None

@@ -24,8 +24,7 @@ from tests.builders import RUN_LIMIT_S, invoke, make_record, one_object, write_t
 from tests.places import store_of_revision
 from tests.tampering import rechain, tampering
 from tests.test_cli_run import on_terminal
-from tournaments.database.base import Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.reporting.verification import Verification
 from tournaments.results.chain import Head, digest_of

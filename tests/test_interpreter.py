@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tournaments.processes.process_settings import SELDOM, SWITCH_S, prepare_for_many_games
+from tournaments.processes.process_settings import GC_THRESHOLDS, SWITCH_S, prepare_for_many_games
 
 
 def settings() -> tuple[Any, float]:
@@ -17,7 +17,7 @@ def test_it_runs_as_before_afterwards() -> None:
     before = settings()
     with prepare_for_many_games():
         thresholds, interval = settings()
-        assert thresholds == SELDOM != before[0]
+        assert thresholds == GC_THRESHOLDS != before[0]
         assert interval == pytest.approx(SWITCH_S)
         assert interval < before[1]
     assert settings() == before

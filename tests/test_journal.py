@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy import insert
 
 from tests.builders import make_record
-from tournaments.database.base import Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location
 from tournaments.results.journal import Action, Entry
 from tournaments.results.schema import journal
 from tournaments.results.store import Store, StoreError

@@ -60,7 +60,7 @@ class Kept:
         self.tell(pairing.key)
 
     async def keep(self, key: str) -> None:
-        await self.keeper.keep(Pairing(key, 1, 0, 1), PackedGame.of(make_record(key), 1))
+        await self.keeper.write(Pairing(key, 1, 0, 1), PackedGame.of(make_record(key), 1))
 
     async def begin(self, nursery: trio.Nursery, *keys: str) -> None:
         """Keep games, each of which has reached the keeper when this returns, in this order."""

@@ -5,9 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from tests.schedules import DRAW, FIRST, SECOND, VOID, bots, first_wins, met, play
-from tournaments.schedule.formats.bracket import Bracket, matches_of, standard_order
+from tournaments.schedule.formats.bracket import (
+    Bracket,
+    Match,
+    MatchRules,
+    MatchView,
+    Outcome,
+    matches_of,
+    standard_order,
+)
 from tournaments.schedule.formats.knockout import Knockout
-from tournaments.schedule.formats.match import Match, MatchRules, MatchView, Outcome
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, round_under_way
 
 # Seeding.

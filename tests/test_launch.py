@@ -191,7 +191,7 @@ async def test_a_sandbox_that_tells_nonsense_is_no_loss(tmp_path: Path) -> None:
 async def test_a_guard_that_cannot_be_started_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the error's number is one that a bot's command is blamed for."""
     game = job(reading_bot(), reading_bot(), sandbox_of("confined"))
-    monkeypatch.setattr(reaper, "_guard", None)
+    monkeypatch.setattr(reaper, "_reaper", None)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(RefereeError, match=r"could not start a guard for sandboxes: .*No such file"):
         await play_game(game)

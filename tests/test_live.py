@@ -14,12 +14,12 @@ from tournaments.cli.tournament.live import (
     PLAIN_FAULTS,
     LiveScreen,
     PlainLines,
-    Silence,
+    View,
     open_view,
-    summary_of,
+    results_of,
 )
 from tournaments.config.load import load_tournament
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
 from tournaments.running.runner import Run
@@ -34,14 +34,14 @@ def run(tmp_path: Path) -> Any:
     )
     with Store(tmp_path / "results.db") as store:
         tournament = load_tournament(path)
-        store.claim("Cup", Summary.of(tournament).config(), tournament.identity())
+        store.claim("Cup", TournamentResults.of(tournament).config(), tournament.identity())
         yield Run(tournament, store)
 
 
 NAMES = ["first_legal", "greedy", "random:7"]
 
 
-def play(run: Run, view: PlainLines | LiveScreen | Silence, pairing: Pairing, **changes: Any) -> None:
+def play(run: Run, view: View, pairing: Pairing, **changes: Any) -> None:
     record = make_record(pairing.key, NAMES[pairing.first], NAMES[pairing.second], **changes)
     view.started(pairing, pairing.key)
     run.store.add(record, pairing.round, pairing.pair)
@@ -123,7 +123,7 @@ def test_which_view(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setenv(name, value)
         with open_view(run, shown=shown) as view:
             found.append(type(view))
-    assert found == [Silence, LiveScreen, PlainLines, PlainLines]
+    assert found == [View, LiveScreen, PlainLines, PlainLines]
 
 
 class Clock:
@@ -189,9 +189,9 @@ async def test_a_terminal_that_has_gone_stops_no_tournament(run: Run) -> None:
             await live.redraw()
 
 
-def test_the_summary_of_a_run_is_that_of_its_store(run: Run, tmp_path: Path) -> None:
+def test_the_results_of_a_run_is_that_of_its_store(run: Run, tmp_path: Path) -> None:
     view, _ = lines_of(run)
     for pairing in run.due()[:7]:
         play(run, view, pairing)
     again = Run(run.tournament, run.store)
-    assert summary_of(again) == Summary.load(run.store)
+    assert results_of(again) == TournamentResults.load(run.store)

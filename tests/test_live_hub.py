@@ -18,7 +18,7 @@ from referee.play import Job
 from tests.builders import make_player, make_record
 from tests.random_games import random_game
 from tests.test_faults import honest
-from tournaments.engines.base import Begun, Follower
+from tournaments.engines.base import OnSnapshot, OnStart
 from tournaments.engines.local import open_local_engine
 from tournaments.results.game_summary import PackedGame
 from tournaments.server import live_hub
@@ -284,8 +284,8 @@ def test_there_are_so_many_watchers_and_no_more(place: Place, monkeypatch: pytes
     monkeypatch.setattr(live_hub, "MOST_OF_GAME", 2)
     one, other = place.start("g1").game, place.start("g2").game
     with place.hub.watch_game("practice", "g1"), place.hub.watch_game("practice", "g1"):
-        assert not place.hub.has_place(one)
-        assert place.hub.has_place(other)
+        assert not place.hub.has_room(one)
+        assert place.hub.has_room(other)
         with pytest.raises(TooManyWatchersError), place.hub.watch_game("practice", "g1"):
             pass
         with place.hub.watch_list():
@@ -349,9 +349,11 @@ async def test_a_real_game_is_seen_while_it_is_played(place: Place, tmp_path: Pa
 class Failing:
     concurrency = 1
 
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
-        assert begins is not None
-        begins("")
+    async def play(
+        self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+    ) -> PackedGame:
+        assert on_start is not None
+        on_start("")
         await trio.lowlevel.checkpoint()
         raise RefereeError("our host is overloaded")
 
@@ -374,8 +376,10 @@ class Following:
         self.followed: list[bool] = []
         self.let_go = trio.Event()
 
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
-        self.followed.append(follow is not None)
+    async def play(
+        self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+    ) -> PackedGame:
+        self.followed.append(on_snapshot is not None)
         await self.let_go.wait()
         raise RefereeError("our host is overloaded")
 

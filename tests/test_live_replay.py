@@ -22,7 +22,7 @@ def expected(record: GameRecord) -> list[dict[str, Any]]:
 
 def go_on(replay: LiveReplay, record: GameRecord, until: int) -> None:
     moves = record.moves[:until]
-    replay.go_on([move.move for move in moves], [move.charged_us for move in moves])
+    replay.update([move.move for move in moves], [move.charged_us for move in moves])
 
 
 @given(st.sampled_from(GAMES), st.integers(1, 20), st.lists(st.integers(0, 60)))
@@ -63,17 +63,17 @@ def test_an_opening_comes_before_the_first_move() -> None:
 @pytest.mark.parametrize("moves", [["99"], ["1", "1", "1", "nonsense", "2"]])
 def test_what_cannot_be_played_is_left_out(moves: list[str]) -> None:
     replay = LiveReplay("kalah(4,3)", "")
-    replay.go_on(moves, [1] * len(moves))
+    replay.update(moves, [1] * len(moves))
     number = len(replay.plies)
     assert number < len(moves)
     assert f"from move {number + 1} on" in replay.remark
-    replay.go_on([*moves, "2"], [1] * (len(moves) + 1))
+    replay.update([*moves, "2"], [1] * (len(moves) + 1))
     assert len(replay.plies) == number
 
 
 def test_a_game_that_is_none_has_no_board() -> None:
     replay = LiveReplay("chess", "")
-    replay.go_on(["e4"], [1])
+    replay.update(["e4"], [1])
     assert replay.plies == []
     assert replay.page(("Ada", "Bob"))["board"] is None
     assert "cannot be shown" in replay.remark

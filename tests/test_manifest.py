@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.test_faults import living_processes_with
-from tournaments.bots.manifest import MANIFEST_FILE, ManifestError, load_manifest
-from tournaments.bots.resolve import BotError, resolve_bot
+from tournaments.bots.errors import BotError, ManifestError
+from tournaments.bots.manifest import MANIFEST_FILE, load_manifest
+from tournaments.bots.resolve import resolve_bot
 
 
 def directory(folder: Path, manifest: str, **files: str) -> Path:

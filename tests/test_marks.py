@@ -15,11 +15,10 @@ from referee.judge.results import Reason
 from tests.builders import make_summary
 from tournaments.analysis.standing import Estimate, Standing
 from tournaments.analysis.standings import Tally
-from tournaments.reporting.marks.bands import RankBand
 from tournaments.reporting.marks.marking import ROUNDINGS, BotMark, Scheme, final_mark, marks_of, rounded
 from tournaments.reporting.marks.numbers import decimal, shown_rating, to_step
 from tournaments.reporting.marks.people import People, Student
-from tournaments.reporting.marks.rules import RULE_KINDS, AnyRule, Given, MarkRule
+from tournaments.reporting.marks.rules import RULE_KINDS, AnyRule, MarkRule, RankBand, RuleMark
 from tournaments.reporting.marks.sheet import ADJUSTMENT, FIXED_COLUMNS, Sheet, sheet_of
 from tournaments.results.game_summary import GameSummary
 
@@ -102,7 +101,7 @@ def test_score_against_reference_players() -> None:
 
 def test_no_games_against_the_opponent() -> None:
     found = marks(table([make_summary("ann", "bob", 0)]), rule("score", opponents=["ref"], marks=10))
-    assert found["ann"].given[0] == Given(Fraction(0), "no games against ref")
+    assert found["ann"].given[0] == RuleMark(Fraction(0), "no games against ref")
 
 
 def test_no_games_at_all() -> None:
@@ -112,7 +111,7 @@ def test_no_games_at_all() -> None:
         rule("checks", checks=[{"name": "tidy", "faults_at_most": 0, "marks": 5}]),
     ]
     found = marks(table([make_summary("ann", "bob", 0)]), *rules)
-    assert found["cid"].given == (Given(Fraction(0), "no games"),) * 3
+    assert found["cid"].given == (RuleMark(Fraction(0), "no games"),) * 3
     assert found["cid"].mark == 0
     assert found["bob"].given[0].marks == 5
 
@@ -174,7 +173,7 @@ def test_one_half_does_not_beat() -> None:
 def test_a_bot_without_a_move_is_not_fast() -> None:
     lost = [make_summary("ann", "ref", 1, moves=(0, 0), wall_us=(0, 0))]
     fast = rule("checks", checks=[{"name": "fast", "mean_move_ms_at_most": 1, "marks": 3}])
-    assert marks(table(lost), fast)["ann"].given[0] == Given(Fraction(0), "fast: failed, no move (0)")
+    assert marks(table(lost), fast)["ann"].given[0] == RuleMark(Fraction(0), "fast: failed, no move (0)")
 
 
 def test_bots_that_are_missing() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,13 +17,15 @@ from tests.test_docs import blocks
 from tests.test_marks_file import BOTS, PEOPLE, ROOT, RULE, plan
 from tournaments.cli.tournament.marks import command
 from tournaments.reporting.marks.adjustments import Late, Override, Penalty
-from tournaments.reporting.marks.bands import LevelBand, MarksModel, RankBand
-from tournaments.reporting.marks.checks import Check
-from tournaments.reporting.marks.file import MarksFile, load_marks, plan_marks
-from tournaments.reporting.marks.rules import RULE_KINDS
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.marks.file import MarksFile, load_marks
+from tournaments.reporting.marks.plan import plan_marks
+from tournaments.reporting.marks.rules import RULE_KINDS, Check, LevelBand, RankBand
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
 from tournaments.results.store import Store
+
+if TYPE_CHECKING:
+    from tournaments.reporting.marks.numbers import MarksModel
 
 AT = "2026-01-02T03:04:05+00:00"
 
@@ -30,7 +33,7 @@ AT = "2026-01-02T03:04:05+00:00"
 def make_results(folder: Path, bots: list[str] = BOTS, journal: list[Entry] | None = None) -> Path:
     """A tournament's directory: everybody met everybody, and the first of two always won."""
     folder.mkdir()
-    summary = Summary("Cup", "kalah(1,1)", "2 s", bots, "points")
+    summary = TournamentResults("Cup", "kalah(1,1)", "2 s", bots, "points")
     with Store(folder / "results.db") as store:
         store.claim("Cup", summary.config(), {"game": "kalah(1,1)"})
         for pairing in summary.schedule.pairings(summary.history):
@@ -63,7 +66,7 @@ def test_the_command_prints_a_sheet(tmp_path: Path) -> None:
         ("Cid", "beta", "5"),
     ]
     with Store(tmp_path / "out" / "results.db") as store:
-        table = {line.name: line for line in Summary.load(store).table}
+        table = {line.name: line for line in TournamentResults.load(store).table}
     for row in rows:
         line = table[row["bot"]]
         assert line.rating is not None

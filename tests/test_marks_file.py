@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tournaments.reporting.marks.file import MarkPlan, MarksError, MarksFile, load_marks, plan_marks
+from tournaments.reporting.marks.file import MarksError, MarksFile, load_marks
 from tournaments.reporting.marks.people import People, PeopleError, Student, read_people
+from tournaments.reporting.marks.plan import MarkPlan, plan_marks
 
 ROOT = Path(__file__).parent.parent
 BOTS = ["alpha", "beta", "minimax:2"]

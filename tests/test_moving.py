@@ -14,7 +14,7 @@ from tournaments.course.backup.database_migration import Moved, MoveError, conte
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, LinkPurpose, Role, VersionState
 from tournaments.course.schema import metadata
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections
 from tournaments.database.location import Database
 from tournaments.results.store import Store
 

@@ -22,7 +22,7 @@ from tournaments.analysis.evidence import evidence_of
 from tournaments.analysis.ratings.bradley_terry import BradleyTerry
 from tournaments.analysis.ratings.ratings import results_of
 from tournaments.reporting.pgn import pgn_of, time_control
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
 from tournaments.results.store import Store
 
@@ -164,7 +164,7 @@ def write_store(
     folder: Path, records: list[tuple[int, GameRecord]], journal: list[Entry] | None = None
 ) -> Path:
     folder.mkdir()
-    summary = Summary("Cup", "kalah(1,1)", "2 s", NAMES, "points")
+    summary = TournamentResults("Cup", "kalah(1,1)", "2 s", NAMES, "points")
     with Store(folder / "results.db") as store:
         store.claim("Cup", summary.config(), {})
         for number, record in records:

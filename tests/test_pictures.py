@@ -14,7 +14,7 @@ from referee.games.kalah import Kalah
 from referee.games.kalamala import Kalamala
 from referee.games.spec import SpecError
 from tests.test_games_contract import VARIANTS
-from tournaments.reporting.board.pictures import PICTURES, svg_picture, text_picture
+from tournaments.reporting.board.board_renderer import RENDERERS, svg_picture, text_picture
 
 SPECS = [
     *(spec for specs in VARIANTS.values() for spec in specs),
@@ -60,8 +60,8 @@ def test_every_game_has_pictures() -> None:
             game = parse_game(name)
         except SpecError:  # needs a board
             game = parse_game(f"{name}(4,3)")
-        assert type(game) in PICTURES, (
-            f"draw {name}: a line in PICTURES of tournaments/reporting/board/pictures.py"
+        assert type(game) in RENDERERS, (
+            f"draw {name}: a line in RENDERERS of tournaments/reporting/board/board_renderer.py"
         )
 
 

@@ -103,7 +103,7 @@ def until(fact: Callable[[], object]) -> None:
 
 
 def until_doing(tree: ProcessTree, what: str) -> None:
-    until(lambda: tree.doing() == what)
+    until(lambda: tree.activity() == what)
 
 
 def until_used(tree: ProcessTree, before: Reading) -> None:
@@ -407,13 +407,13 @@ def test_stop_a_fork_storm(start: Start) -> None:
         tell(bot)
         hear(bot)
         assert tree.stop(LIMIT_S)
-        assert tree.doing() == "stopped"
+        assert tree.activity() == "stopped"
         stopped = tree.pids()
         before = tree.read()
         burn(0.05)
         assert between(before, tree.read()).cpu_us == 0
         assert tree.pids() == stopped
-        tree.go_on()
+        tree.resume()
         until_used(tree, before)
         until(lambda: tree.count() == 63)
         assert tree.stop(LIMIT_S)
@@ -432,7 +432,7 @@ def test_stop_threads(start: Start) -> None:
             before = tree.read()
             assert before.cpu_ns == tree.read().cpu_ns
             assert tree.stop(0)  # nothing to be done
-            tree.go_on()
+            tree.resume()
             until_used(tree, before)
 
 
@@ -442,7 +442,7 @@ def test_stop_while_a_parent_waits_for_its_vfork(start: Start) -> None:
     with closing(ProcessTree(bot.pid)) as tree:
         until(lambda: len(tree.pids()) == 2)
         assert tree.stop(LIMIT_S)
-        tree.go_on()
+        tree.resume()
         assert len(tree.pids()) == 2
 
 
@@ -506,7 +506,7 @@ def test_doing(start: Start, program: str, what: str) -> None:
     hear(bot)
     with closing(ProcessTree(bot.pid)) as tree:
         until_doing(tree, what)
-        assert tree.doing() == what
+        assert tree.activity() == what
         assert tree.memory_bytes(0) < 60 * MIB
         assert tree.count() >= 1
         assert (tree.pids() == []) == (what == "ended")
@@ -517,9 +517,9 @@ def test_first_thread_ended_before_the_others(start: Start) -> None:
     hear(bot)
     with closing(ProcessTree(bot.pid)) as tree:
         until(lambda: procfs.read_whole(f"/proc/{bot.pid}/stat", None, 999).split()[2] == b"Z")
-        assert tree.doing() == "running"
+        assert tree.activity() == "running"
         assert tree.stop(LIMIT_S)
-        assert tree.doing() == "stopped"
+        assert tree.activity() == "stopped"
         assert tree.pids() == [bot.pid]
         assert tree.count() == 2
 
@@ -552,9 +552,9 @@ def test_a_reaped_root_is_no_tree(start: Start) -> None:
             assert empty.pids() == []
             assert empty.read().threads == {}
             assert empty.memory_bytes(0) == empty.count() == 0
-            assert empty.doing() == "ended"
+            assert empty.activity() == "ended"
             assert empty.stop(1)
-            empty.go_on()
+            empty.resume()
 
 
 def test_members_killed_in_the_middle(start: Start) -> None:
@@ -564,7 +564,7 @@ def test_members_killed_in_the_middle(start: Start) -> None:
         for _ in range(200):
             tree.read()
             tree.memory_bytes(0)
-            assert tree.doing() != "ended"
+            assert tree.activity() != "ended"
             assert bot.pid in tree.pids()
             assert tree.count() >= 1
         assert tree.stop(LIMIT_S)
@@ -577,7 +577,7 @@ def test_threads_come_and_go(start: Start) -> None:
         readings = []
         for _ in range(300):
             readings.append(tree.read())
-            assert tree.doing() in ("running", "waiting")
+            assert tree.activity() in ("running", "waiting")
         assert all(reading.threads for reading in readings)
         cpu = [reading.cpu_ns for reading in readings]
         assert cpu == sorted(cpu)
@@ -612,9 +612,9 @@ def test_descriptors_are_bounded_and_given_back(start: Start) -> None:
     assert tree.count() == 71
     assert open_descriptors() - before - pipes <= process_tree.DESCRIPTORS_KEPT
     assert tree.stop(LIMIT_S)
-    assert tree.doing() == "stopped"
+    assert tree.activity() == "stopped"
     assert tree.memory_bytes(0) > 0
-    tree.go_on()
+    tree.resume()
     until_doing(tree, "running")
     tree.close()
     tree.close()
@@ -631,7 +631,7 @@ def test_no_descriptors_left(start: Start) -> None:
         try:
             tree.read()
             tree.memory_bytes(0)
-            assert tree.doing() in ("", "ended", "running")
+            assert tree.activity() in ("", "ended", "running")
             assert OwnWait().wait_ns() == 0
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
@@ -645,8 +645,8 @@ def test_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (reading.cpu_ns, reading.threads) == (0, {})
         assert tree.memory_bytes(0) == tree.count() == 0
         assert not tree.stop(1)
-        assert tree.doing() == ""
-        tree.go_on()
+        assert tree.activity() == ""
+        tree.resume()
 
 
 # In a sandbox
@@ -698,13 +698,13 @@ def test_inside_a_sandbox(inside: Inside) -> None:
     tell(bot)
     used = float(hear(bot))
     assert tree.read().cpu_ns == pytest.approx(used * 1e9, abs=30_000_000)
-    assert tree.doing() == "running"
+    assert tree.activity() == "running"
     assert tree.stop(LIMIT_S)
-    assert tree.doing() == "stopped"
+    assert tree.activity() == "stopped"
     stopped = tree.read()
     burn(0.05)
     assert tree.read().cpu_ns == stopped.cpu_ns
-    tree.go_on()
+    tree.resume()
     until_used(tree, stopped)
 
 
@@ -736,5 +736,5 @@ def test_a_runner_cannot_escape_its_stop(inside: Inside) -> None:
         burn(0.02)
         after = tree.read()
         assert after.cpu_ns == before.cpu_ns
-        tree.go_on()
+        tree.resume()
         until_used(tree, before)

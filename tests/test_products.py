@@ -6,7 +6,7 @@ import pytest
 
 from referee.sandbox.build_artifacts import Artifact, ArtifactError, Kind, Unpacker
 from tournaments.bots.build import KEPT
-from tournaments.bots.build_products import ProductError, checked, product_names, put
+from tournaments.bots.build_products import ProductError, check_products, product_names, write_products
 
 
 def test_products_are_paths_from_the_directory() -> None:
@@ -24,7 +24,7 @@ def test_parcels_come_in_any_pieces() -> None:
         for at in range(0, len(data), size):
             unpacker.feed(data[at : at + size])
         assert (unpacker.copied, unpacker.built, unpacker.ended) == (True, True, True)
-        assert unpacker.parcels == [
+        assert unpacker.artifacts == [
             Artifact("./a b", Kind.FILE, b"\0x\0"),
             Artifact("./l", Kind.LINK, b""),
             Artifact("./p", Kind.PROGRAM, b""),
@@ -57,12 +57,12 @@ def test_streams_that_are_refused(data: bytes, words: str) -> None:
 @pytest.mark.parametrize("name", ["../engine", "/engine", "./x/../../engine", "./other", ".", "./x.class"])
 def test_names_that_nobody_asked_for(name: str) -> None:
     with pytest.raises(ProductError, match="no product that was declared"):
-        checked([Artifact(name, Kind.FILE, b"")], ["engine"], KEPT)
+        check_products([Artifact(name, Kind.FILE, b"")], ["engine"], KEPT)
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    files = checked([Artifact("./a", Kind.FILE, b"x")], ["a"], KEPT)
+    files = check_products([Artifact("./a", Kind.FILE, b"x")], ["a"], KEPT)
     with pytest.raises(ProductError, match="is a directory here"):
-        put(tmp_path, files)
+        write_products(tmp_path, files)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

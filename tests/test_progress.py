@@ -14,7 +14,7 @@ from tournaments.cli.tournament.progress import (
     Snapshot,
     compute,
 )
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.running.runner import RunReport
 
 
@@ -44,7 +44,7 @@ def test_slow_games_have_a_pace_too() -> None:
 
 
 def test_progress_counts_each_game_and_rates_when_told() -> None:
-    summary = Summary("Cup", "kalah(6,4)", "2 s", ["one", "two"], "points")
+    summary = TournamentResults("Cup", "kalah(6,4)", "2 s", ["one", "two"], "points")
     report = RunReport(total=10, before=0)
     progress = Progress(summary, report, 50.0)
     first = progress.snapshot(50.0)
@@ -61,15 +61,15 @@ def test_progress_counts_each_game_and_rates_when_told() -> None:
     assert [game.key for game in view.playing] == ["r001-2v1"]
     assert (view.done, view.per_second, view.elapsed_s, view.left_s, view.places) == (1, 0.25, 4, 36, 2)
     assert (by_name(view)["one"]["points"], by_name(view)["one"]["rating"]) == ("1", "")
-    computed = progress.summary()
+    computed = progress.results()
     compute(computed)
     progress.take(computed)
     assert int(by_name(progress.snapshot(54.0))["one"]["rating"]) > 0
-    assert len(progress.summary().games) == 1
+    assert len(progress.results().games) == 1
 
 
 def test_a_total_that_changes_and_a_game_that_is_tried_again() -> None:
-    summary = Summary("Cup", "kalah(6,4)", "2 s", ["one", "two"], "points")
+    summary = TournamentResults("Cup", "kalah(6,4)", "2 s", ["one", "two"], "points")
     report = RunReport(total=10, before=4)
     progress = Progress(summary, report, 0.0)
     progress.started("r007-1v2", 7, "one", "two", 0.0)
@@ -83,7 +83,7 @@ def test_a_total_that_changes_and_a_game_that_is_tried_again() -> None:
 
 
 def test_the_latest_faults_are_remembered_and_harmless() -> None:
-    progress = Progress(Summary("C", "kalah", "", ["one", "two"], "points"), RunReport(9, 0), 0.0)
+    progress = Progress(TournamentResults("C", "kalah", "", ["one", "two"], "points"), RunReport(9, 0), 0.0)
     for number in range(2 * REMEMBERED_FAULTS):
         fault = make_summary("one", "two", 1, reason=Reason.TIMEOUT, key=f"g{number}", detail="a\nb\x1b[31m")
         progress.ended(fault, 1.0)

@@ -63,9 +63,9 @@ ALLOWED: dict[tuple[Phase, Said], Phase] = {
 
 def pass_on(session: Session, said: Said) -> None:
     if isinstance(said, str):
-        session.hear(said)
+        session.receive(said)
     else:
-        session.say(said)
+        session.send(said)
 
 
 def session_in(phase: Phase, *, moves_first: bool) -> Session:
@@ -99,12 +99,12 @@ def test_every_signal_in_every_phase(phase: Phase, said: Said, moves_first: bool
     # Ours is our bug, the bot's is the bot's fault; in both nothing has moved.
     if isinstance(said, str):
         with pytest.raises(RemoteProtocolError) as error:
-            session.hear(said)
+            session.receive(said)
         assert error.value.fault == "out-of-turn"
         assert error.value.message
     else:
         with pytest.raises(LocalProtocolError):
-            session.say(said)
+            session.send(said)
     assert session.phase is phase
 
 
@@ -117,11 +117,11 @@ def test_the_table_has_every_phase_and_uses_every_signal() -> None:
 
 def test_say_gives_the_line_and_hear_the_message() -> None:
     session = Session(moves_first=True)
-    assert session.say(START) == "START;South"
-    assert session.hear("MOVE;3") == Move("3")
-    assert session.say(YOU) == f"CHANGE;1;{BOARD};YOU"
-    assert session.hear("SWAP") == Swap()
-    assert session.say(END) == "END"
+    assert session.send(START) == "START;South"
+    assert session.receive("MOVE;3") == Move("3")
+    assert session.send(YOU) == f"CHANGE;1;{BOARD};YOU"
+    assert session.receive("SWAP") == Swap()
+    assert session.send(END) == "END"
 
 
 @pytest.mark.parametrize("phase", list(Phase), ids=label)
@@ -129,7 +129,7 @@ def test_say_gives_the_line_and_hear_the_message() -> None:
 def test_a_malformed_line_is_told_as_such_and_changes_nothing(phase: Phase, line: str) -> None:
     session = session_in(phase, moves_first=False)
     with pytest.raises(RemoteProtocolError) as error:
-        session.hear(line)
+        session.receive(line)
     assert error.value.fault != "out-of-turn"
     assert session.phase is phase
 
@@ -147,7 +147,7 @@ def test_a_malformed_line_is_told_as_such_and_changes_nothing(phase: Phase, line
 def test_a_message_that_cannot_be_written_changes_nothing(phase: Phase, message: RefereeMessage) -> None:
     session = session_in(phase, moves_first=True)
     with pytest.raises(LocalProtocolError):
-        session.say(message)
+        session.send(message)
     assert session.phase is phase
 
 
@@ -182,5 +182,5 @@ def test_two_replies_in_a_row_are_one_too_many() -> None:
     # A line sent early is kept by the caller; given to the session too soon, it is out of turn.
     session = session_in(Phase.REPLIED, moves_first=True)
     with pytest.raises(RemoteProtocolError, match="replied") as error:
-        session.hear("MOVE;2")
+        session.receive("MOVE;2")
     assert error.value.fault == "out-of-turn"

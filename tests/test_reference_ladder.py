@@ -11,13 +11,12 @@ from referee.games.catalog import GAMES, AnyGame, parse_game
 from sample_bots.catalog import LOWEST_SEARCH
 from sample_bots.compare import play, points, random_opening
 from sample_bots.conversation import Choose
-from sample_bots.ladder import kalah_people, kalamala_people
-from sample_bots.ladder.levels import LADDERS, describe, ladder_player, level_of
-from sample_bots.ladder.reader import Reader
+from sample_bots.ladder import heuristic_players
+from sample_bots.ladder.levels import LADDERS, FixedDepthPlayer, describe, ladder_player, level_of
 from sample_bots.minimax import minimax_mover
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
 from sample_bots.random_bot import random_mover
-from sample_bots.strong.engine import Budget
+from sample_bots.strong.engine import SearchLimits
 
 VARIANTS = [
     "manchester",
@@ -41,7 +40,7 @@ def seeded(game: AnyGame, level: int) -> Callable[[int], Choose]:
 
     def make(seed: int) -> Choose:
         choose, on_time = ladder_player(game, level, seed, AnnouncedTime())
-        assert (on_time is None) == (level_of(game, level).person is not None)
+        assert (on_time is None) == (level_of(game, level).heuristic is not None)
         return choose
 
     return make
@@ -125,18 +124,18 @@ def moves_of(person: Callable[[random.Random], Choose], north: list[int], south:
 
 def test_the_eager_one_sees_extra_turns_near_its_store() -> None:
     # Pit 4 holds 3 seeds, which end in the store; pit 1 holds 6, which do so, too, but lie far from it.
-    assert moves_of(kalah_people.eager, [4, 4, 4, 4, 4, 4], [6, 4, 0, 3, 4, 3]) == {4}
-    assert moves_of(kalah_people.eager, [4, 4, 4, 4, 4, 4], [6, 1, 1, 1, 1, 2]) == {1, 2, 3, 4, 5, 6}
+    assert moves_of(heuristic_players.eager, [4, 4, 4, 4, 4, 4], [6, 4, 0, 3, 4, 3]) == {4}
+    assert moves_of(heuristic_players.eager, [4, 4, 4, 4, 4, 4], [6, 1, 1, 1, 1, 2]) == {1, 2, 3, 4, 5, 6}
 
 
 def test_the_collector_takes_the_most() -> None:
     # Pit 1 (2 seeds) ends in the empty pit 3 and captures the 9 opposite; pit 6 gives another turn.
-    assert moves_of(kalah_people.collector, [0, 0, 0, 9, 0, 1], [2, 4, 0, 1, 1, 1]) == {1}
+    assert moves_of(heuristic_players.collector, [0, 0, 0, 9, 0, 1], [2, 4, 0, 1, 1, 1]) == {1}
 
 
 def test_the_planner_plays_on() -> None:
     # Pit 6 gives another turn, in which pit 1 still captures.
-    assert moves_of(kalah_people.planner, [0, 0, 0, 9, 0, 1], [2, 4, 0, 1, 1, 1]) == {6}
+    assert moves_of(heuristic_players.planner, [0, 0, 0, 9, 0, 1], [2, 4, 0, 1, 1, 1]) == {6}
 
 
 KALAMALA = parse_game("kalamala")
@@ -146,7 +145,7 @@ def test_the_pusher_pushes() -> None:
     state = KALAMALA.parse_state(
         "......../......../......../......../w....wwb/......../......../........:11:w"
     )
-    assert {kalamala_people.pusher(random.Random(seed))(KALAMALA, state) for seed in range(20)} == {"h4-x"}
+    assert {heuristic_players.pusher(random.Random(seed))(KALAMALA, state) for seed in range(20)} == {"h4-x"}
 
 
 def test_describe() -> None:
@@ -158,12 +157,12 @@ def test_readers_keep_their_time() -> None:
     """On a large board, where reading so far would take seconds; a fake clock counts positions."""
     game = parse_game("manchester(30,10)")
     clock = count()
-    reader = Reader(game, 6, lambda: next(clock) / 1000)
-    found = reader.search(game.initial_state(), Budget(seconds=5.0))
+    reader = FixedDepthPlayer(game, 6, lambda: next(clock) / 1000)
+    found = reader.search(game.initial_state(), SearchLimits(seconds=5.0))
     assert 1 <= found.depth < 6
     assert next(clock) <= 5000 + 5
     assert found.move in game.legal_moves(game.initial_state())
-    hurried = reader.search(game.initial_state(), Budget(seconds=0.0))
+    hurried = reader.search(game.initial_state(), SearchLimits(seconds=0.0))
     assert (hurried.depth, hurried.move) == (0, 1)
 
 
@@ -171,4 +170,4 @@ def test_readers_find_what_minimax_finds() -> None:
     game = parse_game("manchester")
     for seed in range(5):
         state = random_opening(game, random.Random(seed))
-        assert Reader(game, 4).search(state, Budget()).move == minimax_mover(4)(game, state)
+        assert FixedDepthPlayer(game, 4).search(state, SearchLimits()).move == minimax_mover(4)(game, state)

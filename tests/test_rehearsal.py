@@ -12,7 +12,7 @@ from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.sandbox.bubblewrap import Sandbox
 from tests.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, lost_by, make_record, write_tournament
 from tests.confinement import needs_sandbox
-from tournaments.config.load import Tournament
+from tournaments.config.tournament import Tournament
 from tournaments.engines.base import EngineError
 from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store
@@ -167,7 +167,7 @@ class OneGame:
         self.record = record
         self.keys: list[str] = []
 
-    async def play(self, job: object, begins: object = None, follow: object = None) -> PackedGame:
+    async def play(self, job: object, on_start: object = None, on_snapshot: object = None) -> PackedGame:
         self.keys.append(getattr(job, "key", ""))
         if isinstance(self.record, Exception):
             raise self.record

@@ -39,7 +39,7 @@ from referee.judge.limits import Limits
 from referee.judge.match import Match
 from referee.judge.replay_check import check_replay
 from referee.judge.results import Fact, GameRecord, MoveRecord, Player, Reason, WireLine
-from referee.judge.verdict_text import LONGEST_QUOTE, WAS_DOING
+from referee.judge.verdict_text import ACTIVITY_ADVICE, LONGEST_QUOTE
 from referee.play import Job, play_game
 from referee.session import Session
 from tests.builders import make_player, make_record
@@ -333,7 +333,7 @@ def test_the_games_that_are_altered_follow_as_they_are() -> None:
 
 
 class Shell:
-    """The driver's own loop with bots of which lines can be lost; writing takes 5 us."""
+    """The session's own loop with bots of which lines can be lost; writing takes 5 us."""
 
     def __init__(self, match: Match[Any, Any], lost: dict[int, type[Event]]) -> None:
         self.match = match
@@ -341,11 +341,12 @@ class Shell:
         self._lost = lost
         self._written = count()
         bots = tuple(
-            SimpleNamespace(write=self._writer(index), why_closed=lambda event, _: event) for index in (0, 1)
+            SimpleNamespace(write=self._writer(index), closed_input_event=lambda event, _: event)
+            for index in (0, 1)
         )
-        time = SimpleNamespace(must_prepare=[False, False], must_follow=False)
-        values = {"_match": match, "_bots": bots, "time": time, "_observe": None}
-        self._driver = cast("Session", SimpleNamespace(**values))
+        timer = SimpleNamespace(must_prepare=[False, False], must_follow=False)
+        values = {"_match": match, "_bots": bots, "timer": timer, "_observe": None}
+        self._session = cast("Session", SimpleNamespace(**values))
 
     def _writer(self, index: int) -> Callable[[str], Event]:
         def write(line: str) -> Event:
@@ -362,7 +363,7 @@ class Shell:
         return write
 
     def carry_out(self, sends: Sequence[Any]) -> None:
-        Session._carry_out(self._driver, sends)
+        Session._carry_out(self._session, sends)
 
     def tell(self, event: Event) -> None:
         self.at = max(self.at, event.at)
@@ -653,7 +654,7 @@ def turns(record: GameRecord) -> list[Turn]:
 
 
 def charge(record: GameRecord, move: MoveRecord, wall_us: int, free_us: int) -> int:
-    """What is charged, by the formula of docs/design.md."""
+    """What is charged, by the formula of referee/judge/clock.py."""
     if record.control.clock == FAIR and move.cpu_us is not None:
         fair_us = wall_us - (move.wait_us or 0) - (move.referee_wait_us or 0)
         wall_us = min(wall_us, max(fair_us, move.cpu_us))
@@ -830,7 +831,7 @@ def data_decides_nothing(one: Alteration) -> bool:
             return len(one.path) > 4 and one.new is not None and (turn is None or same)
         if loser is None:
             return not {one.old, one.new} & {"running", "stopped"}
-        return bool(fact.data[0][loser]) or WAS_DOING.get(one.old) == WAS_DOING.get(one.new)
+        return bool(fact.data[0][loser]) or ACTIVITY_ADVICE.get(one.old) == ACTIVITY_ADVICE.get(one.new)
     if fact.name == "LineReceived" and column == 1 and one.before.result.reason is Reason.TIMEOUT:
         return one.new is not None and sentence_times(one.before) == sentence_times(one.after)
     return fact.name == "LineReceived" and column == 1 and not by_time(one.after)

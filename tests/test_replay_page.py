@@ -16,7 +16,7 @@ from tests.builders import make_player, make_record
 from tests.judging import Judged
 from tests.random_games import game_of_length, random_game, record_of
 from tests.test_game_names import NAMES
-from tournaments.reporting.board.board_animation import contents
+from tournaments.reporting.board.board_renderer import contents
 from tournaments.reporting.site import replay
 from tournaments.reporting.site.replay import replay_data, time_text
 from tournaments.reporting.site.replay_page import replay_html, standalone_page
@@ -27,7 +27,7 @@ ASSETS = [
 ]
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e&\"'"
 LARGEST_PAGE = 120_000
-"""Bytes of the page of a game of 86 moves, the length that docs/design.md measures with."""
+"""Bytes of the page of a game of 86 moves, the length that docs/decisions.md measures with."""
 LARGEST_LONG_PAGE = 600_000
 """Of one of 400 turns: longer than any that random bots were seen to play."""
 

@@ -29,8 +29,8 @@ from tournaments.reporting.site.pages import Pages
 from tournaments.reporting.site.site import ASSETS
 from tournaments.reporting.site.times import game_times
 from tournaments.reporting.site.view import HEAT_STEPS, View, heat
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tables import percent
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 
@@ -119,7 +119,7 @@ def test_pages_agree_with_the_results(data: st.DataObject) -> None:
         assert len(bot.rows("faults")) == line.forfeits
 
 
-def check_cross_table(index: Page, summary: Summary) -> None:
+def check_cross_table(index: Page, summary: TournamentResults) -> None:
     rows = index.rows("cross")
     for row, line in zip(rows, summary.table, strict=True):
         cells = [line.versus.get(other.name) for other in summary.table]
@@ -127,14 +127,14 @@ def check_cross_table(index: Page, summary: Summary) -> None:
         assert row.cells[-1] == words.points(line.points)
 
 
-def check_games(page: Page, summary: Summary) -> None:
+def check_games(page: Page, summary: TournamentResults) -> None:
     rows = [(row.cells[0], *row.cells[1:4]) for row in page.rows("games")]
     assert sorted(rows) == sorted(
         (game.key, game.first, game.second, words.result(game)) for game in summary.kept
     )
 
 
-def check_faults(index: Page, summary: Summary) -> None:
+def check_faults(index: Page, summary: TournamentResults) -> None:
     told = sum(int(row.cells[2]) for row in index.rows("faults"))
     assert told == sum(line.forfeits for line in summary.table)
 
@@ -172,8 +172,8 @@ def test_the_same_store_makes_the_same_report(tmp_path: Path) -> None:
 def test_several_processes_make_the_same_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = mixed(tmp_path)
     alone = files_of(made(directory))
-    monkeypatch.setattr("tournaments.reporting.site.game_pages.GAMES_PER_PROCESS", 1)
-    monkeypatch.setattr("tournaments.reporting.site.game_pages.core_count", lambda: 2)
+    monkeypatch.setattr("tournaments.reporting.site.site.GAMES_PER_PROCESS", 1)
+    monkeypatch.setattr("tournaments.reporting.site.site.core_count", lambda: 2)
     assert files_of(made(directory)) == alone
 
 

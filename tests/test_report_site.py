@@ -13,7 +13,7 @@ import pytest
 from tests.reports import write_store
 from tests.tampering import tampering
 from tests.test_report import files_of, made, mixed, report
-from tournaments.reporting.site import game_pages, site
+from tournaments.reporting.site import site
 
 
 def left(directory: Path) -> list[str]:
@@ -73,7 +73,7 @@ def test_an_empty_folder_is_used(tmp_path: Path) -> None:
 
 def broken_write(monkeypatch: pytest.MonkeyPatch, error: BaseException, after: int) -> None:
     """Let a page not be written after so many."""
-    real = game_pages.write_page
+    real = site.write_page
     count = 0
 
     def write(path: Path, text: str) -> None:
@@ -83,7 +83,6 @@ def broken_write(monkeypatch: pytest.MonkeyPatch, error: BaseException, after: i
             raise error
         real(path, text)
 
-    monkeypatch.setattr(game_pages, "write_page", write)
     monkeypatch.setattr(site, "write_page", write)
 
 
@@ -164,8 +163,8 @@ def test_a_page_that_a_process_cannot_write(
 ) -> None:
     """What a process of ours meets is told like what we meet: here a folder is in the way of a page."""
     directory = mixed(tmp_path)
-    monkeypatch.setattr(game_pages, "GAMES_PER_PROCESS", 1)
-    monkeypatch.setattr(game_pages, "core_count", lambda: processes)
+    monkeypatch.setattr(site, "GAMES_PER_PROCESS", 1)
+    monkeypatch.setattr(site, "core_count", lambda: processes)
     real = Path.mkdir
 
     def mkdir(path: Path, *arguments: Any, **options: Any) -> None:
@@ -227,8 +226,8 @@ def test_a_damaged_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, process
     directory = write_store(tmp_path / "cup", ["ada", "bob"])
     with tampering(directory / "results.db") as connection:
         connection.exec_driver_sql("UPDATE game SET record = x'00' WHERE key = 'r001-2v1'")
-    monkeypatch.setattr(game_pages, "GAMES_PER_PROCESS", 1)
-    monkeypatch.setattr(game_pages, "core_count", lambda: processes)
+    monkeypatch.setattr(site, "GAMES_PER_PROCESS", 1)
+    monkeypatch.setattr(site, "core_count", lambda: processes)
     result = report(directory)
     assert result.exit_code == 1
     assert "game r001-2v1" in result.stderr

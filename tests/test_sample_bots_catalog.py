@@ -1,4 +1,4 @@
-"""The sample bots' names, options and files."""
+"""The sample bots' names, options and commands."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sample_bots import first_legal
-from sample_bots.catalog import SAMPLE_BOTS, BadOptionError, sample_bot_command, sample_bot_files
+from sample_bots.catalog import SAMPLE_BOTS, BadOptionError, sample_bot_command
 
 
 def test_catalog_names() -> None:
@@ -71,11 +71,3 @@ def test_bad_options(spec: str, complaint: str) -> None:
         sample_bot_command(spec)
     assert complaint in str(raised.value)
     assert repr(spec) in str(raised.value)
-
-
-def test_files_of_the_sample_bots() -> None:
-    files = sample_bot_files()
-    assert files == sorted(files)
-    names = {path.name for path in files}
-    assert {"first_legal.py", "random_bot.py", "greedy.py", "minimax.py", "search.py", "launch.py"} <= names
-    assert all(path.is_file() and path.suffix == ".py" for path in files)

@@ -26,7 +26,7 @@ def announcements(game: AnyGame, moves: Sequence[str], mover: bool) -> tuple[lis
 
 def hear(game: AnyGame, lines: Sequence[str], *, opening: bool = False) -> list[str | None]:
     conversation = Conversation(game, first_move.choose, opening=opening)
-    return [conversation.hear(line) for line in lines]
+    return [conversation.receive(line) for line in lines]
 
 
 OPENINGS = [
@@ -89,7 +89,7 @@ def test_opening_that_is_a_position(side: str, seat: str, reply: str, start_firs
 def test_position_with_all_that_a_state_remembers() -> None:
     lines = ["START;North", "CHANGE;OPENING;3,3,3,0,0,4,4,1;North;reply;YOU"]
     conversation = Conversation(SMALL, lambda game, state: game.swap, opening=True)
-    assert [conversation.hear(line) for line in lines] == [None, "SWAP"]
+    assert [conversation.receive(line) for line in lines] == [None, "SWAP"]
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ def test_openings_that_cannot_be(lines: list[str], complaint: str) -> None:
 
 def test_after_the_first_turn_nothing_is_an_opening() -> None:
     conversation = Conversation(KALAMALA, first_move.choose)
-    assert conversation.hear("START;White") == "MOVE;a1"
+    assert conversation.receive("START;White") == "MOVE;a1"
     state = KALAMALA.apply(KALAMALA.initial_state(), "a1")
-    assert conversation.hear(f"CHANGE;a1;{KALAMALA.board_text(state)};OPP") is None
+    assert conversation.receive(f"CHANGE;a1;{KALAMALA.board_text(state)};OPP") is None
     state = KALAMALA.apply(state, "a2")
     with pytest.raises(OutOfStepError, match="YOU"):
-        conversation.hear(f"CHANGE;a2;{KALAMALA.board_text(state)};OPP")
+        conversation.receive(f"CHANGE;a2;{KALAMALA.board_text(state)};OPP")
     with pytest.raises(OutOfStepError, match="OPENING"):
-        conversation.hear(f"CHANGE;OPENING;{POSITION}:w;YOU")
+        conversation.receive(f"CHANGE;OPENING;{POSITION}:w;YOU")
 
 
 @pytest.mark.parametrize("opening", [True, False])

@@ -40,7 +40,7 @@ def confined(
         yield made
     finally:
         made.close()
-        made.close_status()
+        made.close_status_pipe()
         if made.group is not None:
             made.group.remove()
 
@@ -135,7 +135,7 @@ def test_who_and_where_a_bot_is_it_can_read_and_not_change() -> None:
                 descriptor = int(made.command[at + 1])
                 assert descriptor in made.descriptors
                 texts[made.command[at + 2]] = os.pread(descriptor, 1000, 0).decode()
-        user = bot_user(0) if bubblewrap.can_give_users() else os.getuid()
+        user = bot_user(0) if bubblewrap.can_assign_users() else os.getuid()
         assert texts == {  # and nothing of ours
             "/etc/passwd": f"bot:x:{user}:{user}:bot:/scratch:/bin/sh\n",
             "/etc/hosts": "127.0.0.1 localhost bot\n::1 localhost\n",

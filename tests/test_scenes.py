@@ -11,9 +11,8 @@ from referee.games.catalog import GAMES, parse_game
 from referee.games.kalamala import SQUARES
 from referee.games.spec import SpecError
 from tests.test_games_contract import VARIANTS, playouts
-from tournaments.reporting.board.animation_parts import Content, Phases
-from tournaments.reporting.board.board_animation import SCENES, contents, scene, tallies, transfers
-from tournaments.reporting.board.picture_parts import captions
+from tournaments.reporting.board.board_renderer import RENDERERS, contents, scene, tallies, transfers
+from tournaments.reporting.board.drawing import Content, Phases, captions
 
 SPECS = [spec for specs in VARIANTS.values() for spec in specs]
 every_variant = pytest.mark.parametrize("spec", SPECS)
@@ -52,8 +51,8 @@ def test_every_game_has_a_scene() -> None:
             game = parse_game(name)
         except SpecError:  # needs a board
             game = parse_game(f"{name}(4,3)")
-        assert type(game) in SCENES, (
-            f"show {name}: a line in SCENES of tournaments/reporting/board/board_animation.py"
+        assert type(game) in RENDERERS, (
+            f"show {name}: a line in RENDERERS of tournaments/reporting/board/board_renderer.py"
         )
 
 
@@ -78,36 +77,36 @@ def test_every_legal_move_of_a_position_has_transfers(spec: str) -> None:
 @every_variant
 def test_contents_fit_the_cells(spec: str) -> None:
     game = parse_game(spec)
-    stage = scene(game)
+    board = scene(game)
     for state, _ in playouts(spec):
         found = contents(game, state)
-        assert len(found) == len(stage.cells)
-        for cell, content in zip(stage.cells, found, strict=True):
-            if stage.shapes[cell.shape].look:
+        assert len(found) == len(board.cells)
+        for cell, content in zip(board.cells, found, strict=True):
+            if board.shapes[cell.shape].css_class:
                 assert isinstance(content, int)
             else:
-                assert content is None or content in stage.pieces
+                assert content is None or content in board.pieces
 
 
 @every_variant
 def test_everything_is_drawn_within_the_scene(spec: str) -> None:
-    stage = scene(parse_game(spec))
-    root = ElementTree.fromstring(stage.svg)
+    board = scene(parse_game(spec))
+    root = ElementTree.fromstring(board.svg)
     assert root.tag == f"{SVG}svg"
-    assert root.get("viewBox") == f"0 0 {stage.width:g} {stage.height:g}"
-    assert len({cell.name for cell in stage.cells}) == len(stage.cells)
-    for cell in stage.cells:
-        shape = stage.shapes[cell.shape]
+    assert root.get("viewBox") == f"0 0 {board.width:g} {board.height:g}"
+    assert len({cell.name for cell in board.cells}) == len(board.cells)
+    for cell in board.cells:
+        shape = board.shapes[cell.shape]
         assert shape.spots
         for x, y in ((0.0, 0.0), *shape.spots):
-            assert shape.radius <= cell.x + x <= stage.width - shape.radius
-            assert shape.radius <= cell.y + y <= stage.height - shape.radius
+            assert shape.radius <= cell.x + x <= board.width - shape.radius
+            assert shape.radius <= cell.y + y <= board.height - shape.radius
         if cell.number_x is not None:
             assert cell.number_y is not None
-            assert 0 < cell.number_x < stage.width
-            assert stage.number_size / 2 < cell.number_y < stage.height - stage.number_size / 2
+            assert 0 < cell.number_x < board.width
+            assert board.number_size / 2 < cell.number_y < board.height - board.number_size / 2
     for forbidden in ("<script", "href", "url(", "@import", " id=", " on"):
-        assert forbidden not in stage.svg
+        assert forbidden not in board.svg
 
 
 @every_variant

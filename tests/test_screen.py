@@ -14,8 +14,8 @@ from tournaments.cli.tournament.progress import (
     Snapshot,
 )
 from tournaments.cli.tournament.screen import pace_text, screen, time_text
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tables import GAP, fitting
+from tournaments.reporting.tournament_results import TournamentResults
 
 HEAD = ["rank", "name", "points", "played", "unique", "wins", "draws", "losses", "forfeits", "rating"]
 HEAD += ["95 % interval"]
@@ -203,7 +203,7 @@ def test_a_narrow_table_goes_without_what_follows_from_others() -> None:
 
 def test_the_final_table_fits_the_terminal() -> None:
     games = [make_summary("one", "two", 0, key=f"r{n:03d}-1v2") for n in range(3)]
-    summary = Summary("Cup", "kalah(6,4)", "2 s", ["one", "two"], "points", kept=games)
+    summary = TournamentResults("Cup", "kalah(6,4)", "2 s", ["one", "two"], "points", kept=games)
     whole = summary.render("text")
     assert summary.render("text", 200) == whole
     head = whole.split("\n")[2]

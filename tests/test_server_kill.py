@@ -34,7 +34,7 @@ from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, CompetitionState, Role, VersionState
 from tournaments.database.location import Database
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
 from tournaments.web.server_file import SERVER_FILE
 from tournaments.web.server_main import utc_now
@@ -89,8 +89,8 @@ class School:
     @classmethod
     def open(cls, data: Path, database: Database) -> "School":
         data.mkdir(exist_ok=True)
-        if isinstance(database.where, URL):
-            (data / SERVER_FILE).write_text(f"database = {json.dumps(address(database.where))}\n")
+        if isinstance(database.address, URL):
+            (data / SERVER_FILE).write_text(f"database = {json.dumps(address(database.address))}\n")
         with Course(database.course(), CHEAP) as course:
             course.settings.change(
                 game=GAME, sandbox_mode="off", references=list(REFERENCES), check_total_s=20.0
@@ -208,7 +208,7 @@ def kill_in_the_middle(school: School, moment_s: float, submits_s: float) -> Non
 
 @pytest.mark.slow
 def test_kill_9_at_random_moments(database: Database, tmp_path: Path) -> None:
-    kills = KILLS[Path] if isinstance(database.where, Path) else KILLS[URL]
+    kills = KILLS[Path] if isinstance(database.address, Path) else KILLS[URL]
     dice = random.Random(kills)
     moments = [(dice.uniform(0.0, MOST_S), dice.uniform(0.0, SUBMITS_S)) for _ in range(kills)]
     print("killed after", ", ".join(f"{moment:.2f} s" for moment, _ in moments))
@@ -275,10 +275,10 @@ def check_games(school: School, games: dict[str, dict[str, str]]) -> None:
                 assert check_replay(store.record(game.key)) == []
             if competition.kind is CompetitionKind.TOURNAMENT:
                 assert competition.state is CompetitionState.FINISHED, competition.message
-                check_round_robin(competition.spec, Summary.load(store))
+                check_round_robin(competition.spec, TournamentResults.load(store))
 
 
-def check_round_robin(spec: Any, summary: Summary) -> None:
+def check_round_robin(spec: Any, summary: TournamentResults) -> None:
     """Everybody has moved first against everybody once in each round."""
     names = [entered["name"] for entered in spec["field"]]
     assert len(names) == TEAMS_AT_FIRST + len(REFERENCES)

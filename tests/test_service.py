@@ -27,7 +27,7 @@ from tournaments.server.slots import Kind, Use
 def checks(monkeypatch: pytest.MonkeyPatch) -> FakeChecks:
     """No real checks."""
     fake = FakeChecks()
-    monkeypatch.setattr(qualifying, "do", fake.do)
+    monkeypatch.setattr(qualifying, "run_job", fake.do)
     return fake
 
 
@@ -96,7 +96,7 @@ async def test_a_version_qualifies_and_plays_and_can_be_seen(tmp_path: Path) -> 
         await until(lambda: service.status().playing)
         status = service.status()
         assert {status.playing[0].first, status.playing[0].second} == {"Team 1 v1", "random:1"}
-        assert (status.places, status.resting, status.unchecked) == (2, "", 0)
+        assert (status.slots, status.resting, status.unchecked) == (2, "", 0)
         assert status.uses[Kind.PRACTICE].taken in (1, 2)
         ladder = world.course.competitions.by_slug("practice")
         assert ladder is not None
@@ -176,7 +176,7 @@ async def test_a_part_that_fails_is_started_again_and_the_others_go_on(
 
 @pytest.mark.parametrize(
     "values",
-    [{"places": 0}, {"checks": 0}, {"nice": 20}, {"nice": -1}, {"retry_s": 0.0}, {"leisure_s": float("inf")}],
+    [{"slots": 0}, {"checks": 0}, {"nice": 20}, {"nice": -1}, {"retry_s": 0.0}, {"leisure_s": float("inf")}],
 )
 def test_a_config_that_makes_no_sense_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(values))):
@@ -185,8 +185,8 @@ def test_a_config_that_makes_no_sense_is_refused(values: dict[str, Any]) -> None
 
 def test_half_of_the_places_are_for_checks_unless_it_is_said() -> None:
     assert [ServiceConfig().checks_on(cores) for cores in (1, 2, 3, 8)] == [1, 1, 1, 4]
-    assert ServiceConfig(places=6).checks_on(2) == 3
-    assert ServiceConfig(places=6, checks=5).checks_on(2) == 5
-    assert ServiceConfig().places_on(4) == 4
+    assert ServiceConfig(slots=6).checks_on(2) == 3
+    assert ServiceConfig(slots=6, checks=5).checks_on(2) == 5
+    assert ServiceConfig().slots_on(4) == 4
     assert Use(0, 0) != Use(1, 0)
     assert Failures(lambda: NOW).newest() == ()

@@ -19,7 +19,7 @@ from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.checking.report import Report
 from tournaments.server.bot_storage import BotStorage
 from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
-from tournaments.server.checks.bot_worker import COMMAND, WorkerError, do
+from tournaments.server.checks.bot_worker import COMMAND, WorkerError, run_job
 
 LIMIT_S = 60.0
 GONE_WITHIN_S = 5.0
@@ -48,7 +48,9 @@ class Yard:
         shutdown_s: float = 5.0,
         command: tuple[str, ...] = COMMAND,
     ) -> Answer:
-        return await do(job, self.lines.append, within_s=within_s, shutdown_s=shutdown_s, command=command)
+        return await run_job(
+            job, self.lines.append, within_s=within_s, shutdown_s=shutdown_s, command=command
+        )
 
 
 @pytest.fixture

@@ -34,14 +34,14 @@ from tournaments.config.cluster_table import ServerClusterTable
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Competition, CompetitionState, Role
 from tournaments.engines.remote import remote_engine
-from tournaments.engines.remote.errors import MODULES, ClusterError
+from tournaments.engines.remote.extra import MODULES, ClusterError
 from tournaments.results.store import Store
 from tournaments.server.cluster import ClusterStatus
 from tournaments.server.config import ServiceConfig
 from tournaments.server.service import CLUSTER
 from tournaments.server.slots import Kind
 from tournaments.web.data_directory import DataDirectory
-from tournaments.web.http.cookies import Cookie, Cookies
+from tournaments.web.http.sessions import Cookie, Cookies
 from tournaments.web.server_file import SERVER_FILE
 
 pytestmark = [pytest.mark.slow, pytest.mark.any_database]
@@ -58,7 +58,7 @@ REFERENCES = ["first_legal", "greedy", "random:1"]
 
 def config(port: int = 0) -> ServiceConfig:
     table = ServerClusterTable(engine="dask", host="127.0.0.1", port=port)
-    return ServiceConfig(places=2, checks=1, retry_s=0.01, nice=1, cluster=table)
+    return ServiceConfig(slots=2, checks=1, retry_s=0.01, nice=1, cluster=table)
 
 
 def status(world: ServiceWorld) -> ClusterStatus:
@@ -130,7 +130,7 @@ async def test_a_tournament_is_played_there_and_nothing_else(tmp_path: Path) -> 
         await hosts.join(0)
         await hosts.join(1)
         assert status(world).slots == 2
-        assert world.service.tournament_places == 2
+        assert world.service.tournament_slots == 2
         competition = await made(world)
         await world.service.start(competition.id)
 
@@ -282,7 +282,7 @@ async def test_the_server_and_a_lab_machine_as_people_start_them(tmp_path: Path)
             await lab.ends()
     assert status == 0
     assert "Traceback" not in errors
-    assert "Failures of ours" not in text
+    assert "Server failures" not in text
     with Store(database_of(data).competition(competition.slug), read_only=True) as store:
         speeds = [store.record(key).host_speed for key in store.played()]
     assert len(speeds) == GAMES
@@ -308,4 +308,4 @@ async def test_without_the_extra_it_says_what_to_install(
             pass
     async with open_service_world(tmp_path / "here", QUICK) as world:
         assert world.service.status().cluster is None
-        assert world.service.tournament_places == 2
+        assert world.service.tournament_slots == 2

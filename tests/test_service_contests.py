@@ -23,17 +23,16 @@ from tests.test_resume import all_end, descendants, open_pidfds
 from tournaments.config.load import load_tournament
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, CourseError
 from tournaments.database.location import Database
-from tournaments.engines.base import Begun, Engine, EngineError, Follower, WorkerLostError
+from tournaments.engines.base import Engine, EngineError, OnSnapshot, OnStart, WorkerLostError
 from tournaments.reporting.ruling_requests import PairingRequest
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import PackedGame
 from tournaments.results.journal import Action
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store
-from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES
+from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES, open_run
 from tournaments.server.competitions.tournament_manager import TournamentManager, free_slug
-from tournaments.server.competitions.tournament_run import claimed
 from tournaments.server.competitions.tournament_spec import TournamentSpecError
 
 DONE = (CompetitionState.FINISHED, CompetitionState.FAILED, CompetitionState.PAUSED)
@@ -51,9 +50,9 @@ async def finished(world: World, competition: Competition) -> Competition:
     return found
 
 
-def kept(world: World, competition: Competition) -> Summary:
+def kept(world: World, competition: Competition) -> TournamentResults:
     with world.store(competition.slug) as store:
-        return Summary.load(store)
+        return TournamentResults.load(store)
 
 
 # From the first to the last
@@ -150,7 +149,7 @@ async def test_pause_and_resume(tmp_path: Path) -> None:
         paused = kept(world, competition)
         assert 5 <= paused.done < 30
         assert world.parts.hub.playing() == []
-        assert all(use.taken == use.waiting == 0 for use in world.parts.places.status().values())
+        assert all(use.taken == use.waiting == 0 for use in world.parts.slots.status().values())
         await contests.resume(competition.id)
         await finished(world, competition)
         whole = kept(world, competition)
@@ -232,11 +231,13 @@ class Lame:
         self.engine, self.losses, self.error = engine, losses, error
         self.concurrency = engine.concurrency
 
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+    async def play(
+        self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+    ) -> PackedGame:
         if self.losses and job.key == KEY:
             self.losses -= 1
             raise self.error("the machine burns")
-        return await self.engine.play(job, begins, follow)
+        return await self.engine.play(job, on_start, on_snapshot)
 
 
 async def test_a_game_may_lose_many_machines_that_come_and_go(tmp_path: Path) -> None:
@@ -473,11 +474,11 @@ def test_a_gauntlet_that_was_begun_earlier_keeps_its_ranking(tmp_path: Path) -> 
     )
     tournament = load_tournament(path)
     with Store(tmp_path / "results.db") as store:
-        claimed(tournament, store)
+        open_run(tournament, store)
         config = store.config()
         assert config["ranking"] == "score"
         store.claim(config.pop("name"), {**config, "ranking": "points"}, tournament.identity())
-        claimed(tournament, store)
+        open_run(tournament, store)
         assert store.config()["ranking"] == "points"
 
 

@@ -1,5 +1,7 @@
 """Places: who gets the next one, and that none is ever lost."""
 
+from functools import partial
+
 import pytest
 import trio
 import trio.testing
@@ -10,9 +12,9 @@ from referee.judge.clock import TimeControl
 from referee.play import Job
 from tests.builders import make_player, make_record
 from tests.test_engines import noted
-from tournaments.engines.base import Begun, Follower
+from tournaments.engines.base import LimitedEngine, OnSnapshot, OnStart
 from tournaments.results.game_summary import PackedGame
-from tournaments.server.slots import PASSED_OVER, Kind, SlotEngine, Slots, Use
+from tournaments.server.slots import PASSED_OVER, Kind, Slots, Use
 
 CHECK, TOURNAMENT, PRACTICE = Kind.QUALIFICATION, Kind.TOURNAMENT, Kind.PRACTICE
 
@@ -151,15 +153,15 @@ async def test_an_engine_takes_a_place_for_each_game(nursery: trio.Nursery) -> N
         concurrency = 8
 
         async def play(
-            self, job: Job, begins: Begun | None = None, follow: Follower | None = None
+            self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
         ) -> PackedGame:
-            assert begins is not None
-            begins("")
+            assert on_start is not None
+            on_start("")
             await going_on.wait()
             return PackedGame.of(make_record(job.key))
 
     places = Slots(2)
-    engine = SlotEngine(Slow(), places, TOURNAMENT)
+    engine = LimitedEngine(Slow(), places.total, partial(places.taken, TOURNAMENT))
     assert engine.concurrency == 2
     player = make_player("one")
     for key in ("a", "b", "c"):

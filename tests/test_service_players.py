@@ -15,7 +15,7 @@ from tournaments.bots.storage import ContentStore
 from tournaments.course.course import Course
 from tournaments.course.model import Competitor
 from tournaments.server import bot_provider
-from tournaments.server.bot_provider import BotCatalog, BotProvider, CannotPlayError
+from tournaments.server.bot_provider import BotProvider, CannotPlayError
 from tournaments.server.bot_storage import BotStorage
 from tournaments.server.checks.bot_job import Answer, BotJob
 
@@ -32,11 +32,11 @@ async def test_nobody_waits_for_what_is_compiled(tmp_path: Path, monkeypatch: py
             await compiled.wait()
         return Answer(ours="that was all")
 
-    monkeypatch.setattr(bot_provider, "do", do)
+    monkeypatch.setattr(bot_provider, "run_job", do)
     with Course(database_of(tmp_path).course(), CHEAP) as course:
         course.settings.change(sandbox_mode="off")
         contents = ContentStore(tmp_path / "submissions")
-        bots = BotCatalog(course, BotProvider(contents, BotStorage(contents, tmp_path / "bots")), QUICK)
+        bots = BotProvider(course, BotStorage(contents, tmp_path / "bots"), QUICK)
 
         async def make(reference: str) -> None:
             with pytest.raises(CannotPlayError, match="that was all"):

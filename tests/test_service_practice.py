@@ -17,7 +17,7 @@ from tests.courses import NOW, after
 from tests.test_service_bot_worker import until
 from tournaments.course.model import Competition, CompetitionState
 from tournaments.database.location import Database
-from tournaments.engines.base import Begun, Follower
+from tournaments.engines.base import OnSnapshot, OnStart
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
 from tournaments.server.config import ServiceConfig
@@ -112,10 +112,12 @@ class Gate:
         self.fails = False
         self.world = replace(world, parts=replace(world.parts, engine=self))
 
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+    async def play(
+        self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+    ) -> PackedGame:
         self.begun.append(job.key)
         if self.lets(job):
-            return await self.inner.play(job, begins, follow)
+            return await self.inner.play(job, on_start, on_snapshot)
         self.held.append(job.key)
         if self.fails:
             raise RefereeError("no memory")
@@ -163,7 +165,7 @@ async def test_games_that_our_host_cannot_play_are_put_off_and_not_lost(tmp_path
     async with open_world(tmp_path) as world:
         for number in range(2):
             world.version(f"Team {number}")
-        parts = replace(world.parts, config=ServiceConfig(places=2, retry_s=0.05))
+        parts = replace(world.parts, config=ServiceConfig(slots=2, retry_s=0.05))
         gate = Gate(replace(world, parts=parts), is_first_game)
         gate.fails = True
         async with playing(gate.world):
@@ -246,7 +248,7 @@ async def test_a_paused_ladder_ends_its_games_and_begins_no_others(tmp_path: Pat
             set_state = world.course.competitions.set_state
             set_state(ladder_of(world).id, CompetitionState.PAUSED, "", NOW)
             ladder.wake()
-            places = world.parts.places
+            places = world.parts.slots
             await until(lambda: "paused" in ladder.resting and places.status()[Kind.PRACTICE].taken == 0)
             kept = len(games(world))
         async with playing(world) as ladder:  # it stays so after a restart
@@ -305,12 +307,12 @@ async def test_when_all_have_met_often_enough_it_goes_on_at_leisure(
     async with open_world(tmp_path) as world:
         for number in range(2):
             world.version(f"Team {number}")
-        parts = replace(world.parts, config=ServiceConfig(places=2, leisure_s=3600))
+        parts = replace(world.parts, config=ServiceConfig(slots=2, leisure_s=3600))
         async with playing(replace(world, parts=parts)):
             await until(lambda: len(games(world)) == 6)  # and one pair at leisure
             await trio.testing.wait_all_tasks_blocked(0.1)
             assert len(games(world)) == 6
-        parts = replace(world.parts, config=ServiceConfig(places=2, leisure_s=0.01))
+        parts = replace(world.parts, config=ServiceConfig(slots=2, leisure_s=0.01))
         async with playing(replace(world, parts=parts)):
             await until(lambda: len(games(world)) >= 10)
 

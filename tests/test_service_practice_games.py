@@ -36,16 +36,16 @@ def test_what_is_missing_is_found_again(legs: list[int]) -> None:
         for number, played in enumerate(legs, 1)
         for leg in range(1, played + 1)
     ]
-    ledger = PracticeHistory.of(games)
+    history = PracticeHistory.from_games(games)
     missing = [number for number, played in enumerate(legs, 1) if played == 1]
-    assert [game.key for game in ledger.halves] == [f"p{number:07d}-2" for number in missing]
-    assert all((game.first, game.second) == ("b", "a") for game in ledger.halves)
+    assert [game.key for game in history.return_games] == [f"p{number:07d}-2" for number in missing]
+    assert all((game.first, game.second) == ("b", "a") for game in history.return_games)
     assert (
-        ledger.next_number == max((number for number, played in enumerate(legs, 1) if played), default=0) + 1
+        history.next_number == max((number for number, played in enumerate(legs, 1) if played), default=0) + 1
     )
-    assert ledger.tally.pairs("a", "b") == len(games) / 2
+    assert history.tally.pairs("a", "b") == len(games) / 2
 
 
 def test_games_of_another_kind_count_and_begin_nothing() -> None:
-    ledger = PracticeHistory.of([make_summary("a", "b", 0, key="r001-1v2")])
-    assert (ledger.halves, ledger.next_number, ledger.tally.played("a")) == ([], 1, 1)
+    history = PracticeHistory.from_games([make_summary("a", "b", 0, key="r001-1v2")])
+    assert (history.return_games, history.next_number, history.tally.played("a")) == ([], 1, 1)

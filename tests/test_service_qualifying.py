@@ -21,7 +21,7 @@ from tournaments.course.model import CourseError, VersionState
 from tournaments.database.location import Database
 from tournaments.server.checks import bot_worker, qualifying
 from tournaments.server.checks.bot_job import Answer, BotJob
-from tournaments.server.checks.qualifying import MAX_ATTEMPTS, MAX_BROKEN_OFF
+from tournaments.server.checks.qualifying import MAX_ATTEMPTS, MAX_UNFINISHED
 
 FAULTY = upload(SubmittedFile("bot.py", b"1/0\n"))
 
@@ -104,7 +104,7 @@ async def test_checks_are_made_in_order_a_few_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = FakeChecks()
-    monkeypatch.setattr(qualifying, "do", checks.do)
+    monkeypatch.setattr(qualifying, "run_job", checks.do)
     async with open_service_world(tmp_path) as world:
         versions = [await world.submit(f"Team {number}", bot()) for number in range(6)]
         for version in versions:
@@ -117,13 +117,13 @@ async def test_our_failures_are_tried_again_and_then_it_is_stuck_until_a_lecture
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed = (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
-    real = bot_worker.do
+    real = bot_worker.run_job
     broken = True
 
     async def fake(job: BotJob, on_line: object, **limits: float) -> Answer:
         return await real(job, print, command=killed if broken else bot_worker.COMMAND, **limits)
 
-    monkeypatch.setattr(qualifying, "do", fake)
+    monkeypatch.setattr(qualifying, "run_job", fake)
     async with open_service_world(tmp_path) as world:
         version = await world.submit("Team 1", bot())
         decided = await world.decided(version.id)
@@ -175,18 +175,18 @@ async def test_unfinished_checks_are_taken_up_again_and_end_with_the_service(tmp
 async def test_a_bot_that_always_kills_the_server_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qualifying, "do", FakeChecks().do)
+    monkeypatch.setattr(qualifying, "run_job", FakeChecks().do)
     async with open_service_world(tmp_path) as world:
         version = await world.submit("Team 1", bot())
         await world.decided(version.id)
     with Course(database_of(tmp_path).course()) as course:  # as if each of these servers had been killed
         course.versions.requeue(version.id)
-        for _ in range(MAX_BROKEN_OFF):
+        for _ in range(MAX_UNFINISHED):
             course.versions.begin_check(version.id)
     async with open_service_world(tmp_path) as world:
         assert (await world.decided(version.id)).state is VersionState.STUCK
         log = await world.service.check_log(version.id)
-        assert f"begun {MAX_BROKEN_OFF + 1} times" in log.text
+        assert f"begun {MAX_UNFINISHED + 1} times" in log.text
         await world.service.recheck(version.id)
         assert (await world.decided(version.id)).state is VersionState.QUALIFIED
 
@@ -195,7 +195,7 @@ async def test_a_check_that_is_asked_for_during_a_check_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = FakeChecks(held=trio.Event())
-    monkeypatch.setattr(qualifying, "do", checks.do)
+    monkeypatch.setattr(qualifying, "run_job", checks.do)
     async with open_service_world(tmp_path) as world:
         version = await world.submit("Team 1", bot())
         await until(lambda: checks.begun)

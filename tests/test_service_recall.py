@@ -10,7 +10,7 @@ from tests.courses import CHEAP, NOW
 from tests.databases import database_of
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError
-from tournaments.server.read_cache import MOST_RECALLED, RECALLED_S, ReadCache
+from tournaments.server.read_cache import MAX_AGE_S, MOST_KEPT, ReadCache
 
 
 class Scene:
@@ -20,7 +20,7 @@ class Scene:
         self.course = course
         self.now = 100.0
         self.reads: list[int] = []
-        self.recall = ReadCache(course, lambda: self.now)
+        self.cache = ReadCache(course, lambda: self.now)
 
     def team(self, team_id: int) -> str | None:
         self.reads.append(team_id)
@@ -28,7 +28,7 @@ class Scene:
         return None if found is None else found.name
 
     async def told(self, team_id: int) -> str | None:
-        return await self.recall.of(self.team, team_id)
+        return await self.cache.get(self.team, team_id)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def test_it_is_read_once_a_moment(scene: Scene) -> None:
     assert scene.reads == [1]
     assert await scene.told(2) is None
     assert scene.reads == [1, 2]
-    scene.now += RECALLED_S
+    scene.now += MAX_AGE_S
     assert await scene.told(1) == "Team 1"
     assert scene.reads == [1, 2, 1]
 
@@ -78,8 +78,8 @@ async def test_what_is_written_while_it_is_read_is_seen_next_time(scene: Scene) 
             scene.course.teams.rename(team_id, "Team 9")
         return found
 
-    assert await scene.recall.of(reads_too_early, 1) == "Team 1"
-    assert await scene.recall.of(reads_too_early, 1) == "Team 9"
+    assert await scene.cache.get(reads_too_early, 1) == "Team 1"
+    assert await scene.cache.get(reads_too_early, 1) == "Team 9"
 
 
 async def test_what_another_process_writes_is_seen_a_moment_later(scene: Scene, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_what_another_process_writes_is_seen_a_moment_later(scene: Scene, 
     with Course(database_of(tmp_path).course(), CHEAP) as other:
         other.teams.rename(1, "Team 9")
     assert await scene.told(1) == "Team 1"
-    scene.now += RECALLED_S
+    scene.now += MAX_AGE_S
     assert await scene.told(1) == "Team 9"
 
 
@@ -98,14 +98,14 @@ async def test_a_read_that_fails_is_not_kept(scene: Scene) -> None:
 
     for _ in range(2):
         with pytest.raises(CourseError):
-            await scene.recall.of(fails)
+            await scene.cache.get(fails)
     assert scene.reads == [0, 0]
 
 
 async def test_it_forgets_the_oldest(scene: Scene) -> None:
-    for number in range(MOST_RECALLED + 1):
-        await scene.recall.of(scene.reads.append, number)
-    await scene.recall.of(scene.reads.append, MOST_RECALLED)
-    assert len(scene.reads) == MOST_RECALLED + 1
-    await scene.recall.of(scene.reads.append, 0)
-    assert len(scene.reads) == MOST_RECALLED + 2
+    for number in range(MOST_KEPT + 1):
+        await scene.cache.get(scene.reads.append, number)
+    await scene.cache.get(scene.reads.append, MOST_KEPT)
+    assert len(scene.reads) == MOST_KEPT + 1
+    await scene.cache.get(scene.reads.append, 0)
+    assert len(scene.reads) == MOST_KEPT + 2

@@ -21,7 +21,7 @@ from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import Pairing
 from tournaments.server.competitions import rejudge_job
-from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, judge_all_again
+from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, rejudge_all
 from tournaments.server.competitions.tournament_manager import TournamentManager
 
 KEY = "r001-1v2"
@@ -114,7 +114,7 @@ async def test_a_process_that_dies(tmp_path: Path) -> None:
     progress = Rejudging()
     games = [game(1)]
     with trio.fail_after(LIMIT_S):
-        await judge_all_again(RejudgeJob(Deadly(tmp_path / "x.db"), games, None, None), progress)
+        await rejudge_all(RejudgeJob(Deadly(tmp_path / "x.db"), games, None, None), progress)
     assert progress.over
     assert progress.done == 0
     assert progress.failure
@@ -124,7 +124,7 @@ async def test_a_store_that_is_gone(tmp_path: Path) -> None:
     progress = Rejudging()
     gone = database_of(tmp_path).competition("gone")
     with trio.fail_after(LIMIT_S):
-        await judge_all_again(RejudgeJob(gone, [game(1)], None, None), progress)
+        await rejudge_all(RejudgeJob(gone, [game(1)], None, None), progress)
     assert progress.over
     assert str(gone) in progress.failure
 
@@ -137,8 +137,8 @@ def test_a_part_of_a_docket_has_what_it_needs(tmp_path: Path) -> None:
     games = [game(number) for number in range(1, 2 * rejudge_job.CHUNK)]
     pairings = {one.key: Pairing(one.key, 1, 0, 1) for one in games}
     meant = DeclaredTournament("kalah(3,2)", "2 s", ("one", "two"), len(games), pairings)
-    docket = RejudgeJob(SQLiteFile(tmp_path / "x.db"), games, meant, None)
-    parts = [docket.part(begin) for begin in range(0, len(games), rejudge_job.CHUNK)]
+    job = RejudgeJob(SQLiteFile(tmp_path / "x.db"), games, meant, None)
+    parts = [job.part(begin) for begin in range(0, len(games), rejudge_job.CHUNK)]
     assert [one for part in parts for one in part.games] == games
     for part in parts:
         assert part.meant is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from referee.judge.results import Player
 from tests.courses import NOW, after
 from tournaments.config.format_tables import FORMAT_TABLES
-from tournaments.config.load import Tournament
+from tournaments.config.tournament import Tournament
 from tournaments.config.tournament_file import LimitsTable
 from tournaments.course.model import Team, Version, VersionState
 from tournaments.server.competitions.entrants import Candidate, candidates, fix, tournament_of

@@ -20,12 +20,12 @@ from tests.databases import database_of
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Version, VersionState
 from tournaments.database.location import Database
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store, StoreError
 from tournaments.server.failures import Failures
-from tournaments.server.practice import practice_summary
-from tournaments.server.practice.practice_summary import PracticeGames, PracticeSummary
+from tournaments.server.practice import practice_results
+from tournaments.server.practice.practice_results import PracticeGames, PracticeResults
 from tournaments.server.service_context import Stores
 from tournaments.server.summaries import FRESH_S, OLDEST_S, REST, Summaries
 
@@ -63,13 +63,13 @@ class Shop:
         self.course.competitions.enter(self.competition.id, f"{team} v{version.number}", version.id, None)
         return version
 
-    async def summary(self, *, wait: bool = False) -> Summary:
+    async def summary(self, *, wait: bool = False) -> TournamentResults:
         with trio.fail_after(LIMIT_S):
-            return await self.summaries.of(self.competition, wait=wait)
+            return await self.summaries.get(self.competition, wait=wait)
 
     async def behind(self) -> None:
         """Wait until nothing is computed behind the pages' backs."""
-        await until(lambda: not any(entry.refreshing for entry in self.summaries._entries.values()))
+        await until(lambda: not self.summaries._refreshing)
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def open_shop(folder: Path, kind: CompetitionKind = CompetitionKind.TOURNAMENT) 
         competition = course.competitions.add("cup", "Cup", kind, {"game": "kalah(3,2)"}, None, NOW)
         shop = Shop(course, database, competition)
         if kind is CompetitionKind.TOURNAMENT:
-            tournament = Summary("Cup", "kalah(1,1)", "2 s", ["one", "two"], "points")
+            tournament = TournamentResults("Cup", "kalah(1,1)", "2 s", ["one", "two"], "points")
             shop.store.claim("Cup", tournament.config(), {})
         try:
             yield shop
@@ -147,13 +147,13 @@ async def test_many_who_wait_wait_for_one_computation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads = []
-    load = Summary.load
+    load = TournamentResults.load
 
-    def counted(store: Store) -> Summary:
+    def counted(store: Store) -> TournamentResults:
         loads.append(threading.get_ident())
         return load(store)
 
-    monkeypatch.setattr(Summary, "load", counted)
+    monkeypatch.setattr(TournamentResults, "load", counted)
     with open_shop(tmp_path) as shop:
         async with trio.open_nursery() as nursery:
             for _ in range(20):
@@ -165,14 +165,14 @@ async def test_many_who_wait_wait_for_one_computation(
 async def test_a_long_computation_is_followed_by_a_longer_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = Summary.load
+    load = TournamentResults.load
     with open_shop(tmp_path) as shop:
 
-        def slow(store: Store) -> Summary:
+        def slow(store: Store) -> TournamentResults:
             shop.now_s += 3.0
             return load(store)
 
-        monkeypatch.setattr(Summary, "load", slow)
+        monkeypatch.setattr(TournamentResults, "load", slow)
         async with behind_backs(shop):
             old = await shop.summary()
             shop.add(1)
@@ -262,7 +262,7 @@ async def test_a_ladder_that_is_finished_shows_everybody(tmp_path: Path) -> None
         for state in (CompetitionState.RUNNING, CompetitionState.FINISHED):
             shop.competition = competitions.set_state(shop.competition.id, state, "", NOW)
         summary = await shop.summary()
-        assert isinstance(summary, PracticeSummary)
+        assert isinstance(summary, PracticeResults)
         assert len(summary.games) == 1
 
 
@@ -314,12 +314,12 @@ class Memory:
 
 @contextmanager
 def late_keys(number: int) -> Iterator[None]:
-    before = practice_summary.LATE_KEYS
-    practice_summary.LATE_KEYS = number
+    before = practice_results.LATE_KEYS
+    practice_results.LATE_KEYS = number
     try:
         yield
     finally:
-        practice_summary.LATE_KEYS = before
+        practice_results.LATE_KEYS = before
 
 
 def among(games: list[GameSummary], names: list[str]) -> list[GameSummary]:

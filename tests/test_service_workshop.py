@@ -12,10 +12,11 @@ from referee.sandbox.bubblewrap import Sandbox
 from tests.builders import CONTROL
 from tests.confinement import needs_sandbox
 from tests.test_faults import honest
-from tournaments.bots.resolve import BotError
+from tournaments.bots.digest_store import INCOMING
+from tournaments.bots.errors import BotError
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.upload import SubmittedFile
-from tournaments.server.bot_storage import INCOMING, BotStorage, BotStorageError, NotBuiltError
+from tournaments.server.bot_storage import BotStorage, BotStorageError, NotBuiltError
 
 STARTER = Path(__file__).resolve().parent.parent / "sample_bots" / "starters" / "python"
 GAME = "kalah(4,3)"
@@ -166,7 +167,7 @@ def test_sweeping_removes_what_nobody_needs_and_no_builder_uses(
     for content in (kept, other):
         workshop.build(content, GAME, BARE)
     (workshop.root / INCOMING / "of a killed builder" / "bot").mkdir(parents=True)
-    with workshop._incoming() as of_a_living_one:
+    with workshop._new_directory() as of_a_living_one:
         assert workshop.sweep({kept}) == 2
         assert incoming(workshop) == [of_a_living_one.name]
     workshop.player(kept, "x", GAME)

@@ -13,9 +13,10 @@ from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
 from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason
 from tests.builders import lost_by, make_record
+from tests.sgf_reader import GameTextError, parse, states
 from tests.test_docs import blocks
 from tournaments.config.openings import random_openings
-from tournaments.reporting.sgf import GameText, GameTextError, Ply, parse, write
+from tournaments.reporting.sgf import GameText, Ply, write
 
 DOCS = Path(__file__).parent.parent / "docs" / "exports.md"
 GAMES = ["manchester", "bga", "kalah(3,2)+pie+empty-capture", "kalamala+cap=40"]
@@ -77,13 +78,13 @@ def test_the_moves_lead_to_the_records_last_position(spec: str, seed: int, opene
     game = parse_game(spec)
     opening = random_openings(game, 2, seed, 1)[0] if opened else ""
     record = played(game, opening, seed)
-    text = parse(write(GameText.of(record, "Cup", 3)))
+    text = parse(write(GameText.from_record(record, "Cup", 3)))
     assert [(ply.player, ply.move, ply.charged_us) for ply in text.plies] == [
         (move.player, move.move, move.charged_us) for move in record.moves
     ]
-    states = list(text.states())
-    assert len(states) == 1 + len(record.moves)
-    assert game.board_text(states[-1]) == record.final_state == text.final
+    positions = list(states(text))
+    assert len(positions) == 1 + len(record.moves)
+    assert game.board_text(positions[-1]) == record.final_state == text.final
     assert text.score == record.result.score
 
 
@@ -96,7 +97,7 @@ def test_every_kind_of_move_comes_back() -> None:
         for seed in range(20):
             record = played(game, "", seed)
             seen |= {move.move for move in record.moves}
-            assert [ply.move for ply in parse(write(GameText.of(record))).plies] == [
+            assert [ply.move for ply in parse(write(GameText.from_record(record))).plies] == [
                 move.move for move in record.moves
             ]
         assert len(seen) >= 3
@@ -108,7 +109,7 @@ def test_of_a_record() -> None:
     record = make_record(
         result=lost_by(Reason.ILLEGAL, 1, "two sent 'MOVE;9]\n': no such move", "bad-number")
     )
-    text = GameText.of(record, "Cup [1]", 2, "void r001-1v2: power cut")
+    text = GameText.from_record(record, "Cup [1]", 2, "void r001-1v2: power cut")
     assert text == GameText(
         game="kalah(1,1)",
         first="one",
@@ -132,7 +133,7 @@ def test_of_a_record() -> None:
 
 def test_a_game_without_a_move_says_its_end_in_the_root() -> None:
     record = make_record(moves=[], result=lost_by(Reason.START, 0, "one never started", "not-started"))
-    text = GameText.of(record)
+    text = GameText.from_record(record)
     assert "C[one never started]" in write(text)
     assert parse(write(text)) == text
 
@@ -187,7 +188,7 @@ def test_the_example_of_the_docs() -> None:
     example, *_ = blocks(DOCS.read_text(encoding="utf-8"), "text")
     text = parse(example)
     assert write(text) == example
-    *_, last = text.states()
+    *_, last = states(text)
     assert parse_game(text.game).board_text(last) == text.final
 
 

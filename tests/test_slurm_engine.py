@@ -30,9 +30,9 @@ from tournaments.config.cluster_table import ClusterTable, ServerClusterTable
 from tournaments.course.model import Competition, CompetitionState
 from tournaments.engines.base import Engine
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.requirements import wait_for_slots
+from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.slurm import KALARENA, MOST_VAIN, Jobs, open_slurm_workers
+from tournaments.engines.remote.waiting import wait_for_slots
 from tournaments.results.store import Store
 from tournaments.server.config import ServiceConfig
 
@@ -270,7 +270,7 @@ NO_PROGRAM = (sys.executable, "-c", "raise SystemExit('no such luck')")
 async def test_jobs_that_cannot_play_do_not_end_the_servers_scheduler(
     slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tournaments.engines.remote.slurm.LOOK_S", 0.3)
+    monkeypatch.setattr("tournaments.engines.remote.slurm.POLL_S", 0.3)
     async with open_service_world(tmp_path / "data", of_the_server(), limit_s=2 * START_LIMIT_S) as world:
         asked = spec(references=["first_legal", "greedy"], rounds=1)
         made = await world.service.contests.create_tournament(asked, None)
@@ -302,7 +302,7 @@ async def test_jobs_that_cannot_play_are_told_of_and_end_the_tournament(
     why: str,
 ) -> None:
     monkeypatch.setattr("tournaments.engines.remote.slurm.KALARENA", program)
-    monkeypatch.setattr("tournaments.engines.remote.slurm.LOOK_S", 0.3)
+    monkeypatch.setattr("tournaments.engines.remote.slurm.POLL_S", 0.3)
     credentials = Credentials(cluster.folder / "credentials")
     settings = SETTINGS.model_copy(update={"queue": queue})
     told: list[str] = []

@@ -76,7 +76,7 @@ def test_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(_watch: object) -> None:
         raise SystemExit(130)
 
-    monkeypatch.setattr(solve._Watch, "on_slice", stop)
+    monkeypatch.setattr(solve._Progress, "on_slice", stop)
     result = run("kalah(4,3)")
     assert result.exit_code == 130
     assert result.stdout == ""

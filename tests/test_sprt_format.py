@@ -7,8 +7,11 @@ from math import log
 
 import pytest
 
-from tournaments.schedule.formats.pair_evidence import Hypotheses, PairEvidence
-from tournaments.schedule.formats.sequential_test import log_likelihood_ratio
+from tournaments.schedule.formats.sequential_test import (
+    Hypotheses,
+    PairEvidence,
+    log_likelihood_ratio,
+)
 from tournaments.schedule.formats.sprt import Sprt
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result
 

@@ -11,8 +11,7 @@ from sqlalchemy import inspect, select
 from referee.judge.results import MatchResult, MoveRecord, Reason
 from tests.builders import lost_by, make_record
 from tests.tampering import tampering
-from tournaments.database.base import Kind, Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Kind, Location
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.schema import REVISION, game, metadata, tournament
 from tournaments.results.store import MIGRATIONS, Store, StoreError

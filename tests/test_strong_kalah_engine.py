@@ -7,9 +7,9 @@ import pytest
 
 from referee.games.catalog import parse_game
 from referee.games.kalah import SWAP, Kalah, KalahState, Phase
-from sample_bots.strong.engine import Budget, Found
-from sample_bots.strong.kalah_engine import KalahEngine
-from sample_bots.strong.kalah_swaps import swaps_of
+from sample_bots.strong.engine import SearchLimits, SearchResult
+from sample_bots.strong.kalah.engine import KalahEngine
+from sample_bots.strong.kalah.first_turns import stored_values
 
 SMALL_TABLE = 14
 
@@ -48,7 +48,7 @@ def test_legal_in_every_phase(spec: str) -> None:
     for _ in range(60):
         if state.phase is Phase.OVER:
             break
-        found = engine.search(state, Budget(nodes=dice.choice((0, 1, 7, 300))))
+        found = engine.search(state, SearchLimits(nodes=dice.choice((0, 1, 7, 300))))
         assert found.line[0] == found.move
         assert found.move in game.legal_moves(state)
         follow = state
@@ -61,26 +61,26 @@ def test_legal_in_every_phase(spec: str) -> None:
 def test_a_finished_game_has_no_move() -> None:
     game = kalah("kalah(1,1)")
     with pytest.raises(ValueError, match="the game is over"):
-        KalahEngine(game, SMALL_TABLE).search(game.apply(game.initial_state(), 1), Budget(nodes=1))
+        KalahEngine(game, SMALL_TABLE).search(game.apply(game.initial_state(), 1), SearchLimits(nodes=1))
 
 
 def test_nodes_bound_the_search_and_make_it_repeatable() -> None:
     game = kalah("manchester")
     state = game.parse_state("5,1,0,9,9,9,8,3,0,9,8,8,8,8,8,5;South")
     first, second = (KalahEngine(game, SMALL_TABLE) for _ in range(2))
-    found = first.search(state, Budget(nodes=5_000))
+    found = first.search(state, SearchLimits(nodes=5_000))
     assert found.nodes == 5_000
-    assert second.search(state, Budget(nodes=5_000)) == found
-    assert first.search(state, Budget(nodes=5_000)).depth >= found.depth  # it has kept its table
-    first.forget()
-    assert first.search(state, Budget(nodes=5_000)) == found
+    assert second.search(state, SearchLimits(nodes=5_000)) == found
+    assert first.search(state, SearchLimits(nodes=5_000)).depth >= found.depth  # it has kept its table
+    first.clear()
+    assert first.search(state, SearchLimits(nodes=5_000)) == found
 
 
 def test_depth_bounds_the_search_and_each_is_told() -> None:
     game = kalah("manchester")
     state = game.parse_state("5,1,0,9,9,9,8,3,0,9,8,8,8,8,8,5;South")
-    told: list[Found] = []
-    found = KalahEngine(game, SMALL_TABLE).search(state, Budget(depth=5), told.append)
+    told: list[SearchResult] = []
+    found = KalahEngine(game, SMALL_TABLE).search(state, SearchLimits(depth=5), told.append)
     assert [one.depth for one in told] == [1, 2, 3, 4, 5]
     assert told[-1] == found
     assert [one.nodes for one in told] == sorted(one.nodes for one in told)
@@ -105,7 +105,9 @@ def test_time_stops_the_search(phase: str) -> None:
     while state.phase != phase:
         state = game.apply(state, 3)
     clock = Clock()
-    found = KalahEngine(game, SMALL_TABLE, now=clock, use_swaps=False).search(state, Budget(seconds=3.0))
+    found = KalahEngine(game, SMALL_TABLE, now=clock, use_stored=False).search(
+        state, SearchLimits(seconds=3.0)
+    )
     assert found.move in game.legal_moves(state)
     # It looked until the time was over, and hardly again.
     assert 30 <= clock.looks <= 36
@@ -115,9 +117,9 @@ def test_time_stops_the_search(phase: str) -> None:
 def test_no_time_at_all_still_gives_a_move() -> None:
     game = kalah("manchester")
     state = game.initial_state()
-    engine = KalahEngine(game, SMALL_TABLE, use_swaps=False)
+    engine = KalahEngine(game, SMALL_TABLE, use_stored=False)
     for _ in range(12):
-        found = engine.search(state, Budget(seconds=0.0))
+        found = engine.search(state, SearchLimits(seconds=0.0))
         assert found.move in game.legal_moves(state)
         assert found.depth <= 1
         assert found.nodes <= 1_000
@@ -127,7 +129,7 @@ def test_no_time_at_all_still_gives_a_move() -> None:
 def test_an_only_move_costs_little() -> None:
     game = kalah("manchester")
     state = game.parse_state("9,9,9,9,9,9,9,9,0,0,0,4,0,0,0,22;South")
-    found = KalahEngine(game, SMALL_TABLE).search(state, Budget(seconds=60.0))
+    found = KalahEngine(game, SMALL_TABLE).search(state, SearchLimits(seconds=60.0))
     assert found.move == 4
     assert 0 < found.nodes <= 5_000
 
@@ -135,7 +137,7 @@ def test_an_only_move_costs_little() -> None:
 def test_a_proven_game_ends_the_search() -> None:
     game = kalah("manchester")
     state = game.parse_state("0,1,0,0,0,0,1,30,0,0,1,0,0,1,1,63;South")
-    found = KalahEngine(game, SMALL_TABLE).search(state, Budget(seconds=60.0))
+    found = KalahEngine(game, SMALL_TABLE).search(state, SearchLimits(seconds=60.0))
     assert found.proven
 
 
@@ -157,8 +159,8 @@ def test_a_swap_is_worth_minus_what_staying_is(spec: str) -> None:
     game = kalah(spec)
     decisions = set()
     for state in replies(game):
-        stay = KalahEngine(game, 16).search(state._replace(phase=Phase.PLAY), Budget())
-        found = KalahEngine(game, 16, use_swaps=False).search(state, Budget())
+        stay = KalahEngine(game, 16).search(state._replace(phase=Phase.PLAY), SearchLimits())
+        found = KalahEngine(game, 16, use_stored=False).search(state, SearchLimits())
         assert stay.proven
         assert found.proven
         assert found.value == abs(stay.value)
@@ -169,13 +171,13 @@ def test_a_swap_is_worth_minus_what_staying_is(spec: str) -> None:
 
 def test_the_table_decides_where_there_is_one() -> None:
     game = kalah("manchester")
-    kept = swaps_of(game)
+    kept = stored_values(game)
     assert set(kept) == {state.board for state in replies(game)}
     engine = KalahEngine(game, SMALL_TABLE)
     for state in replies(game):
-        found = engine.search(state, Budget(nodes=100))
+        found = engine.search(state, SearchLimits(nodes=100))
         assert (found.move == SWAP) == (kept[state.board].value > 0)
-    opening = engine.search(game.initial_state(), Budget(nodes=100))
+    opening = engine.search(game.initial_state(), SearchLimits(nodes=100))
     nearest = min(abs(one.value) for one in kept.values())
     chosen = next(one for one in kept.values() if one.turn == (opening.move,))
     assert abs(chosen.value) == nearest

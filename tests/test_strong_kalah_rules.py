@@ -8,8 +8,8 @@ import pytest
 
 from referee.games.catalog import parse_game
 from referee.games.kalah import NORTH, EndRule, Kalah, KalahState, Phase
-from sample_bots.strong import kalah_rules
 from sample_bots.strong.compiled import COMPILED, array_of
+from sample_bots.strong.kalah import cell_board
 
 VARIANTS = (
     *(
@@ -62,7 +62,7 @@ def test_every_sowing_of_random_games(spec: str, how: str) -> None:
     assert isinstance(game, Kalah)
     p, size = game.pits, 2 * game.pits
     on_turn, empty_capture = int(game.end is EndRule.ON_TURN), int(game.empty_capture)
-    play, captured, is_over = kalah_rules.play, kalah_rules.captured, kalah_rules.is_over
+    play, captured, is_over = cell_board.play, cell_board.captured, cell_board.is_over
     if how == "plain":
         play, captured, is_over = plain(play), plain(captured), plain(is_over)
     ended = 0
@@ -108,7 +108,7 @@ def test_captures_are_foreseen_exactly(spec: str) -> None:
         if after.phase is Phase.OVER:
             continue
         board = seen_by_mover(game, state)
-        taken = kalah_rules.captured(array_of(board, "int16"), 0, p, p, pit - 1, int(game.empty_capture))
+        taken = cell_board.captured(array_of(board, "int16"), 0, p, p, pit - 1, int(game.empty_capture))
         store = p if state.seat == NORTH else -1
         passed = (pit - 1 + board[pit - 1] + p + 1) // (2 * p + 1)
         assert after.board[store] - state.board[store] - passed == max(taken, 0)

@@ -14,15 +14,15 @@ from referee.games.catalog import parse_game
 from referee.games.kalah import EndRule, Kalah, KalahState, Phase
 from sample_bots.options import PURE_VARIABLE
 from sample_bots.strong.compiled import array_of
-from sample_bots.strong.engine import Budget
-from sample_bots.strong.kalah_engine import KalahEngine
-from sample_bots.strong.kalah_evaluation import UNIT, evaluate, weights_of
-from sample_bots.strong.kalah_searcher import Settings
+from sample_bots.strong.engine import SearchLimits
+from sample_bots.strong.kalah.cell_board import UNIT, evaluate, weights_of
+from sample_bots.strong.kalah.engine import KalahEngine
+from sample_bots.strong.kalah.searcher import Settings
 from tests.test_strong_kalah_rules import seen_by_mover
 
 SMALL_TABLE = 14
 PLAINEST = Settings(extra_cost=2, quiet_plies=0, late_moves=0, table_ends=False)
-"""Every move costs a ply, nothing is looked at beyond the depth, nor known from elsewhere."""
+"""Every move costs a ply, nothing is iteration at beyond the depth, nor known from elsewhere."""
 
 
 def kalah(spec: str) -> Kalah:
@@ -73,14 +73,14 @@ SIGNS = {
 @pytest.mark.parametrize(("spec", "margin"), MARGINS.items())
 def test_published_margins(spec: str, margin: int) -> None:
     game = kalah(spec)
-    found = KalahEngine(game, 18).search(game.initial_state(), Budget())
+    found = KalahEngine(game, 18).search(game.initial_state(), SearchLimits())
     assert (found.value, found.proven) == (margin, True)
 
 
 @pytest.mark.parametrize(("spec", "sign"), SIGNS.items())
 def test_published_winners(spec: str, sign: int) -> None:
     game = kalah(spec)
-    found = KalahEngine(game, 18).search(game.initial_state(), Budget())
+    found = KalahEngine(game, 18).search(game.initial_state(), SearchLimits())
     assert ((found.value > 0) - (found.value < 0), found.proven) == (sign, True)
 
 
@@ -117,17 +117,17 @@ def plain_minimax(game: Kalah, state: KalahState, depth: int) -> int:
         *("kalah(5,2)+end=on-turn+empty-capture", "kalah(30,2)"),
     ],
 )
-@pytest.mark.parametrize("words", [True, False])
-def test_fixed_depth_is_plain_minimax(spec: str, words: bool) -> None:
+@pytest.mark.parametrize("packed", [True, False])
+def test_fixed_depth_is_plain_minimax(spec: str, packed: bool) -> None:
     game = kalah(spec)
     dice = random.Random(spec)
     plies = 2 if game.pits > 9 else 4
     for _ in range(15):
         state = random_state(game, dice)
-        engine = KalahEngine(game, SMALL_TABLE, replace(PLAINEST, words=words))
+        engine = KalahEngine(game, SMALL_TABLE, replace(PLAINEST, packed=packed))
         for depth in range(1, plies + 1):
-            looked = engine.look(state, depth)
-            assert looked.value == plain_minimax(game, state, depth)
+            iteration = engine.search_depth(state, depth)
+            assert iteration.value == plain_minimax(game, state, depth)
 
 
 def exact_margin(game: Kalah, state: KalahState, known: dict[KalahState, int]) -> int:
@@ -150,15 +150,15 @@ def exact_margin(game: Kalah, state: KalahState, known: dict[KalahState, int]) -
 @pytest.mark.parametrize(
     "spec", ["kalah(3,2)", "kalah(3,2)+empty-capture", "kalah(2,4)", "kalah(5,1)+empty-capture"]
 )
-@pytest.mark.parametrize("words", [True, False])
-def test_proven_values_are_exact(spec: str, end: EndRule, words: bool) -> None:
+@pytest.mark.parametrize("packed", [True, False])
+def test_proven_values_are_exact(spec: str, end: EndRule, packed: bool) -> None:
     game = kalah(f"{spec}+end={end}")
     dice = random.Random(spec)
     known: dict[KalahState, int] = {}
-    engine = KalahEngine(game, SMALL_TABLE, Settings(words=words))
+    engine = KalahEngine(game, SMALL_TABLE, Settings(packed=packed))
     for _ in range(25):
         state = random_state(game, dice, 0, 8)
-        found = engine.search(state, Budget())
+        found = engine.search(state, SearchLimits())
         assert found.proven
         assert found.value == exact_margin(game, state, known)
         after = game.apply(state, found.move)
@@ -175,7 +175,7 @@ def test_proven_values_are_exact(spec: str, end: EndRule, words: bool) -> None:
 def test_first_decisions_are_exact(board: str, pie: str, repeats: str) -> None:
     """The opener's turn and the second player's decision against the whole game tree of the rule book."""
     game = kalah(f"kalah{board}+pie={pie}+first-move-repeats={repeats}")
-    engine = KalahEngine(game, SMALL_TABLE, use_swaps=False)
+    engine = KalahEngine(game, SMALL_TABLE, use_stored=False)
     known: dict[KalahState, int] = {}
     states = [game.initial_state()]
     for state in states:  # grows meanwhile: every state of the first two decisions
@@ -184,7 +184,7 @@ def test_first_decisions_are_exact(board: str, pie: str, repeats: str) -> None:
             if after.phase in (Phase.REPEATING, Phase.REPLY):
                 states.append(after)
     for state in states:
-        found = engine.search(state, Budget())
+        found = engine.search(state, SearchLimits())
         exact = exact_by_player(game, state, known)
         assert (found.value, found.proven) == (exact, True)
         after = game.apply(state, found.move)
@@ -221,8 +221,8 @@ def test_boards_in_words_and_in_cells_are_searched_alike(spec: str) -> None:
     for _ in range(5):
         state = random_state(game, dice, 0)
         found = [
-            KalahEngine(game, 20, Settings(words=words)).search(state, Budget(nodes=20_000))
-            for words in (True, False)
+            KalahEngine(game, 20, Settings(packed=packed)).search(state, SearchLimits(nodes=20_000))
+            for packed in (True, False)
         ]
         assert found[0] == found[1]
 
@@ -230,16 +230,16 @@ def test_boards_in_words_and_in_cells_are_searched_alike(spec: str) -> None:
 PROGRAM = """
 import json, sys
 from referee.games.catalog import parse_game
-from sample_bots.strong.engine import Budget
-from sample_bots.strong.kalah_engine import KalahEngine
-from sample_bots.strong.compiled import how
-results = [how()]
+from sample_bots.strong.engine import SearchLimits
+from sample_bots.strong.kalah.engine import KalahEngine
+from sample_bots.strong.compiled import execution_mode
+results = [execution_mode()]
 for spec, text, nodes in json.load(sys.stdin):
     game = parse_game(spec)
     engine = KalahEngine(game, 10)
     state = game.parse_state(text)
     for _ in range(2):
-        found = engine.search(state, Budget(nodes=nodes))
+        found = engine.search(state, SearchLimits(nodes=nodes))
         results.append([found.move, found.value, found.depth, found.nodes, found.proven, list(found.line)])
 print(json.dumps(results))
 """

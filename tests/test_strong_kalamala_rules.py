@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from referee.games.catalog import parse_game
 from referee.games.kalamala import SQUARES, Kalamala, KalamalaState
 from sample_bots.strong.compiled import COMPILED
-from sample_bots.strong.kalamala_geometry import LINES, code_of, text_of
-from sample_bots.strong.kalamala_memory import FILTER, FILTER_SIZE, SEEN, SUMS
-from sample_bots.strong.kalamala_memory import LINES as FILLINGS_NOW
-from sample_bots.strong.kalamala_position import key_of
-from sample_bots.strong.kalamala_tables import search_tables
-from sample_bots.strong.kalamala_turns import count_lines, key_after, play, take_back
+from sample_bots.strong.kalamala.geometry import LINES, code_of, text_of
+from sample_bots.strong.kalamala.memory import FILTER, FILTER_SIZE, SEEN, SUMS
+from sample_bots.strong.kalamala.memory import LINES as FILLINGS_NOW
+from sample_bots.strong.kalamala.position import key_of, search_tables
+from sample_bots.strong.kalamala.turns import count_lines, key_after, play, take_back
 from tests.strong_kalamala import board, codes, legal_texts, may_be_played, memory, set_up_state
 
 DATA = Path(__file__).parent / "data"

@@ -16,12 +16,12 @@ from referee.games.catalog import parse_game
 from referee.games.kalamala import Kalamala, KalamalaState
 from sample_bots.options import PURE_VARIABLE
 from sample_bots.strong.compiled import COMPILED
-from sample_bots.strong.engine import Budget, Found
-from sample_bots.strong.kalamala_engine import KalamalaEngine
-from sample_bots.strong.kalamala_memory import ALL_FEATURES, USE_QUIESCENCE, USE_TABLE
-from sample_bots.strong.kalamala_search import quiescence, search
-from sample_bots.strong.kalamala_turns import count_lines
-from sample_bots.strong.kalamala_value import WIN, WON, value_of
+from sample_bots.strong.engine import SearchLimits, SearchResult
+from sample_bots.strong.kalamala.engine import KalamalaEngine
+from sample_bots.strong.kalamala.evaluation import WIN, WON, value_of
+from sample_bots.strong.kalamala.memory import ALL_FEATURES, USE_QUIESCENCE, USE_TABLE
+from sample_bots.strong.kalamala.search import quiescence, search
+from sample_bots.strong.kalamala.turns import count_lines
 from tests.strong_kalamala import memory, set_up_state
 
 BITS = 12
@@ -76,7 +76,7 @@ def test_without_its_tricks_it_is_minimax(spec: str, seed: int) -> None:
     game = game_of(spec)
     state = few_stones(game, seed)
     depth = 3 if len(game.legal_moves(state)) < 14 else 2
-    found = KalamalaEngine(game, BITS, features=0).search(state, Budget(depth=depth))
+    found = KalamalaEngine(game, BITS, features=0).search(state, SearchLimits(depth=depth))
     assert found.value == plain_value(game, state, found.depth)
     assert -plain_value(game, game.apply(state, found.move), found.depth - 1, 1) == found.value
 
@@ -88,7 +88,7 @@ def test_cap_and_minimax(seed: int) -> None:
     state = few_stones(long_game, seed)
     for left in (1, 2, 3):
         game = game_of(f"kalamala+cap={state.ply + left}")
-        found = KalamalaEngine(game, BITS, features=0).search(state, Budget(depth=2))
+        found = KalamalaEngine(game, BITS, features=0).search(state, SearchLimits(depth=2))
         assert found.value == plain_value(game, state, found.depth)
 
 
@@ -105,7 +105,7 @@ def test_table_and_quiescence_find_the_same_end() -> None:
             continue
         decided += 1
         for features in (USE_TABLE, USE_QUIESCENCE, ALL_FEATURES):
-            found = KalamalaEngine(game, BITS, features).search(state, Budget(depth=5))
+            found = KalamalaEngine(game, BITS, features).search(state, SearchLimits(depth=5))
             assert found.value == value
             assert found.proven
     assert decided >= 5
@@ -125,10 +125,10 @@ def test_a_turn_that_would_repeat_is_not_expected_of_the_opponent() -> None:
         if not by_repetition or len(by_repetition) < len(ended):
             continue
         wins += 1
-        found = KalamalaEngine(game, BITS, USE_TABLE | USE_QUIESCENCE).search(state, Budget(depth=2))
+        found = KalamalaEngine(game, BITS, USE_TABLE | USE_QUIESCENCE).search(state, SearchLimits(depth=2))
         assert found.value == WIN - 1
         assert game.outcome(game.apply(state, found.move)) is not None
-        forgetful = KalamalaEngine(game, BITS).search(state._replace(past=frozenset()), Budget(depth=2))
+        forgetful = KalamalaEngine(game, BITS).search(state._replace(past=frozenset()), SearchLimits(depth=2))
         assert forgetful.value < WIN - 1
     assert wins >= 3
 
@@ -138,7 +138,7 @@ def test_legal_in_every_state(spec: str) -> None:
     game = game_of(spec)
     engine = KalamalaEngine(game, BITS)
     for state in states_of(game, 5, 3):
-        found = engine.search(state, Budget(nodes=150))
+        found = engine.search(state, SearchLimits(nodes=150))
         assert found.move in game.legal_moves(state)
         if found.line:
             assert found.line[0] == found.move
@@ -150,20 +150,20 @@ def test_nodes_are_a_bound_and_deterministic() -> None:
     game = game_of()
     state = states_of(game, 3, 10)[2]
     engine = KalamalaEngine(game, BITS)
-    first = engine.search(state, Budget(nodes=5_000))
+    first = engine.search(state, SearchLimits(nodes=5_000))
     # A removal's replies are followed to their end before the bound is looked at again.
     assert 5_000 <= first.nodes < 5_100
-    engine.forget()
-    assert engine.search(state, Budget(nodes=5_000)) == first
-    assert KalamalaEngine(game, BITS).search(state, Budget(nodes=5_000)) == first
-    assert engine.search(state, Budget(nodes=5_000)).depth >= first.depth  # remembers
+    engine.clear()
+    assert engine.search(state, SearchLimits(nodes=5_000)) == first
+    assert KalamalaEngine(game, BITS).search(state, SearchLimits(nodes=5_000)) == first
+    assert engine.search(state, SearchLimits(nodes=5_000)).depth >= first.depth  # remembers
 
 
 def test_depth_is_a_bound_and_every_iteration_is_told() -> None:
     game = game_of()
     state = game.initial_state()
-    told: list[Found] = []
-    found = KalamalaEngine(game, BITS).search(state, Budget(depth=4), told.append)
+    told: list[SearchResult] = []
+    found = KalamalaEngine(game, BITS).search(state, SearchLimits(depth=4), told.append)
     assert [one.depth for one in told] == [1, 2, 3, 4]
     assert told[-1] == found
     assert all(later.nodes > earlier.nodes for earlier, later in pairwise(told))
@@ -173,13 +173,13 @@ def test_depth_is_a_bound_and_every_iteration_is_told() -> None:
 def test_time_ends_a_search(seconds: float) -> None:
     """Nothing else would, not for years."""
     game = game_of()
-    found = KalamalaEngine(game, BITS).search(game.initial_state(), Budget(seconds=seconds))
+    found = KalamalaEngine(game, BITS).search(game.initial_state(), SearchLimits(seconds=seconds))
     assert found.move in game.legal_moves(game.initial_state())
 
 
 def test_one_node_is_enough_for_a_move() -> None:
     game = game_of()
-    found = KalamalaEngine(game, BITS).search(game.initial_state(), Budget(nodes=1))
+    found = KalamalaEngine(game, BITS).search(game.initial_state(), SearchLimits(nodes=1))
     assert (found.depth, found.nodes) == (0, 1)
     assert found.move in game.legal_moves(game.initial_state())
 
@@ -188,7 +188,7 @@ def test_the_only_turn_is_not_searched() -> None:
     game = game_of()
     state = game.parse_state("......../......../......../......../..wb..../......../......../........:00:w")
     assert game.legal_moves(state) == ["d4-e4"]
-    assert astuple(KalamalaEngine(game, BITS).search(state, Budget())) == (
+    assert astuple(KalamalaEngine(game, BITS).search(state, SearchLimits())) == (
         "d4-e4",
         0,
         0,
@@ -202,13 +202,13 @@ def test_a_game_that_is_over_has_no_best_move() -> None:
     game = game_of()
     state = game.parse_state("......../......../......../......../......../.b....../......../w.......:00:w")
     with pytest.raises(ValueError, match="over"):
-        KalamalaEngine(game, BITS).search(state, Budget(depth=1))
+        KalamalaEngine(game, BITS).search(state, SearchLimits(depth=1))
 
 
 def test_a_stone_that_can_be_removed_is() -> None:
     game = game_of()
     state = game.parse_state("......../......../......../......../...w...b/......../..w...../....b...:00:w")
-    found = KalamalaEngine(game, BITS).search(state, Budget(depth=4))
+    found = KalamalaEngine(game, BITS).search(state, SearchLimits(depth=4))
     assert found.move == "h4-x"
 
 
@@ -216,8 +216,8 @@ def results(spec: str) -> list[Any]:
     """What a search finds in some states, for comparison between processes."""
     game = game_of(spec)
     engine = KalamalaEngine(game, BITS)
-    found = [engine.search(state, Budget(nodes=2_500)) for state in states_of(game, 11, 25)[:5]]
-    found.append(engine.search(game.initial_state(), Budget(depth=4)))
+    found = [engine.search(state, SearchLimits(nodes=2_500)) for state in states_of(game, 11, 25)[:5]]
+    found.append(engine.search(game.initial_state(), SearchLimits(depth=4)))
     return [list(astuple(one)) for one in found]
 
 

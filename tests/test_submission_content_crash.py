@@ -13,8 +13,8 @@ import pytest
 
 from tests.builders import RUN_LIMIT_S
 from tests.test_submission_content import BOT, assert_whole, incoming
-from tournaments.bots import storage
 from tournaments.bots.storage import ContentStore
+from tournaments.files import durable
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -226,10 +226,10 @@ def test_all_is_on_the_disk_before_it_appears(store: ContentStore, monkeypatch: 
     assert folders <= synced
 
 
-@pytest.mark.parametrize("call", ["_locked", "fcntl.flock"])
+@pytest.mark.parametrize("call", ["FileLock", "fcntl.flock"])
 def test_swept_before_it_was_locked(store: ContentStore, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     """A sweeper comes between the making of a directory and its lock: the writer makes another one."""
-    real = storage._locked if call == "_locked" else fcntl.flock
+    real = durable.FileLock if call == "FileLock" else fcntl.flock
     swept: list[int] = []
 
     def sweep_first(*arguments: Any, **options: Any) -> Any:
@@ -238,7 +238,8 @@ def test_swept_before_it_was_locked(store: ContentStore, monkeypatch: pytest.Mon
             swept[0] = store.sweep()
         return real(*arguments, **options)
 
-    monkeypatch.setattr(f"tournaments.bots.storage.{call}", sweep_first)
+    target = "bots.digest_store.FileLock" if call == "FileLock" else "files.durable.fcntl.flock"
+    monkeypatch.setattr(f"tournaments.{target}", sweep_first)
     digest = store.put(BOT)
     assert swept == [1]
     assert assert_whole(store) == {digest}

@@ -11,7 +11,7 @@ from referee.judge.results import Reason
 from tests.builders import make_record, make_summary, write_tournament
 from tournaments.config.load import load_tournament
 from tournaments.reporting import tables
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 from tournaments.results.store import Store
@@ -28,9 +28,9 @@ def summary(
     journal: list[Entry] | None = None,
     names: list[str] = NAMES,
     **changes: Any,
-) -> Summary:
+) -> TournamentResults:
     values: dict[str, Any] = {"ranking": "points"} | changes
-    return Summary(
+    return TournamentResults(
         "Cup", "kalah(6,4)", "2 s per move", names, kept=games or [], journal=journal or [], **values
     )
 
@@ -42,7 +42,7 @@ def played(first: int, second: int, winner: int | None = 0, round_number: int = 
     return replace(found, pair=pairing.pair, round=round_number, fingerprint=f"{pairing.key}")
 
 
-def play_on(one: Summary) -> Summary:
+def play_on(one: TournamentResults) -> TournamentResults:
     """The summary after everything that is due was won by the bot with the lower number."""
     games = list(one.kept)
     while due := one.schedule.due(one.history):
@@ -72,10 +72,10 @@ FILES = [
 def test_the_store_keeps_all_of_it(tmp_path: Path, text: str) -> None:
     bots = 'bots = ["first_legal", "greedy", "random"]\n'
     tournament = load_tournament(write_tournament(tmp_path, bots + text))
-    one = Summary.of(tournament)
+    one = TournamentResults.of(tournament)
     with Store(tmp_path / "results.db") as store:
         store.claim(one.name, one.config(), tournament.identity())
-        found = Summary.load(store)
+        found = TournamentResults.load(store)
     # A list of criteria comes back as a list.
     assert replace(found, ranking=one.ranking, file_bots=one.file_bots) == one
     assert (list(found.ranking), list(found.file_bots)) == (list(one.ranking), list(one.file_bots))
@@ -87,7 +87,7 @@ def test_a_store_of_the_first_versions(tmp_path: Path) -> None:
     with Store(tmp_path / "results.db") as store:
         store.claim("Cup", old, {})
         store.add(make_record(), 1)
-        found = Summary.load(store)
+        found = TournamentResults.load(store)
     assert found.plan == Plan(rounds=2)
     assert (found.total, found.done, found.anchor, found.untrusted) == (4, 1, None, False)
     assert found.table[0].name == "one"

@@ -16,7 +16,7 @@ from tests.builders import make_summary
 from tournaments.analysis.standing import Estimate, Standing
 from tournaments.analysis.standings import Tally, standings
 from tournaments.reporting import tables
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 
 GAMES = [
@@ -42,9 +42,9 @@ EVIL = [
 
 def summary(
     games: list[GameSummary] | None = None, names: list[str] = NAMES, ranking: str = "points"
-) -> Summary:
+) -> TournamentResults:
     found = GAMES if games is None else games
-    return Summary("Cup", "kalah(6,4)", "2 s per move", names, ranking, kept=found)
+    return TournamentResults("Cup", "kalah(6,4)", "2 s per move", names, ranking, kept=found)
 
 
 def read_csv(text: str) -> list[list[str]]:
@@ -342,7 +342,7 @@ def test_html_takes_no_markup_from_names_and_details(name: str) -> None:
     plain = Page(
         summary([make_summary("n", "bob", 1, reason=Reason.ILLEGAL, key="k")], ["n", "bob"]).render("html")
     )
-    evil = Summary(name, name, name, [name, "bob"], "points", kept=games)
+    evil = TournamentResults(name, name, name, [name, "bob"], "points", kept=games)
     page = Page(evil.render("html"))
     assert page.tags == plain.tags
     assert page.attributes == plain.attributes

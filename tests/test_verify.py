@@ -14,8 +14,8 @@ from referee.judge.results import GameRecord
 from tests.builders import invoke, kalarena, make_record, one_object, write_tournament
 from tests.tampering import rechain, tampering
 from tests.test_rejudge import opened
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import Verification, read_record
 from tournaments.results.store import Store
 
@@ -225,7 +225,7 @@ def test_the_tables_after_a_kill_are_old(killed: Path, gone: tuple[str, ...]) ->
 def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:
     """The disk was full after three of them: results.json is the last one."""
     with Store(killed / "results.db", read_only=True) as store:
-        TournamentDirectory(killed).write_reports(Summary.load(store))
+        TournamentDirectory(killed).write_reports(TournamentResults.load(store))
     assert found(killed) == []
     shutil.copy(went_on / "results.json", killed)
     (line,) = found(killed)
@@ -255,14 +255,14 @@ def test_the_tables_of_a_run_at_work_are_not_compared(copy: Path) -> None:
 
 def test_a_folder_that_appears_meanwhile(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run kept a game, and wrote its folder, after we had read the list of games."""
-    load = Summary.load
+    load = TournamentResults.load
 
-    def load_and_go_on(store: Store) -> Summary:
+    def load_and_go_on(store: Store) -> TournamentResults:
         summary = load(store)
         (copy / "games" / "r002-1v2").mkdir(exist_ok=True)
         return summary
 
-    monkeypatch.setattr(Summary, "load", load_and_go_on)
+    monkeypatch.setattr(TournamentResults, "load", load_and_go_on)
     assert found(copy) == []
     (line,) = found(copy)  # the next time it was there before
     assert line.startswith("r002-1v2: games: folder")

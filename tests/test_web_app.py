@@ -373,7 +373,6 @@ async def test_too_large_a_body_is_refused_declared_or_not(world: World) -> None
 
 async def test_uploads_are_as_large_as_the_lecturer_allows(world: World) -> None:
     world.course.settings.change(upload_mb=0.5)
-    world.site.forget_settings()
     async with world.browser("student") as browser:
         headers = BROWSER | {"x-csrf": await csrf(browser)}
         for size, status in ((2 << 20, 200), (3 << 20, 413)):

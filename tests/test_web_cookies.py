@@ -4,7 +4,7 @@ import pytest
 from itsdangerous import URLSafeTimedSerializer
 from starlette.responses import Response
 
-from tournaments.web.http.cookies import Cookie, Cookies
+from tournaments.web.http.sessions import Cookie, Cookies
 
 KEY = b"k" * 32
 

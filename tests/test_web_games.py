@@ -213,7 +213,7 @@ async def test_the_list_is_filtered_by_bot_and_end(played: Played) -> None:
         assert record.result.winner is not None
         assert record.players[1 - record.result.winner].name == "Team 1 v1"
     nobody = await get(played, "student", f"{path}?bot=made-up")
-    assert "No game is like that." in nobody
+    assert "No game matches." in nobody
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "x", "\N{SUPERSCRIPT TWO}", "9" * 30, "1000"])

@@ -141,7 +141,7 @@ async def test_a_student_is_changed_and_every_change_is_noted(played: Played) ->
         await sent(browser, f"/teach/teams/{played.world.teams[0].id}/rename", 400, name="Team 2")
         answer = await browser.get("/teach/roster")
         assert 'value="Otters"' in answer.text
-        assert "nobody is in it" in main_of(answer)
+        assert "without members" in main_of(answer)
     assert newest_actions(played, 5) == [
         "team.rename",
         "account.link",
@@ -244,7 +244,7 @@ async def test_the_dashboard_says_what_needs_looking_at(played: Played) -> None:
             "Plays as South",
             "Team 1 v2",
             "Team 3",
-            "not here yet",
+            "without a password",
         ):
             assert told in page, told
         assert "lost 3 of 3 games: it sent '<b>debug</b>'" in page

@@ -10,17 +10,15 @@ from tournaments.config.tournament_file import WITHOUT_ROUNDS
 from tournaments.course.settings import Settings, settings_of_form
 from tournaments.server.competitions.entrants import Candidate
 from tournaments.server.competitions.tournament_spec import TournamentSpec
-from tournaments.web.lecturer.preview import in_words, mean_game_s, preview
-from tournaments.web.lecturer.setting_fields import FIELDS, changes, values_of
-from tournaments.web.lecturer.tournament_fields import (
-    FORMAT_FIELDS,
-    FORMATS_TOLD,
-    by_field,
+from tournaments.web.lecturer.new_tournament import (
     default_values,
+    errors_by_field,
     number_of,
     sections,
     spec_of_form,
 )
+from tournaments.web.lecturer.preview import in_words, mean_game_s, preview_of
+from tournaments.web.lecturer.settings import FIELDS, changes, values_of
 
 BOTS = [Candidate(f"bot {number}") for number in range(1, 5)]
 
@@ -57,12 +55,17 @@ BOXES = {field.name for field in FIELDS if field.kind == "checkbox"}
 
 
 def test_every_format_and_each_of_its_parameters_is_asked_for() -> None:
-    assert set(FORMATS_TOLD) == set(FORMAT_FIELDS) == set(FORMAT_TABLES)
     for kind, table in FORMAT_TABLES.items():
-        asked = {field.name.removeprefix("format.") for field in FORMAT_FIELDS[kind]}
+        assert table.ABOUT
+        fields = [field for section in sections(kind) for field in section.fields]
+        asked = {field.name.removeprefix("format.") for field in fields if field.name.startswith("format.")}
         assert asked == set(table.model_fields) - {"kind"}, kind
-        rounds = [field.name for section in sections(kind) for field in section.fields].count("rounds")
-        assert rounds == (kind not in WITHOUT_ROUNDS)
+        assert [field.name for field in fields].count("rounds") == (kind not in WITHOUT_ROUNDS)
+
+
+def test_every_field_has_a_label() -> None:
+    fields = [field for kind in FORMAT_TABLES for section in sections(kind) for field in section.fields]
+    assert [field.name for field in (*FIELDS, *fields) if field.label == field.name] == []
 
 
 @pytest.mark.parametrize("kind", FORMAT_TABLES)
@@ -76,7 +79,7 @@ def test_the_form_as_it_comes_is_a_tournament(kind: str) -> None:
         if name != "challengers":
             assert getattr(spec.format, name) == value
     bots = BOTS[:2] if kind == "sprt" else BOTS
-    found = preview(spec, bots, [], 2)
+    found = preview_of(spec, bots, [], 2)
     assert list(found.names) == [bot.name for bot in bots]
     assert found.games > 0
     assert found.seconds is None
@@ -98,7 +101,7 @@ def test_a_number_is_one_or_stays_a_text(text: str) -> None:
 
 def test_problems_are_shown_at_their_fields() -> None:
     problems = ["format.pairs: must be more", "title: too short", "bots: 1 would play"]
-    assert by_field(problems, ["title", "format.pairs"]) == {
+    assert errors_by_field(problems, ["title", "format.pairs"]) == {
         "format.pairs": "must be more",
         "title": "too short",
     }
@@ -109,7 +112,7 @@ def test_the_time_is_told_from_practice_games_and_places() -> None:
     spec = TournamentSpec.read(spec_of_form(values, []))
     games = [make_summary("a", "b", 0, wall_us=(1_500_000, 400_000)) for _ in range(3)]
     assert mean_game_s(games) == pytest.approx(2.0)
-    found = preview(spec, BOTS, games, 3)
+    found = preview_of(spec, BOTS, games, 3)
     assert (found.games, found.places, found.measured) == (12, 3, 3)
     assert found.seconds == pytest.approx(12 * 2.0 / 3)
 

@@ -175,7 +175,7 @@ def end_session(world: World) -> None:
 async def test_a_stream_does_not_outlive_the_permission(
     stand: Stand, monkeypatch: pytest.MonkeyPatch, role: str, change: Callable[[World], None], path: str
 ) -> None:
-    monkeypatch.setattr(sse, "LOOK_S", 0.05)
+    monkeypatch.setattr(sse, "RECHECK_S", 0.05)
     stand.start(random_game("manchester(3,3)", 1))
     async with stand.world.browser(role) as browser:
         cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())

@@ -24,7 +24,7 @@ from tournaments.web.views.names import (
     Viewer,
     Visibility,
     known_names,
-    to_be_drawn,
+    names_to_hide,
     viewer_of,
 )
 
@@ -70,7 +70,7 @@ def test_who_sees_names(visitors: str, students: bool, who: Account | None, expe
 
 
 def test_pseudonyms_are_needed_for_bots_and_for_their_teams() -> None:
-    drawn = to_be_drawn(ENTRANTS, TEAMS)
+    drawn = names_to_hide(ENTRANTS, TEAMS)
     assert set(drawn) == {entrant.name for entrant in ENTRANTS} | set(TEAMS.values())
     assert len(drawn) == len(set(drawn))
 
@@ -83,7 +83,7 @@ def test_the_own_team_and_reference_players_keep_their_names() -> None:
 
 @given(st.permutations(range(6)), st.sampled_from([None, 1, 2]))
 def test_no_hidden_name_is_left_in_a_text(order: list[int], team_id: int | None) -> None:
-    names = to_be_drawn(ENTRANTS, TEAMS)
+    names = names_to_hide(ENTRANTS, TEAMS)
     pseudonyms = {names[place]: f"Bird {place}" for place in order}
     known = known_names(Viewer(Visibility.ANONYMOUS, team_id), ENTRANTS, TEAMS)
     bots = [entrant.name for entrant in ENTRANTS]
@@ -171,7 +171,7 @@ async def test_pseudonyms_are_the_same_each_time_and_other_ones_in_each_competit
     bots = re.compile(r'/competitions/\w+/bots/([^"#]+)"')
     async with played.world.browser() as browser:
         ladder = (await browser.get("/standings")).text
-        played.world.site.shows = ViewedCompetitions()  # as after a restart
+        played.world.site.views = ViewedCompetitions()  # as after a restart
         again = (await browser.get("/standings")).text
         cup = (await browser.get("/competitions/cup")).text
     hidden = set(bots.findall(ladder)) - {REFERENCE.replace(":", "_")}

@@ -10,8 +10,7 @@ from tests.courses import CHEAP, NOW, a_student
 from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose
 from tournaments.database.base import Location
-from tournaments.web.http import auth
-from tournaments.web.http.session_cache import RECOGNIZED_FOR, SessionCache
+from tournaments.web.http.sessions import MAX_AGE, SessionCache
 
 
 class Scene:
@@ -23,7 +22,7 @@ class Scene:
         self.reads = 0
         self.student = a_student(course, course.teams.add("Team 1", NOW))
         self.secret, self.session = course.sessions.start(self.student.id, NOW)
-        self.recognized = SessionCache(course, lambda: self.now)
+        self.sessions = SessionCache(course, lambda: self.now)
         find = course.sessions.find
 
         def counted(*args: Any) -> Any:
@@ -33,7 +32,7 @@ class Scene:
         monkeypatch.setattr(course.sessions, "find", counted)
 
     async def is_signed_in(self) -> bool:
-        found = await self.recognized.find(self.secret)
+        found = await self.sessions.get(self.secret)
         if found is not None:
             assert found == (self.session, self.course.accounts.get(self.student.id))
         return found is not None
@@ -48,7 +47,7 @@ def scene(place: Location, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
 async def test_it_is_read_once_a_moment(scene: Scene) -> None:
     assert [await scene.is_signed_in() for _ in range(3)] == [True] * 3
     assert scene.reads == 1
-    scene.now += RECOGNIZED_FOR
+    scene.now += MAX_AGE
     assert await scene.is_signed_in()
     assert scene.reads == 2
 
@@ -80,7 +79,7 @@ async def test_a_change_counts_when_it_is_kept(scene: Scene) -> None:
 
 async def test_what_is_no_session_is_asked_for_each_time(scene: Scene) -> None:
     for _ in range(2):
-        assert await scene.recognized.find("guessed") is None
+        assert await scene.sessions.get("guessed") is None
     assert scene.reads == 2
 
 
@@ -102,16 +101,16 @@ async def test_another_process_is_heard_a_moment_later(scene: Scene, place: Loca
     assert await scene.is_signed_in()
     with Course(place, CHEAP) as other:
         other.sessions.end(scene.secret)
-    scene.now += RECOGNIZED_FOR
+    scene.now += MAX_AGE
     assert not await scene.is_signed_in()
 
 
-async def test_it_forgets_who_asked_first(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "MOST_RECOGNIZED", 1)
+async def test_it_forgets_who_asked_first(scene: Scene) -> None:
+    scene.sessions = SessionCache(scene.course, lambda: scene.now, most=1)
     assert await scene.is_signed_in()
     another, _session = scene.course.sessions.start(scene.student.id, NOW)
     assert await scene.is_signed_in()  # who signs in puts nobody out
     assert scene.reads == 1
-    assert await scene.recognized.find(another) is not None
+    assert await scene.sessions.get(another) is not None
     assert await scene.is_signed_in()
     assert scene.reads == 3

@@ -9,9 +9,9 @@ from argon2.profiles import CHEAPEST
 
 from tests.web_site import NOW
 from tournaments.course.course import Course
-from tournaments.course.enrolment import invite_first_admin
 from tournaments.course.model import Role
 from tournaments.course.passwords import Passwords
+from tournaments.course.roster import invite_first_admin
 from tournaments.database.base import Location
 from tournaments.web.data_directory import DataDirectory, DataDirectoryError
 from tournaments.web.server_file import ServerFile, ServerFileError, load_server_file

@@ -20,8 +20,8 @@ from tournaments.web.http.sse import (
     FULL_RETRY_S,
     HEARTBEAT_S,
     LIFE_S,
-    LOOK_S,
-    TAKING_S,
+    RECHECK_S,
+    SEND_TIMEOUT_S,
     Emit,
     EventStream,
     event_bytes,
@@ -131,7 +131,7 @@ def client_stuck(_streams: Streams, client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("ending", "has_end", "within_s"),
-    [(end_of_site, True, 0), (end_of_client, False, 0), (client_stuck, False, HEARTBEAT_S + TAKING_S)],
+    [(end_of_site, True, 0), (end_of_client, False, 0), (client_stuck, False, HEARTBEAT_S + SEND_TIMEOUT_S)],
 )
 async def test_every_stream_ends(
     streams: Streams,
@@ -191,7 +191,7 @@ async def test_a_stream_ends_when_its_viewer_may_no_longer_see_it(
     client = Client()
     began = trio.current_time()
     await client.take(EventStream(streams, Viewer("account 1", 1, may_still_see=look), produce))
-    assert trio.current_time() - began == pytest.approx(3 * LOOK_S)
+    assert trio.current_time() - began == pytest.approx(3 * RECHECK_S)
     assert client.has_end
 
 
@@ -231,8 +231,8 @@ def test_a_household_is_one_visitor(one: str, other: str, are_same: bool) -> Non
 
 
 def visit_from(address: str) -> Request:
-    visit = RequestContext(None, Settings(), HERE, address)  # type: ignore[arg-type]
-    return Request({"type": "http", "state": {"visit": visit}})
+    context = RequestContext(None, Settings(), HERE, address)  # type: ignore[arg-type]
+    return Request({"type": "http", "state": {"context": context}})
 
 
 async def test_there_are_so_many_streams_and_no_more(streams: Streams) -> None:
@@ -281,13 +281,13 @@ async def test_visitors_leave_half_of_all_streams_to_those_who_are_signed_in() -
         for viewer in visitors[:2]:
             nursery.start_soon(Client().take, EventStream(streams, viewer, for_ever))
         await trio.testing.wait_all_tasks_blocked()
-        assert not streams.has_place(visitors[2])
+        assert not streams.has_room(visitors[2])
         for _ in range(2):
             nursery.start_soon(Client().take, EventStream(streams, SOMEBODY, for_ever))
         await trio.testing.wait_all_tasks_blocked()
         assert streams.number == 4
         streams.closing.set()
-    assert streams.has_place(visitors[2])
+    assert streams.has_room(visitors[2])
 
 
 async def test_a_cancelled_stream_leaves_nothing(streams: Streams) -> None:

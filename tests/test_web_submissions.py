@@ -228,7 +228,7 @@ async def test_a_failed_version_tells_each_item_with_what_to_do(played: Played) 
     assert "Lost 3 of 3 games: it sent &#39;&lt;b&gt;debug&lt;/b&gt;&#39;." in page
     assert "What to do:</strong> print debug text to standard error." in page
     assert "&lt;- &lt;b&gt;debug&lt;/b&gt;" in page
-    assert "It did not qualify: 1 item of its check failed. Version 1 goes on playing." in page
+    assert "It did not qualify: 1 item of its check failed. Version 1 stays active." in page
     assert "kalarena play . first_legal -v" in page
     assert "1.25 ms" in page
     assert "<i>everything</i>" not in page
@@ -335,7 +335,5 @@ async def test_a_newer_version_takes_the_place(played: Played) -> None:
     new = played.world.course.versions.add(old.team_id, "c" * 64, 1, 9, student, "page", NOW)[0]
     qualify(played.world, new)
     async with played.world.browser("student") as browser:
-        assert (
-            "version 2 is newer and plays in its place" in (await browser.get(f"/my/versions/{old.id}")).text
-        )
-        assert "It qualified, and plays." in (await browser.get(f"/my/versions/{new.id}")).text
+        assert "version 2 is newer and active" in (await browser.get(f"/my/versions/{old.id}")).text
+        assert "Qualified and active." in (await browser.get(f"/my/versions/{new.id}")).text

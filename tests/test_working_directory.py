@@ -274,7 +274,7 @@ async def test_files_of_a_stopped_game_are_not_read(tmp_path: Path, monkeypatch:
 
     try:
         with pytest.raises(GameStoppedError) as caught:
-            await play_game(job, observe=stop, leash=reader)
+            await play_game(job, observe=stop, cancel_fd=reader)
     finally:
         os.close(reader)
         os.close(writer)

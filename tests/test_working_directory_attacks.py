@@ -191,7 +191,7 @@ def test_a_process_that_swaps_files_all_the_time_gets_nothing_shown(victim: Play
             except RefereeError:
                 continue
             try:
-                one.settle()
+                one.wait_ready()
                 until = time.monotonic() + 10
                 while not one.read_output() and one.output_ended_at is None and time.monotonic() < until:
                     one.read_errors()

@@ -27,7 +27,7 @@ from tournaments.reporting.ruling_requests import (
     pairing_rulings,
     withdrawal,
 )
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import Entrant, History
@@ -36,7 +36,7 @@ from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.competitions.rejudge_job import Rejudging
 from tournaments.server.failures import Failures
 from tournaments.server.live_hub import Hub
-from tournaments.server.practice.practice_summary import PracticeSummary
+from tournaments.server.practice.practice_results import PracticeResults
 from tournaments.server.slots import Slots
 from tournaments.server.status import Status
 
@@ -84,22 +84,22 @@ class Contests:
     stores: dict[int, Store] = field(default_factory=dict)
     practice: dict[int, list[str]] = field(default_factory=dict)
     """Practice ladder -> who is on it."""
-    _summaries: dict[int, tuple[tuple[int, int], Summary]] = field(default_factory=dict)
+    _summaries: dict[int, tuple[tuple[int, int], TournamentResults]] = field(default_factory=dict)
 
-    async def summary(self, competition_id: int, *, wait: bool = False) -> Summary:
+    async def summary(self, competition_id: int, *, wait: bool = False) -> TournamentResults:
         store = self.stores[competition_id]
         size, kept = store.size(), self._summaries.get(competition_id)
         if kept is None or kept[0] != size:
             names = self.practice.get(competition_id)
             if names is None:
-                made = Summary.load(store)
+                made = TournamentResults.load(store)
             else:
                 games = [game for game in store.games() if {game.first, game.second} <= set(names)]
-                made = PracticeSummary("Practice", "manchester", "1 s per move", names, kept=games)
+                made = PracticeResults("Practice", "manchester", "1 s per move", names, kept=games)
             kept = self._summaries[competition_id] = size, made
         return kept[1]
 
-    def keep(self, competition_id: int, summary: Summary) -> None:
+    def keep(self, competition_id: int, summary: TournamentResults) -> None:
         """Take this for the summary of all that was played until now."""
         self._summaries[competition_id] = self.stores[competition_id].size(), summary
 
@@ -150,8 +150,8 @@ class PlayedService:
         self.contests = Contests()
         self.database = database_of(data)
         self.live = Hub(lambda: NOW)
-        self.places = Slots(2)
-        self.tournament_places = 2
+        self.slots = Slots(2)
+        self.tournament_slots = 2
         self.failures = Failures(lambda: NOW)
         self.contents = ContentStore(data / "submissions")
         self.logs: dict[int, CheckLog] = {}
@@ -186,8 +186,8 @@ class PlayedService:
         return Status(
             unchecked=3,
             playing=tuple(self.live.playing()),
-            places=self.places.total,
-            uses=self.places.status(),
+            slots=self.slots.total,
+            uses=self.slots.status(),
             resting="it is night",
             load=None,
             cores=2,
@@ -286,7 +286,7 @@ def _play(store: Store, names: list[str], pairs: int) -> None:
 
 def _play_cup(store: Store, names: list[str], rounds: int, kind: str) -> None:
     plan = Plan({"kind": kind}, rounds=rounds, width=1)
-    summary = Summary("Cup of Team 1", "manchester", "1 s per move", names, "points", plan)
+    summary = TournamentResults("Cup of Team 1", "manchester", "1 s per move", names, "points", plan)
     store.claim(summary.name, summary.config(), {"bots": dict.fromkeys(names, "d")})
     pairings = plan.schedule(names, [Entrant() for _ in names]).pairings(History())
     for number, pairing in enumerate(pairings):
@@ -297,4 +297,3 @@ def _play_cup(store: Store, names: list[str], rounds: int, kind: str) -> None:
 def visitors_see(played: Played, what: str, *, students_see_names: bool = True) -> None:
     """Change who sees which names."""
     played.world.course.settings.change(standings_for=what, students_see_names=students_see_names)
-    played.world.site.forget_settings()

@@ -17,9 +17,9 @@ from tournaments.course.model import Account, Role, Team
 from tournaments.course.passwords import Passwords
 from tournaments.database.base import Location
 from tournaments.web.app import Application
-from tournaments.web.http.cookies import Cookie
 from tournaments.web.http.request_context import Site
 from tournaments.web.http.routing import Route
+from tournaments.web.http.sessions import Cookie
 from tournaments.web.routes import ROUTES
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)

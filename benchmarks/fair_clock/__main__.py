@@ -6,7 +6,8 @@ Each kind of bot uses 0.4 s of CPU time for a move: in one thread, in a new thre
 new threads one after another, in a pool of four, in a child process for each move, and in a Java virtual
 machine whose collector is busy; one only sleeps.  It reports the CPU time of each move itself.  For each
 kind it prints the ratio of charged to used time, then plays with a limit that the bots keep and one that
-they cannot keep."""
+they cannot keep.
+"""
 
 import argparse
 import statistics

@@ -23,7 +23,7 @@ from benchmarks.load.scene import made_scene
 from benchmarks.load.server import running_server
 from benchmarks.load.verdict import Verdict
 from tournaments.database.base import StoreError
-from tournaments.server.competitions.tournament_run import first_of
+from tournaments.running.runner import first_error
 
 
 def arguments() -> argparse.Namespace:
@@ -56,7 +56,7 @@ def main() -> int:
                 log = server.log.read_text()
             verdict = Verdict(run, audit_uploads(scene, run.acknowledged), audit_games(scene, run.finished))
     except (RuntimeError, StoreError, ExceptionGroup) as error:
-        trouble = first_of(error)
+        trouble = first_error(error)
         if not isinstance(trouble, RuntimeError | StoreError):
             raise
         print(trouble, file=sys.stderr)

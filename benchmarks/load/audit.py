@@ -11,7 +11,7 @@ from tournaments.bots.storage import ContentError, ContentStore
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, VersionState
 from tournaments.database.location import Database
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store
 
@@ -82,7 +82,7 @@ def _games(database: Database, competition: Competition, finished: Set[tuple[str
         for game in games:
             store.record(game.key)  # raises StoreError if it is damaged
         is_tournament = competition.kind is CompetitionKind.TOURNAMENT
-        total = Summary.load(store).total if is_tournament else None
+        total = TournamentResults.load(store).total if is_tournament else None
     keys = {game.key for game in games}
     watched = {key for slug, key in finished if slug == competition.slug}
     wrong = [f"game {key} was finished, and is not there" for key in sorted(watched - keys)]

@@ -1,4 +1,5 @@
-"""Games of one bot against a scripted opponent without a process, to examine the bot's behaviour.
+"""Conformance games: one bot against a scripted opponent without a process, to observe the bot closely.
 
-Begin at ``game``.  Used by tournaments/checking alone.
+Begin at ``game``; ``script`` has the opponent's script and the observations.  Used by tournaments/checking
+alone.
 """

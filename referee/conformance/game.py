@@ -1,28 +1,30 @@
-"""Interviews: games of one bot against a scripted opponent without a process, to examine its behaviour.
+"""Conformance games: games of one bot against a scripted opponent that has no process.
 
-A game's record contains what a verdict needs.  Advice for a bot's author needs more: whether a line came in
-pieces, whether the bot sent anything out of turn or after END, when it ended, and what it left behind.  Here
-one bot is watched that closely.  Its opponent is a function, which also makes it possible to end a game at
-any moment.
+A game's record contains the data for a verdict.  Advice for a bot's author needs more: whether a line came in
+pieces, whether the bot sent anything out of turn or after END, when it ended, and which processes it left
+behind.  Here one bot is observed that closely.  Its opponent is a function, which can also end a game at any
+moment.
 
-Time is charged as in games: the time that a busy host kept the bot waiting is not charged, in its turns, at
-its start and after END.
+Time is charged as in games between processes: the time that a busy host kept the bot waiting is not charged,
+in its turns, at its start and after END.
 """
 
 import contextlib
 import select
-import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
-from referee.conformance.aftermath import POLL_S, Aftermath, read_errors
-from referee.conformance.script import ConformanceGame, Pieces, Seen, TestOpponent, Unasked
-from referee.errors import RefereeError
+from referee.conformance.script import (
+    ConformanceGame,
+    FragmentedLine,
+    Observations,
+    TestOpponent,
+    UnexpectedLine,
+)
+from referee.conformance.shutdown import POLL_S, ShutdownObserver, read_errors
+from referee.errors import GameStoppedError, RefereeError
 from referee.games.base import Side
-from referee.games.catalog import parse_game
-from referee.games.opening import parse_opening
 from referee.judge.clock import MEASURE
 from referee.judge.events import (
     BotExited,
@@ -35,14 +37,12 @@ from referee.judge.events import (
     StartRead,
 )
 from referee.judge.limits import MIB
-from referee.judge.match import Match, limits_of
 from referee.judge.results import GameRecord
-from referee.play import Job, environment_of
+from referee.play import Job, adopting_orphans, basic_record, environment_of, new_match
 from referee.process.bot import Bot, now
 from referee.process.cpu_accounting import Reading, between
 from referee.process.launch import NotRunnableError
 from referee.process.process_tree import ProcessTree, has_counters
-from referee.process.subreaper import adopt_orphans, sweep_orphans
 from referee.process.turn_timer import Grace, TurnTimer
 from referee.session import (
     CLOSE_POLL_S,
@@ -50,391 +50,364 @@ from referee.session import (
     KILL_LIMIT_S,
     LIMITS_POLL_S,
     START_POLL_S,
+    AnyMatch,
     needs_counters_first,
     time_passed,
 )
-from referee.version import VERSION
 
-PARTING = "the examiner ends the game here"
-"""The line by which an examiner loses on purpose: no message of the protocol."""
+FORFEIT_LINE = "the examiner ends the game here"
+"""The line by which the opponent loses on purpose: no message of the protocol."""
 QUIET_S = 0.2
-"""Most seconds that an examiner waits for a bot to stop sending: a bot that reads its lines at once is back
+"""Most seconds that the opponent waits for a bot to stop sending: a bot that reads its lines at once is back
 at reading within a millisecond; one that thinks on the opponent's time never is."""
 
 
 def play_conformance_game(
     job: Job,
     index: int,
-    examiner: TestOpponent,
+    opponent: TestOpponent,
     *,
     enough_s: float = float("inf"),
-    leash: int | None = None,
+    cancel_fd: int | None = None,
 ) -> ConformanceGame:
-    """Play a game of player ``index`` of a job against the examiner, which has no process.
+    """Play a game of one player of a job against an opponent that has no process.
 
-    After ``enough_s`` seconds the examiner loses on purpose, at its next reply.
+    For a process that does nothing else and has no other children, like ``play_alone``.
 
-    For a process that does nothing else and has no other children, like ``play_alone``.  Raises RefereeError
-    for failures of the referee, and if the ``leash`` became readable, which means that the interview was
-    cancelled.
+    Args:
+        job: The game.
+        index: The player that is the bot.
+        opponent: The script of the other player.
+        enough_s: Seconds after which the opponent loses on purpose, at its next reply.
+        cancel_fd: Descriptor that becomes readable when the game is cancelled.
+
+    Raises:
+        GameStoppedError: The game was cancelled.
+        RefereeError: The referee or its host failed.
     """
-    with contextlib.suppress(ValueError):  # as in play_alone
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    adopt_orphans()
-    try:
-        with contextlib.closing(_Talk(job, index, examiner, enough_s, leash)) as talk:
-            return talk.lead()
-    finally:
-        sweep_orphans()
+    with adopting_orphans():
+        match = new_match(job)
+        bots: list[Bot | _NoProcess] = [_NoProcess(), _NoProcess()]
+        # The bot is never suspended: lines that it sends on the opponent's turn are to be observed.
+        timer = TurnTimer(bots, replace(job.control, ponder=MEASURE))
+        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        began = now()
+        sends = match.start(began)
+
+        def record(bots: Sequence[Bot], opponent_status: int) -> GameRecord:
+            found = basic_record(job, match, bots, started_at, began, timer.clock)
+            own = found.exit_status[index]
+            statuses = (own, opponent_status) if index == 0 else (opponent_status, own)
+            return replace(found, exit_status=statuses)
+
+        with contextlib.closing(timer):
+            try:
+                bot = Bot(
+                    index, job.players[index], environment_of(job), sandbox=job.sandbox, limits=job.limits
+                )
+            except NotRunnableError as error:
+                match.handle(NotStarted(index, now(), str(error)))
+                return ConformanceGame(record((), 0), Observations())
+            bots[index] = bot
+            try:
+                session = _ConformanceSession(job, match, bot, bots, timer, opponent, enough_s, cancel_fd)
+                session.play(sends)
+                return ConformanceGame(record((bot,), session.opponent_status), session.observed)
+            finally:
+                bot.kill()
+                bot.close()
 
 
 class _NoProcess:
-    """Placeholder for the bot that the examiner replaces."""
+    """Placeholder for the bot that the opponent's script replaces."""
 
     tree: ProcessTree | None = None
     unfinished = ""
 
 
-class _Talk:
-    """Driver of one judge and one bot.  It has one thread, which waits in ``_wait`` alone."""
+class _ConformanceSession:
+    """Runs one match with one started bot, and observes the bot.  All waiting is in ``_wait``."""
 
     def __init__(
-        self, job: Job, index: int, examiner: TestOpponent, enough_s: float, leash: int | None
+        self,
+        job: Job,
+        match: AnyMatch,
+        bot: Bot,
+        bots: Sequence[Bot | _NoProcess],
+        timer: TurnTimer,
+        opponent: TestOpponent,
+        enough_s: float,
+        cancel_fd: int | None,
     ) -> None:
-        self.job = job
-        self.index, self.other = index, 1 - index
-        self.examiner = examiner
-        self.enough_s = enough_s
-        self.leash = leash
-        self.game = parse_game(job.game)
-        first, second = job.players
-        self.match: Match[Any, Any] = Match(
-            self.game,
-            self.job.control,
-            (first.name, second.name),
-            parse_opening(self.game, job.opening),
-            ("time" in first.capabilities, "time" in second.capabilities),
-            job.limits.wire_bytes,
-            limits_of(job.limits, job.sandbox.tier.value),
-        )
-        self.seen = Seen()
-        self.bot: Bot | None = None
-        self._bots: list[Bot | _NoProcess] = [_NoProcess(), _NoProcess()]
-        # The bot is never suspended: lines that it sends on the examiner's turn are to be observed.
-        self._time = TurnTimer(self._bots, replace(job.control, ponder=MEASURE))
+        self._job, self._match, self._timer = job, match, timer
+        self._bot, self._bots = bot, bots
+        self._index, self._other = bot.index, 1 - bot.index
+        self._opponent, self._enough_s, self._cancel_fd = opponent, enough_s, cancel_fd
+        self.observed = Observations()
+        self.opponent_status = 0
+        """The opponent's exit status for the record."""
         self._replies = 0
+        """Number of the opponent's replies."""
         self._has_swapped = False
-        self._opponent_status: int | None = 0
-        self._told = ""
-        self._piece_began = 0.0
-        self._piece_reads = 0
+        self._last_sent = ""
+        """The last line that was sent to the bot."""
+        self._fragment_began = 0.0
+        self._fragment_reads = 0
         self._limits_due = 0.0
         self._at_start: Reading | None = None
-        self._exit_told = self._end_told = False
+        self._exit_reported = self._end_reported = False
         self._poll = select.poll()
-        self._aftermath = Aftermath(self.seen, self._poll)
+        self._shutdown = ShutdownObserver(self.observed, self._poll)
 
-    def lead(self) -> ConformanceGame:
-        """Start the bot, play the game, watch the bot's end, and return the interview."""
-        match = self.match
-        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        began = now()
-        sends = match.start(began)
-        try:
-            self.bot = bot = Bot(
-                self.index,
-                self.job.players[self.index],
-                environment_of(self.job),
-                sandbox=self.job.sandbox,
-                limits=self.job.limits,
-            )
-        except NotRunnableError as error:
-            match.handle(NotStarted(self.index, now(), str(error)))
-        else:
-            self._bots[self.index] = bot
-            bot.settle()
-            self._watch(bot)
-            self._referee(bot, sends)
-            self._look_at_use(bot)
-            grace = Grace(self._time, self.index, self.job.limits.end_grace_s)
-            self._aftermath.watch(bot, grace, self._wait)
-            bot.kill()
-            self._wait_for_end(bot)
-            bot.drain_errors()
-            self.seen.stderr_bytes = bot.stderr.total
-        return ConformanceGame(self._record(started_at, began), self.seen)
+    def play(self, sends: Sequence[Send]) -> None:
+        """Play until the bot has ended; ``sends`` are the effects returned by the start of the match."""
+        bot = self._bot
+        bot.wait_ready()
+        for descriptor in (bot.stdout, bot.errors, bot.exit_descriptor, self._cancel_fd):
+            if descriptor is not None:
+                self._poll.register(descriptor, select.POLLIN)
+        self._referee(sends)
+        self._record_usage()
+        grace = Grace(self._timer, self._index, self._job.limits.end_grace_s)
+        self._shutdown.observe(bot, grace, self._wait)
+        bot.kill()
+        until = now() + KILL_LIMIT_S
+        while not bot.has_ended():
+            if now() > until:
+                raise RefereeError(f"process {bot.pid} cannot be killed")
+            select.select([], [], [], POLL_S)
+        bot.drain_errors()
+        self.observed.stderr_bytes = bot.stderr.total
 
-    def close(self) -> None:
-        """End the bot, however the interview ended."""
-        self._time.close()
-        if self.bot is not None:
-            self.bot.kill()
-            self.bot.close()
-
-    def _watch(self, bot: Bot) -> None:
-        self._poll.register(bot.stdout, select.POLLIN)
-        self._poll.register(bot.errors, select.POLLIN)
-        if bot.exit_descriptor is not None:
-            self._poll.register(bot.exit_descriptor, select.POLLIN)
-        if self.leash is not None:
-            self._poll.register(self.leash, select.POLLIN)
-
-    def _referee(self, bot: Bot, sends: Sequence[Send]) -> None:
-        match = self.match
-        self._carry_out(bot, sends)
+    def _referee(self, sends: Sequence[Send]) -> None:
+        """Play until the match has a result."""
+        match = self._match
+        self._carry_out(sends)
         while match.result is None:
-            if match.starting == self.other:
-                self._tell(bot, StartRead(self.other, now()))
-            elif match.on_turn == self.other:
-                self._examiner_replies(bot)
+            if match.starting == self._other:
+                self._handle(StartRead(self._other, now()))
+            elif match.on_turn == self._other:
+                self._play_opponents_move()
             else:
-                if match.starting == self.index:
-                    self._look_for_start(bot)
-                self._hear(bot, self._patience_s())
+                if match.starting == self._index:
+                    self._check_start()
+                self._process_events(self._next_check_s())
 
-    def _patience_s(self) -> float:
+    def _next_check_s(self) -> float:
         """Return the time until the next check, in seconds."""
-        match = self.match
+        match = self._match
         if match.deadline is None:  # the game is over, or the judge waits for no player
             return 0.0
         left_s = match.deadline - now()
-        if self._time.is_looking:
-            left_s = min(left_s, self._time.sample_due - now())
+        if self._timer.is_measuring:
+            left_s = min(left_s, self._timer.sample_due - now())
         if match.starting is not None:
             left_s = min(left_s, START_POLL_S)
         return max(0.0, min(left_s + 0.0005, LIMITS_POLL_S))
 
-    def _look_for_start(self, bot: Bot) -> None:
-        if bot.has_taken_all():
-            self._has_started(bot)
-            if self.index == Side.FIRST and not self.job.opening:
-                self._time.turn_begins(self.index)
-            self._tell(bot, StartRead(self.index, now()))
-        elif bot.has_closed_input() and not self._exit_told:
-            self._tell(bot, bot.why_closed(InputClosed(self.index, now()), END_OF_OUTPUT_GRACE_S))
+    def _check_start(self) -> None:
+        """Check whether the bot has taken START, or closed its input."""
+        bot = self._bot
+        if bot.has_read_all():
+            self._record_start()
+            if self._index == Side.FIRST and not self._job.opening:
+                self._timer.begin_turn(self._index)
+            self._handle(StartRead(self._index, now()))
+        elif bot.has_closed_input() and not self._exit_reported:
+            self._handle(bot.closed_input_event(InputClosed(self._index, now()), END_OF_OUTPUT_GRACE_S))
 
-    def _unasked(self, line: str) -> None:
-        """Record a line that came out of turn.
-
-        An answer to START;South does not count as such: it may come before START was seen to be taken.
-        """
-        answers_start = self.match.starting == self.index == 0 and self._told.startswith("START;")
-        if self.job.opening or not answers_start:
-            self.seen.unasked.append(Unasked(line, self._told))
-
-    def _has_started(self, bot: Bot) -> None:
-        if self.seen.start_us is None:
-            self.seen.start_us = round((now() - self.match.began) * 1e6)
+    def _record_start(self) -> None:
+        """Record the time and the counters when the bot has taken START, once."""
+        bot, observed = self._bot, self.observed
+        if observed.start_us is None:
+            observed.start_us = round((now() - self._match.began) * 1e6)
             bot.drain_errors()
-            self.seen.stderr_before_start = bot.stderr.total
+            observed.stderr_before_start = bot.stderr.total
             self._at_start = bot.tree.read() if bot.tree is not None and has_counters() else None
 
-    def _examiner_replies(self, bot: Bot) -> None:
-        """Make the examiner's next move, after processing the lines that the bot sends before it."""
-        if self.examiner.waits and not self._wait_for_silence(bot):
+    def _record_unexpected(self, line: str) -> None:
+        """Record a line that came out of turn.
+
+        A reply to START;South does not count as such: it may come before START was seen to be taken.
+        """
+        answers_start = self._match.starting == self._index == 0 and self._last_sent.startswith("START;")
+        if self._job.opening or not answers_start:
+            self.observed.unexpected_lines.append(UnexpectedLine(line, self._last_sent))
+
+    def _play_opponents_move(self) -> None:
+        """Make the opponent's next move, after processing the lines that the bot sends before it."""
+        opponent, match = self._opponent, self._match
+        if opponent.waits and not self._wait_for_silence():
             return
         self._replies += 1
-        stops = self.examiner.stops_at
-        plays_on = self._has_swapped and self.examiner.plays_on_after_swap
-        stops_now = stops is not None and self._replies >= stops and not plays_on
-        if stops_now or now() > self.match.began + self.enough_s:
-            self._tell(bot, LineReceived(self.other, now(), PARTING))
-            return
-        state = self.match.state
-        move = self.examiner.choose(self.game, state)
-        line = "SWAP" if move == self.game.swap else f"MOVE;{self.game.format_move(state, move)}"
-        self._tell(bot, LineReceived(self.other, now(), line))
+        stops = opponent.stops_at
+        plays_on = self._has_swapped and opponent.plays_on_after_swap
+        if (stops is not None and self._replies >= stops and not plays_on) or (
+            now() > match.began + self._enough_s
+        ):
+            line = FORFEIT_LINE
+        else:
+            move = opponent.choose(match.game, match.state)
+            is_swap = move == match.game.swap
+            line = "SWAP" if is_swap else f"MOVE;{match.game.format_move(match.state, move)}"
+        self._handle(LineReceived(self._other, now(), line))
 
-    def _wait_for_silence(self, bot: Bot) -> bool:
+    def _wait_for_silence(self) -> bool:
         """Process the bot's events until it is back at reading; return False if that ended the game."""
+        bot = self._bot
         until = now() + QUIET_S
         while now() < until:
-            self._hear(bot, POLL_S)
-            if self.match.result is not None:
+            self._process_events(POLL_S)
+            if self._match.result is not None:
                 return False
-            if bot.has_taken_all() and bot.tree is not None and bot.tree.doing() == "reading":
+            if bot.has_read_all() and bot.tree is not None and bot.tree.activity() == "reading":
                 break
-        self._hear(bot, 0.0)
-        return self.match.result is None
+        self._process_events(0.0)
+        return self._match.result is None
 
-    def _carry_out(self, bot: Bot, sends: Sequence[Send]) -> None:
-        """Send lines to the bot, as ``Driver._carry_out`` does."""
-        match = self.match
+    def _carry_out(self, sends: Sequence[Send]) -> None:
+        """Send lines to the bot, as ``Session._carry_out`` does."""
+        match, bot = self._match, self._bot
         while sends:
             following: Sequence[Send] = ()
             for send in sends:
                 event: Event = Sent(send.player, now(), send.line)
-                if send.player == self.index:
+                if send.player == self._index:
                     if send is match.gives_turn and match.starting is None:
-                        self._time.turn_begins(self.index)
+                        self._timer.begin_turn(self._index)
                     event = bot.write(send.line)
-                    self._told = send.line
+                    self._last_sent = send.line
                     if isinstance(event, InputClosed):
-                        event = bot.why_closed(event, END_OF_OUTPUT_GRACE_S)
-                        self._exit_told = True
+                        event = bot.closed_input_event(event, END_OF_OUTPUT_GRACE_S)
+                        self._exit_reported = True
                 following = match.handle(event)
                 if following and match.result is not None:
                     break
             sends = following
         if match.on_turn is not None:
-            self._time.turn_has_begun(match.on_turn)
+            self._timer.turn_begun(match.on_turn)
 
-    def _tell(self, bot: Bot, event: Event) -> None:
-        match = self.match
+    def _handle(self, event: Event) -> None:
+        """Pass an event to the judge and carry out its effects."""
+        match, index = self._match, self._index
+        is_own_line = isinstance(event, LineReceived) and event.player == index
         if needs_counters_first(match, event):
-            self._tell(bot, time_passed(match, self._bots, self._time, event.at))
+            self._handle(time_passed(match, self._bots, self._timer, event.at))
             if match.result is not None:
                 return
-        elif isinstance(event, LineReceived) and event.player == self.index == match.on_turn:
-            event = self._with_usage(event)
-        on_turn, moves = match.on_turn, len(match.moves)
-        spoke = isinstance(event, LineReceived) and event.player == self.index
+        elif (
+            self._timer.is_measuring
+            and isinstance(event, LineReceived)
+            and event.player == index == match.on_turn
+        ):  # the reply carries the counters of the turn
+            event = event._replace(usage=self._timer.end_turn(index, event.at - match.turn_began))
+        was_on_turn, was_starting, moves = match.on_turn == index, match.starting == index, len(match.moves)
         # The lines of a runtime that gives up are no replies, but no misunderstanding of the turn either.
-        if isinstance(event, LineReceived) and spoke and on_turn != self.index and not match.awaits_cause:
-            self._unasked(event.line)
-        # If the bot's own line ended the game, that was its reply; later output is none.
-        was_on_turn = on_turn == self.index and not spoke
-        was_starting = match.starting == self.index
-        self._carry_out(bot, match.handle(event))
-        if was_starting and match.starting != self.index and match.result is None:
-            self._has_started(bot)
-        if len(match.moves) > moves and match.moves[moves].player == self.index:
+        if isinstance(event, LineReceived) and is_own_line and not was_on_turn and not match.awaits_cause:
+            self._record_unexpected(event.line)
+        self._carry_out(match.handle(event))
+        if was_starting and match.starting != index and match.result is None:
+            self._record_start()
+        if len(match.moves) > moves and match.moves[moves].player == index:
             self._has_swapped = self._has_swapped or match.moves[moves].move == "SWAP"
         if match.result is not None:
-            self.seen.was_on_turn = was_on_turn
-        elif match.on_turn == self.index and self._opponent_status == 0 and self._must_leave():
-            self._opponent_status = 1
-            self._tell(bot, BotExited(self.other, now(), 1, "", ""))
+            # If the bot's own line ended the game, that was its reply; later output is none.
+            self.observed.was_on_turn = was_on_turn and not is_own_line
+        elif match.on_turn == index and self.opponent_status == 0 and self._opponent_exits_now():
+            self.opponent_status = 1
+            self._handle(BotExited(self._other, now(), 1, "", ""))
 
-    def _with_usage(self, reply: LineReceived) -> LineReceived:
-        """Return the reply that ends the current turn, with the counters of the turn."""
-        if not self._time.is_looking:
-            return reply
-        usage = self._time.turn_ends(self.index, reply.at - self.match.turn_began)
-        return reply._replace(usage=usage)
+    def _opponent_exits_now(self) -> bool:
+        turn = 1 + sum(move.player == self._index for move in self._match.moves)
+        return self._opponent.leaves_in is not None and turn >= self._opponent.leaves_in
 
-    def _must_leave(self) -> bool:
-        turn = 1 + sum(move.player == self.index for move in self.match.moves)
-        return self.examiner.leaves_in is not None and turn >= self.examiner.leaves_in
-
-    def _hear(self, bot: Bot, timeout_s: float) -> None:
+    def _process_events(self, timeout_s: float) -> None:
         """Wait for the bot's next event and pass it to the judge."""
-        match = self.match
+        match, bot, timer = self._match, self._bot, self._timer
         ready = self._wait(timeout_s)
         if bot.errors in ready:  # first, since the events of the output may read it, too
             read_errors(bot, self._poll)
         if bot.stdout in ready and bot.output_ended_at is None:
-            self._read_output(bot)
-        if match.result is None and bot.has_ended() and not self._exit_told:
-            self._exit_told = True
-            if match.starting == self.index:
-                self._look_for_start(bot)
+            self._read_output()
+        if match.result is None and bot.has_ended() and not self._exit_reported:
+            self._exit_reported = True
+            if match.starting == self._index:
+                self._check_start()
             for event in bot.drain():
                 if match.result is None:
-                    self._tell(bot, event)
+                    self._handle(event)
             if match.result is None:
-                self._tell(bot, bot.exited_event())
-        elif match.result is None and self._has_closed_output(bot):
-            self._end_told = True
-            self._tell(bot, bot.output_closed_event())
+                self._handle(bot.exited_event())
+        elif match.result is None and self._has_closed_output():
+            self._end_reported = True
+            self._handle(bot.output_closed_event())
         at = now()
-        if self._time.is_looking and at >= self._time.sample_due:
-            self._time.sample()
+        if timer.is_measuring and at >= timer.sample_due:
+            timer.sample()
         if match.result is None and at >= self._limits_due:
-            self._look_at_limits(bot)
+            self._check_limits()
         if match.result is None and match.deadline is not None and at > match.deadline:
-            self._tell(bot, time_passed(match, self._bots, self._time, at))
+            self._handle(time_passed(match, self._bots, timer, at))
 
-    def _read_output(self, bot: Bot) -> None:
+    def _read_output(self) -> None:
+        bot = self._bot
         before = bot.unfinished
         for event in bot.read_output():
-            if isinstance(event, LineReceived) and self._piece_reads and before:
-                span_us = round((now() - self._piece_began) * 1e6)
-                self.seen.pieces.append(Pieces(event.line, self._piece_reads + 1, span_us))
-            before, self._piece_reads = "", 0
-            if self.match.result is None:
-                self._tell(bot, event)
+            if isinstance(event, LineReceived) and self._fragment_reads and before:
+                span_us = round((now() - self._fragment_began) * 1e6)
+                fragmented = FragmentedLine(event.line, self._fragment_reads + 1, span_us)
+                self.observed.fragmented_lines.append(fragmented)
+            before, self._fragment_reads = "", 0
+            if self._match.result is None:
+                self._handle(event)
             else:
-                self._aftermath.keep(getattr(event, "line", "").encode() + b"\n")
+                self._shutdown.record_output(getattr(event, "line", "").encode() + b"\n")
         if bot.output_ended_at is not None:
             self._poll.unregister(bot.stdout)
         elif bot.unfinished and bot.unfinished != before:
-            if not self._piece_reads:
-                self._piece_began = now()
-            self._piece_reads += 1
+            if not self._fragment_reads:
+                self._fragment_began = now()
+            self._fragment_reads += 1
 
-    def _look_at_use(self, bot: Bot) -> None:
+    def _record_usage(self) -> None:
         """Record the counters since START; to be called at the end of the game."""
-        self._look_at_memory(bot)
+        bot = self._bot
+        self._record_memory()
         if self._at_start is not None and bot.tree is not None and not bot.has_ended():
-            self.seen.cpu_us, self.seen.wait_us = between(self._at_start, bot.tree.read())
+            self.observed.cpu_us, self.observed.wait_us = between(self._at_start, bot.tree.read())
 
-    def _look_at_memory(self, bot: Bot) -> None:
+    def _record_memory(self) -> None:
+        bot = self._bot
         if bot.tree is not None and not bot.has_ended():
-            held = bot.tree.memory_bytes(self.job.limits.memory_mb * MIB)
-            self.seen.memory_bytes = max(self.seen.memory_bytes, held)
+            held = bot.tree.memory_bytes(self._job.limits.memory_mb * MIB)
+            self.observed.memory_bytes = max(self.observed.memory_bytes, held)
 
-    def _look_at_limits(self, bot: Bot) -> None:
+    def _check_limits(self) -> None:
+        bot = self._bot
         event = None if bot.has_ended() else bot.limit_passed()
-        self._look_at_memory(bot)
+        self._record_memory()
         self._limits_due = now() + (CLOSE_POLL_S if bot.is_near_a_limit else LIMITS_POLL_S)
         if event is not None:
-            self._tell(bot, event)
+            self._handle(event)
 
-    def _wait(self, timeout_s: float) -> set[int]:
-        if self._time.is_looking:
-            self._time.mark()
-        ready = {descriptor for descriptor, _ in self._poll.poll(timeout_s * 1000)}
-        if self.leash in ready:
-            raise RefereeError("nobody wants this game any more")
-        return ready
-
-    def _has_closed_output(self, bot: Bot) -> bool:
+    def _has_closed_output(self) -> bool:
         """Return True if the output has ended and the process has not, even a moment later."""
-        if bot.output_ended_at is None or self._end_told:
+        bot = self._bot
+        if bot.output_ended_at is None or self._end_reported:
             return False
         until = now() + END_OF_OUTPUT_GRACE_S
         while not bot.has_ended() and now() < until:
             self._wait(POLL_S)
         return not bot.has_ended()
 
-    def _wait_for_end(self, bot: Bot) -> None:
-        """Wait for the end of the killed bot.  Raises RefereeError if it does not end."""
-        until = now() + KILL_LIMIT_S
-        while not bot.has_ended():
-            if now() > until:
-                raise RefereeError(f"process {bot.pid} cannot be killed")
-            select.select([], [], [], POLL_S)
+    def _wait(self, timeout_s: float) -> set[int]:
+        """Wait for at most so many seconds and return the descriptors that are ready.
 
-    def _record(self, started_at: str, began: float) -> GameRecord:
-        match, job = self.match, self.job
-        assert match.result is not None
-        stderr, statuses = ["", ""], [self._opponent_status, self._opponent_status]
-        statuses[self.index] = None
-        settings: list[dict[str, str]] = [{}, {}]
-        if self.bot is not None:
-            stderr[self.index], statuses[self.index] = self.bot.stderr.text(), self.bot.status
-            settings[self.index] = self.bot.runtime_settings
-        return GameRecord(
-            key=job.key,
-            game=self.game.name,
-            players=job.players,
-            control=job.control,
-            moves=match.moves,
-            wire=match.wire,
-            facts=match.facts,
-            final_state=self.game.board_text(match.state),
-            result=match.result,
-            stderr=(stderr[0], stderr[1]),
-            exit_status=(statuses[0], statuses[1]),
-            started_at=started_at,
-            opening=job.opening,
-            duration_us=round((now() - began) * 1e6),
-            host="",
-            versions={"kalarena": VERSION},
-            limits=job.limits,
-            sandbox=job.sandbox.tier.value,
-            clock=self._time.clock,
-            judge=match.judge,
-            runtime_settings=(settings[0], settings[1]),
-        )
+        Raises GameStoppedError.
+        """
+        if self._timer.is_measuring:
+            self._timer.mark()
+        ready = {descriptor for descriptor, _ in self._poll.poll(timeout_s * 1000)}
+        if self._cancel_fd in ready:
+            raise GameStoppedError("the game was cancelled by the tournament runner")
+        return ready

@@ -1,4 +1,4 @@
-"""The opponent's script of an interview, and the observations beside the record.  Pure."""
+"""The opponent's script of a conformance game, and the observations beside the record.  Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,28 +8,30 @@ from referee.games.catalog import AnyGame
 from referee.judge.results import GameRecord
 
 Choose = Callable[[AnyGame, Any], Any]
-"""The examiner's choice of a move: (game, state) -> a legal move."""
+"""The opponent's choice of a move: (game, state) -> a legal move."""
 
 
 @dataclass(frozen=True)
 class TestOpponent:
-    """The script of the opponent in an interview."""
+    """The script of the opponent in a conformance game."""
+
+    __test__ = False  # pytest collects classes of this name
 
     choose: Choose
     stops_at: int | None = None
-    """Number of the reply, counted from 1, at which the examiner loses on purpose, so that the bot receives
+    """Number of the reply, counted from 1, at which the opponent loses on purpose, so that the bot receives
     END while it waits; None to play on."""
     plays_on_after_swap: bool = False
-    """True if the examiner ignores ``stops_at`` once the bot has swapped."""
+    """True if the opponent ignores ``stops_at`` once the bot has swapped."""
     leaves_in: int | None = None
-    """Number of the bot's turn in which the examiner's process is reported to have ended, so that the bot
+    """Number of the bot's turn in which the opponent's process is reported to have ended, so that the bot
     receives END while it thinks (in the next turn, if it has replied before the report); None to stay."""
     waits: bool = False
-    """True if the examiner replies only when the bot has stopped sending (or QUIET_S has passed)."""
+    """True if the opponent replies only when the bot has stopped sending (or QUIET_S has passed)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class FragmentedLine:
     """A line that came in several reads."""
 
     line: str
@@ -39,7 +41,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
-class Unasked:
+class UnexpectedLine:
     """A line that came while the bot was not on turn."""
 
     line: str
@@ -48,7 +50,7 @@ class Unasked:
 
 
 @dataclass
-class Seen:
+class Observations:
     """Observations of the bot that are not in the record."""
 
     start_us: int | None = None
@@ -57,8 +59,8 @@ class Seen:
     """Bytes on standard error before START was taken."""
     stderr_bytes: int = 0
     """Bytes on standard error in all."""
-    pieces: list[Pieces] = field(default_factory=list)
-    unasked: list[Unasked] = field(default_factory=list)
+    fragmented_lines: list[FragmentedLine] = field(default_factory=list)
+    unexpected_lines: list[UnexpectedLine] = field(default_factory=list)
     after_end: str = ""
     """The bot's output after the game had ended, cut after KEPT_BYTES."""
     after_end_bytes: int = 0
@@ -68,9 +70,9 @@ class Seen:
     ended_us: int | None = None
     """Charged time from END until the process had ended, in microseconds (referee/judge/clock.py); None if it
     had to be killed.  With the wall clock, and on systems without counters, all time is charged."""
-    doing: str = ""
-    """The bot's activity when it had to be killed, one of events.DOING."""
-    left: list[str] = field(default_factory=list)
+    activity: str = ""
+    """The bot's activity when it had to be killed, one of events.ACTIVITIES."""
+    left_behind: list[str] = field(default_factory=list)
     """Names of the bot's programs that were alive after its own process had ended."""
     holds_output: bool = False
     """True if one of these programs holds the bot's standard output open."""
@@ -80,12 +82,12 @@ class Seen:
     wait_us: int | None = None
     """Stalled time from START to END, in microseconds (referee/process/cpu_accounting.py)."""
     memory_bytes: int = 0
-    """The highest memory seen, in bytes."""
+    """The highest memory reading, in bytes."""
 
 
 @dataclass(frozen=True)
 class ConformanceGame:
-    """A completed interview."""
+    """A completed conformance game."""
 
     record: GameRecord
-    seen: Seen
+    observed: Observations

@@ -1,4 +1,4 @@
-"""The catalog of all games by name: spec text -> rule book.  A new game is registered only here."""
+"""The catalog of all games by name: spec text -> rule book.  New games are registered here alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from referee.games.base import Game
 from referee.games.spec import Spec, SpecError, did_you_mean, parse_spec
 
 AnyGame = Game[Any, Any]
-"""A rule book whose states and moves the caller only passes on."""
+"""A rule book whose states and moves the caller does not examine."""
 
 
 @dataclass(frozen=True)

@@ -130,18 +130,18 @@ class _Line:
     def effects(self, key: tuple[int, int]) -> Effects:
         """Return the effects for the (mover's, opponent's) stones on this line.
 
-        They are kept in the table for the next time.
+        The result is stored in the table.
         """
         own, other = (
-            sum(1 << place for place, square in enumerate(self._squares) if bits >> square & 1)
+            sum(1 << index for index, square in enumerate(self._squares) if bits >> square & 1)
             for bits in key
         )
         found: Effects = {}
         for before, after, is_own in line_movements(len(self._squares), own, other):
-            on_board = {place for place in after if 0 <= place < len(self._squares)}
+            on_board = {index for index in after if 0 <= index < len(self._squares)}
             removed = len(after) - len(on_board)
-            emptied = sorted(SQUARES[self._squares[place]] for place in before - on_board)
-            filled = sorted(SQUARES[self._squares[place]] for place in on_board - before)
+            emptied = sorted(SQUARES[self._squares[index]] for index in before - on_board)
+            filled = sorted(SQUARES[self._squares[index]] for index in on_board - before)
             text = f"{''.join(emptied)}-{''.join(filled)}{'x' * removed}"
             found[text] = (sum(BITS[name] for name in emptied + filled), removed, is_own)
         if len(self.table) >= MAX_TABLE:
@@ -176,9 +176,9 @@ def _movements(own: int, other: int) -> Effects:
     """Return all movements of a side, by their effect (rule 7), without regard to the history (rule 8)."""
     found: Effects = {}
     for line in _lines():
-        mine = own & line.mask
-        if mine:
-            key = (mine, other & line.mask)
+        stones = own & line.mask
+        if stones:
+            key = (stones, other & line.mask)
             effects = line.table.get(key)
             found.update(line.effects(key) if effects is None else effects)
     return found

@@ -51,10 +51,10 @@ def _position(game: Game[Any, Any], text: str) -> Any:
     """
     state = game.parse_state(text)
     board = game.board_text(state)
-    told = game.parse_state(board)
-    if game.to_move(told) is not game.to_move(state):
-        told = game.parse_state(f"{board};{game.seats(told)[game.to_move(state)]}")
-    if told != state:
+    parsed = game.parse_state(board)
+    if game.to_move(parsed) is not game.to_move(state):
+        parsed = game.parse_state(f"{board};{game.seats(parsed)[game.to_move(state)]}")
+    if parsed != state:
         raise OpeningError(
             f"{text!r} says more than the board and who is to move, which is all that bots are told; "
             "begin with moves instead"

@@ -1,14 +1,14 @@
-"""Time controls, clocks, and the charged time of a turn.  Pure: time is an argument.
+"""Time controls, clocks, and the charged time of a turn (pure: time is an argument).
 
-The fair clock.  On a busy machine time passes in which a bot is ready to run and the host runs none of it.
-The charged part of a turn's wall time is
+The fair clock.  On a busy machine a bot may be ready to run while the host runs none of it.  The charged part
+of a turn's wall time is
 
     min(wall, max(wall - stalled - referee's wait, CPU time))
 
 where stalled is the time in which something of the bot was ready to run and nothing of it ran
 (referee/process/cpu_accounting.py), the referee's wait is the delay of the reply's time stamp, and the CPU
-time is that of all threads and processes together.  A bot that queues behind its own threads gains nothing by
-it, since their CPU time counts; a bot that the host kept waiting loses nothing.
+time is that of all threads and processes together.  A bot that queues behind its own threads gains nothing,
+since their CPU time counts; a bot that the host kept waiting loses nothing.
 """
 
 from dataclasses import dataclass
@@ -25,28 +25,28 @@ PONDERING = (ALLOW, SUSPEND, MEASURE)
 time is recorded."""
 HOST_FAULT_FACTOR = 20
 HOST_FAULT_EXTRA_US = 1_000_000
-"""Factor and offset of the wall time beyond which a turn ends the game as the host's fault: the turn's limit
-so many times, and this much more, while less than the limit is charged.  A machine with 8 busy processes for
-2 CPUs was seen to take 5 times as long."""
+"""Factor and offset of the wall time, relative to the turn's limit, beyond which a turn ends the game as the
+host's fault, if less than the limit is charged.  A machine with 8 busy processes for 2 CPUs was seen to take
+5 times as long."""
 LEAST_EXTENSION_US = 1000
 """Least extension of a deadline that passed without being confirmed."""
 QUEUED_EXTENSION_US = 10_000
 """Least extension for a bot that waits for a CPU at that moment: a wait is counted only when it is over.
-Linux gives each process that is ready its turn within some milliseconds."""
+Linux runs each process that is ready within some milliseconds."""
 
 DEFAULT_MARGIN_S = 0.05
 """Forgiven overshoot of a deadline.  Above the p99 of 3 ms between a bot's write and the referee's stamp,
 measured for one game in a worker process of its own, and still far below what a person would notice."""
 DEFAULT_START_S = 30.0
-"""Start limit: a cold Java or JIT start on a loaded machine takes seconds, so this is generous; it is not
-part of any bot's playing time."""
+"""Start limit, which is not part of a bot's playing time: a cold Java or JIT start on a loaded machine takes
+seconds."""
 DEFAULT_SETUP_S = 0.75
 """Time of the very first turn of a game that is not charged: a bot sets itself up after START (late imports,
 tables, just-in-time compilation), and the second player does so for free while the first one is on turn.  The
 course's engine charged nothing for it either: its recorded bot that takes 0.7 s a reply made five moves as
 South within 3 s, and four as North."""
 DEFAULT_MOVE_S = 10.0
-"""Default limit per move if no limit was given, so that every game ends."""
+"""Default limit per move if no limit is given, so that every game ends."""
 
 
 @dataclass(frozen=True, slots=True)

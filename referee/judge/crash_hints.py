@@ -1,7 +1,7 @@
 """Explanations of a bot's end, from its last words on standard error and from its exit status.
 
-Pure, so that a game judged again from its record gets the same sentences.  The last words, and explanations
-derived from them, are private to the bot's author; the meaning of an exit status is public.
+The module is pure, so that a game judged again from its record gets the same sentences.  The last words, and
+explanations derived from them, are private to the bot's author; the meaning of an exit status is public.
 """
 
 import re
@@ -193,7 +193,7 @@ memory and files come first; they are in referee/judge/runtime_messages.py."""
 def _compiled() -> list[tuple[re.Pattern[str], str]]:
     """Return the explanations with compiled patterns.
 
-    They are compiled when the first bot has failed: that takes milliseconds.
+    This takes milliseconds, and is done when the first bot has failed.
     """
     return [(re.compile(pattern, re.MULTILINE), sentence) for pattern, sentence in EXPLANATIONS.values()]
 

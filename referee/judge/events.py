@@ -1,4 +1,4 @@
-"""Events, the timed facts that the judge receives, and effects, the actions that it returns."""
+"""Events, which the judge receives, and effects, which it returns."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ class Sent(NamedTuple):
 
 
 class StartRead(NamedTuple):
-    """The bot has read its START line (where that cannot be observed, the line was sent)."""
+    """The bot has read its START line; on systems that do not show this, the line was sent."""
 
     player: int
     at: float
@@ -37,8 +37,8 @@ class LineReceived(NamedTuple):
     at: float
     line: str
     usage: Usage | None = None
-    """Counters of the bot's turn; None where they were not read: in a turn of under a millisecond, and with
-    the wall clock."""
+    """Counters of the bot's turn; None if they were not read: in a turn of under a millisecond, and with the
+    wall clock."""
 
 
 class LineTooLong(NamedTuple):
@@ -82,7 +82,7 @@ class BotExited(NamedTuple):
     unfinished: str
     """Text on standard output after the last line feed."""
     last_words: str
-    """End of standard error, see referee/judge/crash_hints.py; empty if there is nothing."""
+    """End of standard error, as ``stderr.last_words`` returns it; empty if there is none."""
     held_mb: int = 0
     """MiB of memory at the last check, if that was near the limit; otherwise 0."""
     full: str = ""
@@ -111,18 +111,18 @@ class NotStarted(NamedTuple):
 
 
 class TimePassed(NamedTuple):
-    """Nothing else happened until now."""
+    """No other event happened until now."""
 
     at: float
     unfinished: tuple[str, str] = ("", "")
     """Each bot's output after its last line feed."""
     usage: Usage | None = None
     """Counters of the current turn, or of the bot's start; None where they were not read."""
-    doing: str = ""
-    """Activity of the awaited bot: one of DOING; empty if it is unknown."""
+    activity: str = ""
+    """Activity of the awaited bot: one of ACTIVITIES; empty if it is unknown."""
 
 
-DOING = ("reading", "running", "queued", "waiting", "stopped", "ended")
+ACTIVITIES = ("reading", "running", "queued", "waiting", "stopped", "ended")
 """Activities of a bot: waiting to read its standard input, computing, ready to compute but without a CPU,
 waiting for something else, stopped by a signal, or gone."""
 

@@ -1,4 +1,4 @@
-"""Facts: the judge's events other than lines, in a form that can be stored and replayed.  Pure."""
+"""Facts: the judge's events other than lines, in a form that can be stored and replayed (pure)."""
 
 from referee.errors import RefereeError
 from referee.judge.events import (
@@ -33,7 +33,7 @@ KINDS: dict[str, type[Event]] = {
 Stored records have these names: a class may be renamed, its name here never changes.
 """
 NAMES: dict[type[Event], str] = {kind: name for name, kind in KINDS.items()} | {LineReceived: "LineReceived"}
-"""The inverse, and the name of a late line, whose text is in the wire log."""
+"""Inverse of KINDS, with the name of a late line, whose text is in the wire log."""
 
 
 def fact_of(event: Event, at_us: int, after: int) -> Fact:
@@ -59,9 +59,11 @@ def event_of(fact: Fact) -> Event:
     at = fact.at_us / 1e6
     try:
         if KINDS.get(fact.name) is TimePassed:
-            unfinished, usage, doing = fact.data
+            unfinished, usage, activity = fact.data
             first, second = unfinished
-            return TimePassed(at, (str(first), str(second)), None if usage is None else Usage(*usage), doing)
+            return TimePassed(
+                at, (str(first), str(second)), None if usage is None else Usage(*usage), activity
+            )
         event: Event = KINDS[fact.name](fact.player, at, *fact.data)  # type: ignore[arg-type]
     except (LookupError, TypeError, ValueError) as error:
         raise RefereeError(f"{fact.name!r} with {fact.data!r} is no fact that a game could have") from error

@@ -1,4 +1,4 @@
-"""Limits on a bot's resources other than time.  Pure: numbers and their reasons."""
+"""Limits on a bot's resources other than time (pure)."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ DEFAULT_PROCESSES = 64
 of its own."""
 DEFAULT_FILE_MB = 64
 DEFAULT_SCRATCH_MB = 64
-"""Size of a bot's own directory for files, in MiB; it is in memory and gone with the game."""
+"""Size of a bot's own directory for files, in MiB; it is in memory and vanishes with the game."""
 DEFAULT_DIRECTORY_MB = 64
 """MiB that may be written in the working directory beside the files of the submission."""
 DEFAULT_DIRECTORY_FILES = 10_000
@@ -48,8 +48,8 @@ class Limits:
     line_bytes: int = MAX_LINE_BYTES
     """Most bytes of a line that it sends."""
     wire_bytes: int = DEFAULT_WIRE_BYTES
-    """Bytes of the lines that it sends out of turn, or that are longer than a move; all are recorded
-    whole."""
+    """Bytes of the lines that it sends out of turn, or that are longer than a move; the record has all of
+    them."""
     end_grace_s: float = END_GRACE_S
     """Seconds between END and the end of its processes."""
     directory_mb: int = DEFAULT_DIRECTORY_MB
@@ -102,4 +102,4 @@ LEAST = {
     "directory_mb": 0,
     "directory_files": 1,
 }
-"""Least values of the limits, below which no bot could play: an interpreter needs 10 MB, a move 8 bytes."""
+"""Least values of the limits.  Below them no bot could play: an interpreter needs 10 MB, a move 8 bytes."""

@@ -1,15 +1,15 @@
-"""The judge of one game.  No input or output, no clock: events in, effects out.
+"""The judge of one game, without input, output or a clock: events in, effects out.
 
-Theory of operation.  A match goes through three stages: the second player is sent START and must take it,
-then the first player, then they play.  (START is sent in this order because the course's engine does so;
-waiting until a bot has taken it keeps a slow interpreter's start out of its playing time, and lets a bot that
-dies at its start lose before anything is sent to the other one.)  In play, the turn of a bot begins when the
-line that gives it the turn was sent, and ends with its next complete line.  Lines that a bot sends early wait
-in a queue for its turn, as with the course's engine.
+Theory of operation.  A match has three stages: the second player is sent START and must read it, then the
+first player, then they play.  (The course's engine sends START in this order.  Waiting until a bot has read
+START keeps a slow interpreter's start out of its playing time, and lets a bot that dies at its start lose
+before anything is sent to the other one.)  In play, the turn of a bot begins when the line that gives it the
+turn was sent, and ends with its next complete line.  Lines that a bot sends early wait in a queue for its
+turn, as with the course's engine.
 
 Times are given in seconds of any clock and are kept in whole microseconds since the start, so that a game can
-be judged again from its record to the same verdict.  With the fair clock a deadline that passed only causes a
-check: where the counters show that less time is charged than passed, the deadline is put off by the
+be judged again from its record with the same verdict.  With the fair clock a deadline that passed only causes
+a check: where the counters show that less time is charged than passed, the deadline is put off by the
 difference.
 
 Every fault ends the game, with the other side credited.  Where one event shows several faults, PRECEDENCE
@@ -19,7 +19,6 @@ lost on time before it happened.  A line stamped exactly at the deadline counts.
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from protocol.errors import ProtocolError, RemoteProtocolError
@@ -59,10 +58,18 @@ from referee.judge.events import (
 from referee.judge.facts import fact_of
 from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
 from referee.judge.results import GONE, JUDGE, Fact, MatchResult, MoveRecord, Reason, WireLine
+from referee.judge.runtime_failure import (
+    CAUSE_WAIT_US,
+    RuntimeFailure,
+    early_message,
+    exit_hint,
+    exit_note,
+    message_note,
+)
 
 PRECEDENCE = (
-    Reason.START,  # never took START in time: nothing after that counts
-    Reason.TIMEOUT,  # late: whatever came was too late
+    Reason.START,  # did not read START in time: nothing after that counts
+    Reason.TIMEOUT,  # whatever came was too late
     Reason.MEMORY,  # the cause of a process's end is more useful than its end
     Reason.FILES,
     Reason.EXIT,
@@ -77,27 +84,11 @@ tests/test_match_precedence.py checks this list."""
 USUAL_CHARACTERS = 64
 """Length of replies that do not count towards the bytes that a bot may send: a game has few replies."""
 MAX_QUEUED_LINES = 1000
-"""Number of unasked-for lines above which a bot is flooding.  A whole game has about 50 moves of each side,
+"""Number of early lines above which a bot is flooding.  A whole game has about 50 moves of each side,
 and the oddest real bot seen was three lines ahead."""
 
-COMPLAINT_US = 2_000_000
-"""Time for a bot that begins an error message on standard output instead of moving to print the cause, or to
-end, but never longer than its turn.  A Java machine that gives up takes up to a second."""
-COMPLAINT_LINES = 200
-"""Lines of an error message that are examined; the report of a Java machine that crashes has about 20."""
 LIMIT_REASONS = {"memory": (Reason.MEMORY, "memory-limit"), "files": (Reason.FILES, "too-many-files")}
 """Name of a limit in LimitPassed -> reason and fault; any other limit has reason ``exit``."""
-
-
-@dataclass(slots=True)
-class _Complaint:
-    """Lines that a bot printed on standard output instead of a move while its runtime gives up."""
-
-    player: int
-    fault: str
-    detail: str
-    """The verdict if no cause is found, as for any other line."""
-    lines: list[str] = field(default_factory=list)
 
 
 def limits_of(limits: Limits, tier: str) -> Limits | None:
@@ -155,7 +146,7 @@ class Match(Generic[S, M]):
         self.wire: list[WireLine] = []
         self.facts: list[Fact] = []
         self.starting: int | None = None
-        """The player that must take its START now; None in play."""
+        """The player that must read its START now; None in play."""
         self.on_turn: int | None = None
         """The player whose clock runs; None while starting and after the end."""
         self.began = 0.0
@@ -174,12 +165,12 @@ class Match(Generic[S, M]):
         """Microseconds of each player's next turn that are not charged: nonzero only before a first turn."""
         self._clocks = [Clock.fresh(control), Clock.fresh(control)]
         self._limits_us = [_to_us(clock.limit_s) for clock in self._clocks]
-        self._heard_bytes = [0, 0]
+        self._received_bytes = [0, 0]
         self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
         self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
         self._output_closed: list[OutputClosed | None] = [None, None]
-        self._complaint: _Complaint | None = None
-        """Lines that the bot on turn printed instead of a move, while the verdict waits for their cause."""
+        self._failure: RuntimeFailure | None = None
+        """Error message that the bot on turn printed instead of a move, while its cause is awaited."""
         self.gives_turn: Send | None = None
         """The line whose Sent event is awaited: START, or a line that gives a turn."""
 
@@ -192,7 +183,7 @@ class Match(Generic[S, M]):
     @property
     def awaits_cause(self) -> bool:
         """True if a bot has lost by an error message of its runtime, and the cause is awaited."""
-        return self._complaint is not None and self.result is None
+        return self._failure is not None and self.result is None
 
     def start(self, at: float) -> list[Send]:
         """Begin the match; ``at`` is the time at which the processes are being started."""
@@ -215,7 +206,7 @@ class Match(Generic[S, M]):
             self.wire.append(WireLine(player, "to", line, now_us))
             awaited = self.gives_turn
             if awaited is None or player != awaited.player or line != awaited.line:
-                return []  # nothing waited for this line to be gone
+                return []  # this line is not awaited
         if self.result is not None:
             return []
         past = self._deadline_us is not None and now_us > self._deadline_us
@@ -230,8 +221,8 @@ class Match(Generic[S, M]):
         elif kind is not Sent and (past or kind is not TimePassed):
             self.facts.append(fact_of(event, now_us, len(self.wire)))
         try:
-            if self._complaint is not None and kind is not Sent:
-                return self._follow_complaint(self._complaint, event, past)
+            if self._failure is not None and kind is not Sent:
+                return self._follow_failure(self._failure, event, past)
             if past and self._is_too_late(event):
                 return self._too_late(event)
             if kind is TimePassed:
@@ -244,24 +235,24 @@ class Match(Generic[S, M]):
     # The three stages.
 
     def _open(self, player: int) -> list[Send]:
-        """Send START to a player, which must take it within the start limit."""
+        """Send START to a player, which must read it within the start limit."""
         self.starting = player
         self._opened_us = self._now_us
         self._set_deadline(self._now_us + _to_us(self.control.start_s))
         gives_turn = player == Side.FIRST and not self._opening
-        return self._say_awaited(player, Start(self.seats[player]), timed=gives_turn)
+        return self._send_awaited(player, Start(self.seats[player]), timed=gives_turn)
 
-    def _sent(self, event: Sent) -> list[Send]:
+    def _line_sent(self, event: Sent) -> list[Send]:
         """Process the Sent event of the awaited line: START, or a line that gives a turn."""
         player, at, _ = event
         self.gives_turn = None
         if player != self.starting:
             return self._begin_turn(player)
         if self._early[player]:
-            return self._taken(StartRead(player, at))  # it sent a line before START, so it is running
+            return self._start_read(StartRead(player, at))  # it sent a line before START, so it is running
         return []
 
-    def _taken(self, event: StartRead) -> list[Send]:
+    def _start_read(self, event: StartRead) -> list[Send]:
         player = event.player
         if player != self.starting:
             return []
@@ -279,7 +270,7 @@ class Match(Generic[S, M]):
         for step in self._opening[:-1]:
             board = self.game.board_text(step.state)
             change = Change(step.move or OPENING_WORD, board, Next.OPPONENT)
-            sends += [self._say(player, change) for player in (Side.FIRST, Side.SECOND)]
+            sends += [self._send(player, change) for player in (Side.FIRST, Side.SECOND)]
         step = self._opening[-1]
         return sends + self._change(step.move or OPENING_WORD, self.game.board_text(step.state))
 
@@ -300,8 +291,8 @@ class Match(Generic[S, M]):
         player, at, line, usage = event
         if player == self.on_turn and len(line) <= USUAL_CHARACTERS:
             return self._reply(player, line, usage)
-        self._heard_bytes[player] += len(line) + 1
-        if self._heard_bytes[player] > self._wire_bytes:
+        self._received_bytes[player] += len(line) + 1
+        if self._received_bytes[player] > self._wire_bytes:
             return self._lose(player, Reason.FLOOD, "wire-limit", verdict_text.wire_limit(self._wire_bytes))
         if player == self.on_turn:
             return self._reply(player, line, usage)
@@ -310,14 +301,14 @@ class Match(Generic[S, M]):
         if len(early) > MAX_QUEUED_LINES:
             return self._lose(player, Reason.FLOOD, "unasked-output", verdict_text.unasked(len(early), line))
         if player == self.starting:
-            return self._taken(StartRead(player, at))
+            return self._start_read(StartRead(player, at))
         return []
 
     def _reply(self, player: int, line: str, usage: Usage | None) -> list[Send]:
         """Process a line that the bot on turn completed in time: a move, or a fault."""
         game, state = self.game, self.state
         try:
-            message = self._sessions[player].hear(line)
+            message = self._sessions[player].receive(line)
             if isinstance(message, Swap):
                 move = self._swap()
             else:
@@ -332,8 +323,8 @@ class Match(Generic[S, M]):
             return self._lose(player, reason, error.fault, verdict_text.refused(line, error.message))
         except (RemoteProtocolError, InvalidMoveError) as error:
             detail = verdict_text.refused(line, error.message)
-            if self.judge > 1 and runtime_messages.begins_complaint(line):
-                return self._begin_complaint(_Complaint(player, error.fault, detail, [line]))
+            if self.judge > 1 and runtime_messages.begins_error_message(line):
+                return self._await_cause(RuntimeFailure(player, error.fault, detail, line))
             return self._lose(player, Reason.PROTOCOL, error.fault, detail)
 
         wall_us = self._now_us - self._turn_began_us
@@ -370,7 +361,7 @@ class Match(Generic[S, M]):
             # Nothing is sent to the swapper until the next move.
             return self._change(text, board, but=mover if swapped and mover != next_player else None)
         sends = [
-            self._say(player, Change(text, board, Next.NOBODY)) for player in (1 - next_player, next_player)
+            self._send(player, Change(text, board, Next.NOBODY)) for player in (1 - next_player, next_player)
         ]
         winner = None if outcome.winner is None else int(outcome.winner)
         detail = verdict_text.score(self.names, self.seats, winner, outcome.score, outcome.detail)
@@ -380,18 +371,18 @@ class Match(Generic[S, M]):
     def _change(self, text: str, board: str, *, but: int | None = None) -> list[Send]:
         """Announce a move after which the game goes on to both bots, or to all ``but`` one."""
         player: int = self.game.to_move(self.state)
-        you = self._say_awaited(player, Change(text, board, Next.YOU), timed=True)
+        you = self._send_awaited(player, Change(text, board, Next.YOU), timed=True)
         if but is not None:
             return you
-        return [self._say(1 - player, Change(text, board, Next.OPPONENT)), *you]
+        return [self._send(1 - player, Change(text, board, Next.OPPONENT)), *you]
 
-    def _say_awaited(self, player: int, message: RefereeMessage, *, timed: bool) -> list[Send]:
-        """Send a line whose Sent event is awaited, after a TIME line if the bot takes those."""
+    def _send_awaited(self, player: int, message: RefereeMessage, *, timed: bool) -> list[Send]:
+        """Send a line whose Sent event is awaited, after a TIME line if the bot supports those."""
         sends = []
         if timed and self._timed[player]:
             own, opponent = self._clocks[player].shown_ms, self._clocks[1 - player].shown_ms
-            sends.append(self._say(player, Time(own, opponent)))
-        self.gives_turn = self._say(player, message)
+            sends.append(self._send(player, Time(own, opponent)))
+        self.gives_turn = self._send(player, message)
         return [*sends, self.gives_turn]
 
     # Faults.
@@ -424,7 +415,7 @@ class Match(Generic[S, M]):
             return self._start_is_over(event)
         spent_us, limit_us = self._charged_us(self._usage(event)), self._limits_us[self.on_turn]
         usage = self._usage(event) if self.control.clock == FAIR else None
-        queued = isinstance(event, TimePassed) and event.doing == "queued"
+        queued = isinstance(event, TimePassed) and event.activity == "queued"
         more_us = extension_us(limit_us, spent_us, usage, is_queued=queued)
         if more_us is None:
             return True
@@ -442,7 +433,7 @@ class Match(Generic[S, M]):
             return True
         wall_us, limit_us = self._now_us - self._opened_us, _to_us(self.control.start_s)
         spent_us = charged_us(wall_us, usage)
-        if spent_us > limit_us and event.doing != "queued":  # type: ignore[union-attr]
+        if spent_us > limit_us and event.activity != "queued":  # type: ignore[union-attr]
             return True
         if usage.cpu_us > limit_us:
             return True
@@ -461,7 +452,7 @@ class Match(Generic[S, M]):
         """Give the verdict for an event after the deadline: the bot had lost before that."""
         passed = event if isinstance(event, TimePassed) else TimePassed(event.at)
         if self.starting is not None:
-            detail = verdict_text.start_limit(self.control.start_s, passed.doing)
+            detail = verdict_text.start_limit(self.control.start_s, passed.activity)
             return self._lose(self.starting, Reason.START, "start-limit", detail)
         player = self.on_turn
         assert player is not None  # a deadline is set only while starting or on turn
@@ -476,7 +467,7 @@ class Match(Generic[S, M]):
         if isinstance(event, LineReceived) and event.player == player:
             detail = verdict_text.late_reply(why, event.line)
         else:
-            detail = verdict_text.late(why, passed.unfinished[player], passed.doing)
+            detail = verdict_text.late(why, passed.unfinished[player], passed.activity)
         return self._lose(player, Reason.TIMEOUT, "late", detail)
 
     def _too_long(self, event: LineTooLong) -> list[Send]:
@@ -497,16 +488,16 @@ class Match(Generic[S, M]):
 
     def _exited(self, event: BotExited) -> list[Send]:
         player = event.player
-        note = self._note_of_end(event)
+        note = exit_note(event)
         if self.judge > 1:
-            lines = self._early_complaint(player)
+            lines = early_message([early.line for early in self._early[player]])
             hint = runtime_messages.find_fault(lines) if lines else None
             if hint is not None:
-                note = "; ".join(part for part in (verdict_text.complained(lines), note) if part)
+                note = message_note(lines, note)
             else:
-                hint = self._why_it_ended(event)
+                hint = exit_hint(event, self._limits)
             if hint is not None:
-                return self._gave_up(player, hint, note)
+                return self._lose_by_hint(player, hint, note)
         detail = verdict_text.exited(event.status, self._when(player), event.unfinished)
         fault = "exited" if event.status >= 0 else "killed"
         return self._lose(player, Reason.EXIT, fault, detail, note)
@@ -514,9 +505,9 @@ class Match(Generic[S, M]):
     def _when(self, player: int) -> str:
         """Return the stage of the game in which this player's process ended."""
         if self.starting is not None:
-            untold = player == self.starting or self.starting == Side.SECOND
-            return "before it had taken its START line" if untold else "before the first move"
-        is_its_turn = player == self.on_turn or self._complaint is not None
+            has_no_start = player == self.starting or self.starting == Side.SECOND
+            return "before it had taken its START line" if has_no_start else "before the first move"
+        is_its_turn = player == self.on_turn or self._failure is not None
         return "on its turn" if is_its_turn else "while it was not its turn"
 
     def _limit_passed(self, event: LimitPassed) -> list[Send]:
@@ -529,8 +520,8 @@ class Match(Generic[S, M]):
     def _not_started(self, event: NotStarted) -> list[Send]:
         return self._lose(event.player, Reason.START, "not-runnable", verdict_text.not_started(event.why))
 
-    def _lose(self, player: int, reason: Reason, fault: str, what: str, note: str = "") -> list[Send]:
-        detail = f"{self.names[player]} ({self.seats[player]}) lost: {what}"
+    def _lose(self, player: int, reason: Reason, fault: str, event: str, note: str = "") -> list[Send]:
+        detail = f"{self.names[player]} ({self.seats[player]}) lost: {event}"
         gone = player if reason in GONE or fault == "not-runnable" else None
         return self._finish(MatchResult(1 - player, reason, detail, None, fault, note), gone)
 
@@ -540,111 +531,69 @@ class Match(Generic[S, M]):
         self.on_turn = self.starting = self.gives_turn = None
         self._clear_deadline()
         order = (0, 1) if self.seats[0] == self.last_seat else (1, 0)
-        return [self._say(player, End()) for player in order if player != gone]
+        return [self._send(player, End()) for player in order if player != gone]
 
     # Runtimes that give up.
 
-    def _note_of_end(self, event: BotExited) -> str:
-        """Return the note on the end of a process: its last words, and the directories that were full."""
-        notes = (verdict_text.last_words(event.last_words), verdict_text.full_directories(event.full))
-        return "; ".join(filter(None, notes))
-
-    def _why_it_ended(self, event: BotExited) -> runtime_messages.Hint | None:
-        """Return the cause of a process's end, if it is memory or a file."""
-        # Without a limit there is no share of it.
-        share_held = 0.0 if self._limits is None else event.held_mb / self._limits.memory_mb
-        return runtime_messages.classify_exit(
-            event.status, event.last_words, share_held, full=bool(event.full)
-        )
-
-    def _gave_up(self, player: int, hint: runtime_messages.Hint, note: str) -> list[Send]:
+    def _lose_by_hint(self, player: int, hint: runtime_messages.Hint, note: str) -> list[Send]:
+        """Give the verdict on a bot that ended for lack of memory or because of a file."""
         reason = Reason.MEMORY if hint.fault == runtime_messages.MEMORY else Reason.FILES
         detail = verdict_text.gave_up(hint, self._when(player), self._limits)
         return self._lose(player, reason, hint.fault, detail, note)
 
-    def _early_complaint(self, player: int) -> list[str]:
-        """Return the lines of an error message that came before the player's turn; empty if there is none."""
-        lines = [early.line for early in self._early[player]]
-        begins = (number for number, line in enumerate(lines) if runtime_messages.begins_complaint(line))
-        return lines[next(begins, len(lines)) :]
-
-    def _begin_complaint(self, complaint: _Complaint) -> list[Send]:
+    def _await_cause(self, failure: RuntimeFailure) -> list[Send]:
         """Begin to wait for the cause of an error message of the bot on turn, which has lost.
 
         No player is on turn until the verdict, so that no line is taken for a move.
         """
-        player = complaint.player
-        complaint.lines += [early.line for early in self._early[player]]
+        player = failure.player
+        failure.lines += [early.line for early in self._early[player]]
         self._early[player].clear()
-        self._complaint = complaint
-        limit_us = self._now_us + COMPLAINT_US
+        self._failure = failure
+        limit_us = self._now_us + CAUSE_WAIT_US
         self._set_deadline(limit_us if self._deadline_us is None else min(limit_us, self._deadline_us))
         self.on_turn = None
         closed = self._output_closed[player]
         if closed is not None:
-            complaint.lines.append(closed.unfinished)
-        hint = runtime_messages.find_fault(complaint.lines)
-        if hint is not None or closed is not None:
-            return self._settle_complaint(complaint, hint)
-        return []
+            failure.add(closed, self._limits)
+        return self._settle_failure(failure, is_last=closed is not None)
 
-    def _follow_complaint(self, complaint: _Complaint, event: Event, past: bool) -> list[Send]:
+    def _follow_failure(self, failure: RuntimeFailure, event: Event, past: bool) -> list[Send]:
         """Process an event while the cause of an error message is awaited.
 
         Events of the other bot do not count.  All lines go into the record, so a bot that sends too many ends
         the wait at once.
         """
         if past or isinstance(event, TimePassed):
-            return self._settle_complaint(complaint, None) if past else []
+            return self._settle_failure(failure, is_last=True) if past else []
         is_too_much = isinstance(event, LineReceived) and self._is_flooding(event)
-        if event.player != complaint.player:
-            return self._settle_complaint(complaint, None) if is_too_much else []
-        lines, hint, note = complaint.lines, None, ""
-        is_last = True
-        if isinstance(event, LineReceived):
-            lines.append(event.line)
-            is_last = is_too_much or len(lines) >= COMPLAINT_LINES
-        elif isinstance(event, LimitPassed):
+        if event.player != failure.player:
+            return self._settle_failure(failure, is_last=True) if is_too_much else []
+        if isinstance(event, LimitPassed):
             return self._limit_passed(event)
-        elif isinstance(event, OutputClosed | BotExited):
-            lines.append(event.unfinished)
-        elif isinstance(event, LineTooLong):
-            lines.append(event.head)
-        if isinstance(event, BotExited):
-            note = self._note_of_end(event)
-            hint = self._why_it_ended(event)
-        return self._settle_complaint(complaint, hint, note, is_last=is_last)
+        is_last = failure.add(event, self._limits)
+        return self._settle_failure(failure, is_last=is_last or is_too_much)
 
     def _is_flooding(self, event: LineReceived) -> bool:
         """Count a line that comes while a cause is awaited; return True if the bot has sent too much."""
         player, early = event.player, self._early[event.player]
-        self._heard_bytes[player] += len(event.line) + 1
+        self._received_bytes[player] += len(event.line) + 1
         early.append(event)
-        return self._heard_bytes[player] > self._wire_bytes or len(early) > MAX_QUEUED_LINES
+        return self._received_bytes[player] > self._wire_bytes or len(early) > MAX_QUEUED_LINES
 
-    def _settle_complaint(
-        self,
-        complaint: _Complaint,
-        hint: runtime_messages.Hint | None,
-        note: str = "",
-        *,
-        is_last: bool = True,
-    ) -> list[Send]:
-        """Give the verdict if the cause is known now, or if nothing more is awaited."""
-        told = runtime_messages.find_fault(complaint.lines)
-        if told is not None:
-            note = "; ".join(part for part in (verdict_text.complained(complaint.lines), note) if part)
-        hint = told or hint
+    def _settle_failure(self, failure: RuntimeFailure, *, is_last: bool) -> list[Send]:
+        """Give the verdict if the cause is known, or if no further event can name it."""
+        hint, note = failure.conclude()
         if hint is not None:
-            return self._gave_up(complaint.player, hint, note)
+            return self._lose_by_hint(failure.player, hint, note)
         if not is_last:
             return []
-        return self._lose(complaint.player, Reason.PROTOCOL, complaint.fault, complaint.detail, note)
+        return self._lose(failure.player, Reason.PROTOCOL, failure.fault, failure.detail, note)
 
     # Helpers.
 
-    def _say(self, player: int, message: RefereeMessage) -> Send:
-        return Send(player, self._sessions[player].say(message))
+    def _send(self, player: int, message: RefereeMessage) -> Send:
+        return Send(player, self._sessions[player].send(message))
 
     def _set_deadline(self, at_us: int) -> None:
         self._deadline_us = at_us
@@ -654,8 +603,8 @@ class Match(Generic[S, M]):
         self._deadline_us = self.deadline = None
 
     _HANDLERS: dict[type[PlayerEvent], Any] = {  # noqa: RUF012 - a constant
-        Sent: _sent,
-        StartRead: _taken,
+        Sent: _line_sent,
+        StartRead: _start_read,
         LineReceived: _received,
         LineTooLong: _too_long,
         OutputBlocked: _blocked,

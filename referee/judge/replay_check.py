@@ -1,12 +1,12 @@
-"""Replay of a game from its record, to verify that the record follows from the events.  Pure.
+"""Replay of a game from its record, to verify that the record follows from the events (pure).
 
-Theory of operation.  The judge depends only on the events it received, and all of these are in the record:
-lines in the wire log, everything else as facts, each with its place among the lines.  A new judge receives
+Theory of operation.  The judge depends only on the events it received, and all of them are in the record:
+lines in the wire log, other events as facts, each with its position among the lines.  A new judge receives
 the same events, in the same order and at the same microseconds, and each line that it sends must be the next
-one in the wire log.  Then the verdict, the moves, their times, the facts and the last position must be those
-of the record.
+one in the wire log.  Afterwards the verdict, the moves, their times, the facts and the last position must be
+those of the record.
 
-Only lines after the verdict may be missing: a line that could not be written then leaves no trace.
+Only lines after the verdict may be missing: the record has no trace of a line that could not be written then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,13 +37,13 @@ from referee.judge.match import Match, limits_of
 from referee.judge.results import Fact, GameRecord, MatchResult, MoveRecord, WireLine
 from referee.judge.verdict_text import quote, visible
 
-UNWRITTEN = {NAMES[kind] for kind in (InputClosed, OutputBlocked, BotExited, LimitPassed, NotStarted)}
+SEND_OUTCOMES = {NAMES[kind] for kind in (InputClosed, OutputBlocked, BotExited, LimitPassed, NotStarted)}
 """Facts that can be the outcome of sending a line."""
 BACKDATED = {NAMES[kind] for kind in (BotExited, OutputClosed, NotStarted)}
-"""Facts that may be reported later than they happened: the end of the bot on turn is, on purpose."""
+"""Facts that may be reported later than they happened, as the exit of the bot on turn is (EXIT_SETTLE_S)."""
 LATE_LINE = NAMES[LineReceived]
-"""The fact for a line that came after the deadline, with the counters of its turn."""
-CARRIED: dict[str, tuple[type, ...]] = {
+"""Fact for a line that came after the deadline, with the counters of its turn."""
+DATA_TYPES: dict[str, tuple[type, ...]] = {
     NAMES[LineTooLong]: (str,),
     NAMES[OutputClosed]: (str,),
     NAMES[BotExited]: (int, str, str),
@@ -51,12 +51,12 @@ CARRIED: dict[str, tuple[type, ...]] = {
     NAMES[NotStarted]: (str,),
 }
 """Types of the data of each fact about a player; a fact that is not listed has no data."""
-CARRIED_AT_LIMITS = {NAMES[BotExited]: (int, str, str, int, str)}
+DATA_TYPES_AT_LIMITS = {NAMES[BotExited]: (int, str, str, int, str)}
 """Types of the data for a bot that was near its memory limit, or had filled a directory, when it ended."""
 LIMIT_FIELDS = {"memory": "memory_mb", "process": "processes", "files": "directory_files"}
 """Name of a limit in LimitPassed -> its field in Limits, if this version has it."""
 WORDING = ("detail", "note")
-"""Fields of a verdict that are texts for people; another version may use other words."""
+"""Fields of a verdict that are texts for people, whose words may differ between versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +70,24 @@ class Complaint:
     recorded: str
     follows: str
     remark: bool = False
-    """True if the record is not wrong: another version of this program chose these words."""
+    """True if the record is right, and only its words are those of another version."""
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        return visible(f"{place}{self.what}: recorded {self.recorded}, but {self.follows} follows")
+        prefix = f"{self.where}: " if self.where else ""
+        return visible(f"{prefix}{self.what}: recorded {self.recorded}, but {self.follows} follows")
 
 
-class _Halt(Exception):  # noqa: N818 - not an error: the replay cannot go on, since record and judge differ
+class _ReplayStopped(Exception):  # noqa: N818 - not an error: record and judge differ
     def __init__(self, complaint: Complaint) -> None:
         super().__init__(str(complaint))
         self.complaint = complaint
 
 
 def check_replay(record: GameRecord, version: str | None = None) -> list[Complaint]:
-    """Return everything in the record that does not follow; empty if all is well.  Never raises an Exception.
+    """Return the values of the record that do not follow from the others.  Never raises an Exception.
 
-    ``version`` is that of this program: differences of wording are only remarks in a record of another
-    version.
+    ``version`` is that of this program: in a record of another version, differences of wording are only
+    remarks.
     """
     if not record.sandbox:
         what = "facts as text alone, as records of schema 1 have them"
@@ -98,8 +98,8 @@ def check_replay(record: GameRecord, version: str | None = None) -> list[Complai
         replay = _Replay(record)
         replay.run()
         complaints = list(_differences(record, replay.match))
-    except _Halt as halt:
-        complaints = [halt.complaint]
+    except _ReplayStopped as stopped:
+        complaints = [stopped.complaint]
     except Exception as error:
         # An altered record can make the judge fail in any way; then it cannot be judged.
         where = "" if replay is None else f"wire line {replay.line + 1}"
@@ -115,7 +115,7 @@ def check_replay(record: GameRecord, version: str | None = None) -> list[Complai
 
 
 def _check_rows(record: GameRecord) -> None:
-    """Check the values that the judge does not check, since the driver creates them.  Raises _Halt."""
+    """Check values that the session makes and the judge does not check.  Raises _ReplayStopped."""
     usages: list[tuple[str, tuple[int | None, ...]]]
     usages = [(f"move {number}", move[4:]) for number, move in enumerate(record.moves, 1)]
     players = [(f"move {number}", move.player) for number, move in enumerate(record.moves, 1)]
@@ -124,23 +124,23 @@ def _check_rows(record: GameRecord) -> None:
         where = f"fact {number}"
         if fact.name in (NAMES[TimePassed], LATE_LINE):
             usages.append((where, fact.data[1] or ()))
-        elif (carried := tuple(map(type, fact.data))) != CARRIED.get(fact.name, ()) and (
-            carried != CARRIED_AT_LIMITS.get(fact.name)
+        elif (types := tuple(map(type, fact.data))) != DATA_TYPES.get(fact.name, ()) and (
+            types != DATA_TYPES_AT_LIMITS.get(fact.name)
         ):
-            follows = ", ".join(one.__name__ for one in CARRIED.get(fact.name, ())) or "nothing"
-            raise _Halt(Complaint("data", where, repr(fact.data), follows))
+            follows = ", ".join(one.__name__ for one in DATA_TYPES.get(fact.name, ())) or "nothing"
+            raise _ReplayStopped(Complaint("data", where, repr(fact.data), follows))
         if fact.name != NAMES[TimePassed]:
             players.append((where, fact.player))  # type: ignore[arg-type]
     for where, player in players:
         if player not in (0, 1):
-            raise _Halt(Complaint("player", where, repr(player), "0 or 1"))
+            raise _ReplayStopped(Complaint("player", where, repr(player), "0 or 1"))
     for where, usage in usages:
         if any(counter is not None and counter < 0 for counter in usage):
-            raise _Halt(Complaint("usage", where, repr(tuple(usage)), "nothing below 0"))
+            raise _ReplayStopped(Complaint("usage", where, repr(tuple(usage)), "nothing below 0"))
 
 
 class _Replay:
-    """Replays the events of a record with a new judge.  Raises _Halt where record and judge differ."""
+    """Replays the events of a record with a new judge; raises _ReplayStopped if record and judge differ."""
 
     def __init__(self, record: GameRecord) -> None:
         self.record = record
@@ -148,10 +148,10 @@ class _Replay:
         """Index of the next wire line."""
         self.fact = 0
         """Index of the next fact."""
-        self._order = _Order(record)
+        self._order = _TimeOrder(record)
         game = parse_game(record.game)
         if game.name != record.game:
-            raise _Halt(Complaint("game", "", repr(record.game), repr(game.name)))
+            raise _ReplayStopped(Complaint("game", "", repr(record.game), repr(game.name)))
         first, second = record.players
         self.match: Match[Any, Any] = Match(
             game,
@@ -170,19 +170,23 @@ class _Replay:
         sends = match.start(0.0)
         fact = self._fact_due()
         if fact is not None and fact.name == NAMES[NotStarted]:
-            sends = match.handle(self._take_fact(fact))  # before any line could be sent
+            sends = match.handle(self._next_fact(fact))  # before any line could be sent
         self._carry_out(sends)
         while match.result is None:
             self._carry_out(match.handle(self._next_event()))
         if self.fact < len(self.record.facts):
             fact = self.record.facts[self.fact]
-            raise _Halt(Complaint("fact", f"fact {self.fact + 1}", _told(fact), "nothing, at this place,"))
+            raise _ReplayStopped(
+                Complaint("fact", f"fact {self.fact + 1}", _fact_text(fact), "nothing, at this place,")
+            )
         if self.line < len(self.record.wire):
             line = self.record.wire[self.line]
-            raise _Halt(Complaint("line", f"wire line {self.line + 1}", _said(line), "no further line"))
+            raise _ReplayStopped(
+                Complaint("line", f"wire line {self.line + 1}", _line_text(line), "no further line")
+            )
 
     def _carry_out(self, sends: Sequence[Send]) -> None:
-        """Send lines as ``Driver._carry_out`` does; tests/test_rejudge.py checks that both agree."""
+        """Send lines as ``Session._carry_out`` does; tests/test_rejudge.py checks that both agree."""
         match = self.match
         while sends:
             following: Sequence[Send] = ()
@@ -198,29 +202,33 @@ class _Replay:
     def _answer(self, send: Send) -> Event | None:
         """Return the recorded event for a line that is sent; None if it was not written after the verdict."""
         fact = self._fact_due()
-        if fact is not None and fact.player == send.player and fact.name in UNWRITTEN:
-            return self._take_fact(fact)
+        if fact is not None and fact.player == send.player and fact.name in SEND_OUTCOMES:
+            return self._next_fact(fact)
         line = self._line_due() if fact is None else None
         if line is not None and (line.player, line.direction, line.line) == (send.player, "to", send.line):
-            self._order.sent(self.line, line)
+            self._order.line_sent(self.line, line)
             self.line += 1
             return Sent(line.player, line.at_us / 1e6, line.line)
         if self.match.result is not None:
             return None
-        recorded = _told(fact) if fact is not None else _said(line)
-        raise _Halt(Complaint("line", f"wire line {self.line + 1}", recorded, _wanted(send)))
+        recorded = _fact_text(fact) if fact is not None else _line_text(line)
+        raise _ReplayStopped(Complaint("line", f"wire line {self.line + 1}", recorded, _send_text(send)))
 
     def _next_event(self) -> Event:
         """Return the next recorded event that is not the outcome of sending a line."""
         fact = self._fact_due()
         if fact is not None and fact.name != LATE_LINE:
-            return self._take_fact(fact)
+            return self._next_fact(fact)
         line = self._line_due()
         if line is None:
-            raise _Halt(Complaint("game", "", "as over", "no verdict at its end: more must have happened"))
+            raise _ReplayStopped(
+                Complaint("game", "", "as over", "no verdict at its end: more must have happened")
+            )
         if line.direction != "from":
-            raise _Halt(Complaint("line", f"wire line {self.line + 1}", _said(line), "no such line to a bot"))
-        self._order.received(self.line, line)
+            raise _ReplayStopped(
+                Complaint("line", f"wire line {self.line + 1}", _line_text(line), "no such line to a bot")
+            )
+        self._order.line_received(self.line, line)
         usage = self._usage(line.player)
         if fact is not None:
             usage = Usage(*fact.data[1])
@@ -249,21 +257,21 @@ class _Replay:
         wire = self.record.wire
         return wire[self.line] if self.line < len(wire) else None
 
-    def _take_fact(self, fact: Fact) -> Event:
-        self._order.told(self.fact, fact)
+    def _next_fact(self, fact: Fact) -> Event:
+        self._order.fact(self.fact, fact)
         if fact.name == NAMES[StartRead] and fact.player != self.match.starting:
             what = "no such fact: nobody waited for it, and nothing"
-            raise _Halt(Complaint("fact", f"fact {self.fact + 1}", _told(fact), what))
+            raise _ReplayStopped(Complaint("fact", f"fact {self.fact + 1}", _fact_text(fact), what))
         self.fact += 1
         return event_of(fact)
 
 
-class _Order:
+class _TimeOrder:
     """Checks that the times of events agree with their order.
 
-    The referee reads the clock whenever it has read output and after each line that it has written, so that
-    these times never go back.  But all lines of one read have one time, and the answers to the first of them
-    are written before the next one is processed.
+    The referee reads the clock after each read of output and each written line, so that these times never go
+    back.  All lines of one read have the same time, however, and the answers to the first of them are written
+    before the next one is processed.
     """
 
     def __init__(self, record: GameRecord) -> None:
@@ -276,27 +284,31 @@ class _Order:
         """The player of that read."""
         self._seen: set[tuple[int | None, str]] = set()
 
-    def sent(self, index: int, line: WireLine) -> None:
-        self._go_on(f"wire line {index + 1}", line.at_us)
+    def line_sent(self, index: int, line: WireLine) -> None:
+        self._advance(f"wire line {index + 1}", line.at_us)
 
-    def received(self, index: int, line: WireLine) -> None:
+    def line_received(self, index: int, line: WireLine) -> None:
         self._read(f"wire line {index + 1}", line.player, line.at_us)
 
-    def told(self, index: int, fact: Fact) -> None:
+    def fact(self, index: int, fact: Fact) -> None:
         where = f"fact {index + 1}"
         once = (fact.player, fact.name)
         if fact.name != NAMES[TimePassed]:
             if once in self._seen:
-                raise _Halt(Complaint("fact", where, f"{_told(fact)} again", "that it happens only once"))
+                raise _ReplayStopped(
+                    Complaint("fact", where, f"{_fact_text(fact)} again", "that it happens only once")
+                )
             self._seen.add(once)
         if fact.name == NAMES[LineTooLong]:
             self._read(where, fact.player, fact.at_us)
-        elif fact.name in BACKDATED or (fact.name == NAMES[TimePassed] and self._is_of_next(index, fact)):
-            self._follow(where, fact.at_us, 0)
+        elif fact.name in BACKDATED or (
+            fact.name == NAMES[TimePassed] and self._belongs_to_next(index, fact)
+        ):
+            self._check_time(where, fact.at_us, 0)
         else:
-            self._go_on(where, fact.at_us)
+            self._advance(where, fact.at_us)
 
-    def _is_of_next(self, index: int, fact: Fact) -> bool:
+    def _belongs_to_next(self, index: int, fact: Fact) -> bool:
         """Return True if this clock reading belongs to the next event, which has the same time stamp."""
         facts, wire = self._record.facts, self._record.wire
         if index + 1 < len(facts) and facts[index + 1].after == fact.after:
@@ -305,16 +317,16 @@ class _Order:
 
     def _read(self, where: str, player: int | None, at_us: int) -> None:
         if at_us != self._read_us or player != self._reader:
-            self._go_on(where, at_us)
+            self._advance(where, at_us)
         self._read_us, self._reader = at_us, player
 
-    def _go_on(self, where: str, at_us: int) -> None:
-        self._follow(where, at_us, self._now_us)
+    def _advance(self, where: str, at_us: int) -> None:
+        self._check_time(where, at_us, self._now_us)
         self._now_us = at_us
 
-    def _follow(self, where: str, at_us: int, least_us: int) -> None:
+    def _check_time(self, where: str, at_us: int, least_us: int) -> None:
         if at_us < least_us:
-            raise _Halt(Complaint("at_us", where, str(at_us), f"a time of at least {least_us}"))
+            raise _ReplayStopped(Complaint("at_us", where, str(at_us), f"a time of at least {least_us}"))
 
 
 def _differences(record: GameRecord, match: Match[Any, Any]) -> Iterator[Complaint]:
@@ -324,31 +336,31 @@ def _differences(record: GameRecord, match: Match[Any, Any]) -> Iterator[Complai
     for name in MatchResult.__slots__:
         recorded, follows = getattr(record.result, name), getattr(result, name)
         if recorded != follows:
-            yield Complaint(name, "", _shown(recorded), _shown(follows))
+            yield Complaint(name, "", _value_text(recorded), _value_text(follows))
     yield from _row_differences("move", MoveRecord._fields, record.moves, match.moves)
     yield from _row_differences("fact", Fact._fields, record.facts, match.facts)
     yield from _row_differences("wire line", WireLine._fields, record.wire, match.wire)
     final_state = match.game.board_text(match.state)
     if record.final_state != final_state:
-        yield Complaint("final_state", "", _shown(record.final_state), _shown(final_state))
+        yield Complaint("final_state", "", _value_text(record.final_state), _value_text(final_state))
 
 
 def _row_differences(
     kind: str, columns: Sequence[str], recorded: Sequence[Any], follows: Sequence[Any]
 ) -> Iterator[Complaint]:
-    """Yield the cells of the first row that differ, or the numbers of rows if these differ."""
+    """Yield the different cells of the first row that differs, or else different numbers of rows."""
     for number, (one, other) in enumerate(zip(recorded, follows, strict=False), 1):
         if one != other:
-            for name, mine, theirs in zip(columns, one, other, strict=True):
-                if mine != theirs:
-                    yield Complaint(name, f"{kind} {number}", _shown(mine), _shown(theirs))
+            for name, old, new in zip(columns, one, other, strict=True):
+                if old != new:
+                    yield Complaint(name, f"{kind} {number}", _value_text(old), _value_text(new))
             return
     if len(recorded) != len(follows):
         yield Complaint(f"number of {kind}s", "", str(len(recorded)), str(len(follows)))
 
 
 def _beside_the_verdict(record: GameRecord) -> Iterator[Complaint]:
-    """Yield the errors in values that the judge does not use, but that must fit the events."""
+    """Yield the errors in values that the judge does not use, and that must fit the events."""
     times = [line.at_us for line in record.wire] + [fact.at_us for fact in record.facts]
     if record.duration_us < max(times, default=0):
         yield Complaint("duration_us", "", str(record.duration_us), f"at least {max(times)}")
@@ -369,11 +381,11 @@ def _wrong_clock(record: GameRecord) -> Iterator[Complaint]:
         fact.name in (NAMES[TimePassed], LATE_LINE) and fact.data[1] is not None for fact in record.facts
     )
     if record.clock not in CLOCKS:
-        yield Complaint("clock", "", _shown(record.clock), f"one of {', '.join(CLOCKS)}")
+        yield Complaint("clock", "", _value_text(record.clock), f"one of {', '.join(CLOCKS)}")
     elif record.clock == FAIR and record.control.clock == WALL:
-        yield Complaint("clock", "", _shown(record.clock), f"{WALL!r}, which was asked for,")
+        yield Complaint("clock", "", _value_text(record.clock), f"{WALL!r}, which was asked for,")
     elif record.clock == WALL and record.control.clock == FAIR and counted:
-        yield Complaint("clock", "", _shown(record.clock), f"{FAIR!r}, whose counters were read,")
+        yield Complaint("clock", "", _value_text(record.clock), f"{FAIR!r}, whose counters were read,")
 
 
 def _wrong_fact(record: GameRecord, where: str, fact: Fact) -> Iterator[Complaint]:
@@ -382,33 +394,33 @@ def _wrong_fact(record: GameRecord, where: str, fact: Fact) -> Iterator[Complain
     if fact.name == NAMES[BotExited] and fact.player is not None:
         status = record.exit_status[fact.player]
         if status != fact.data[0]:
-            yield Complaint("exit_status", where, _shown(status), _shown(fact.data[0]))
+            yield Complaint("exit_status", where, _value_text(status), _value_text(fact.data[0]))
     elif fact.name == NAMES[LimitPassed]:
         limit, used, allowed = fact.data
         follows = getattr(limits, LIMIT_FIELDS.get(limit, ""), allowed)
         if allowed != follows:
-            yield Complaint("allowed", where, _shown(allowed), _shown(follows))
+            yield Complaint("allowed", where, _value_text(allowed), _value_text(follows))
         if used < allowed:
-            yield Complaint("used", where, _shown(used), f"at least {allowed}")
+            yield Complaint("used", where, _value_text(used), f"at least {allowed}")
     elif fact.name == NAMES[LineTooLong] and len(fact.data[0]) > limits.line_bytes:
         head = f"{len(fact.data[0])} characters"
         yield Complaint("head", where, head, f"at most {limits.line_bytes}")
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return value if isinstance(value, str) and value.isdigit() else repr(getattr(value, "value", value))
 
 
-def _said(line: WireLine | None) -> str:
+def _line_text(line: WireLine | None) -> str:
     if line is None:
         return "no line"
     return f"{quote(line.line)} {line.direction} player {line.player + 1}"
 
 
-def _wanted(send: Send) -> str:
+def _send_text(send: Send) -> str:
     return f"{quote(send.line)} to player {send.player + 1}"
 
 
-def _told(fact: Fact) -> str:
-    who = "" if fact.player is None else f" of player {fact.player + 1}"
-    return f"{fact.name}{who}"
+def _fact_text(fact: Fact) -> str:
+    player = "" if fact.player is None else f" of player {fact.player + 1}"
+    return f"{fact.name}{player}"

@@ -1,7 +1,7 @@
 """Results of games: reasons, verdicts, and the record of a game.
 
-A record holds everything needed to judge the game again and to explain it.  Moves and wire lines are kept as
-columns, not as one mapping each: a third of the bytes and a tenth of the time.
+A record has all that is needed to judge the game again and to explain it.  Moves and wire lines are stored as
+columns and not as mappings, with a third of the bytes and in a tenth of the time.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,6 @@ from referee.judge.limits import Limits
 
 RECORD_SCHEMA = 2
 """Version of the record's layout; a reader refuses a newer one."""
-
 
 JUDGE = 2
 """Version of the judge's rules.  Version 1, of records without a version, has no reasons ``memory`` and
@@ -70,7 +69,7 @@ class MatchResult:
     fault: str | None = None
     """For a fault, a finer word than the reason, for example ``crlf``; docs/protocol.md lists them."""
     note: str = ""
-    """Further information for the loser only, such as its last words on standard error."""
+    """Information for the loser only, such as its last words on standard error."""
 
 
 NO_RESULT = MatchResult(None, Reason.SCORE, "", None)
@@ -86,7 +85,7 @@ CAPABILITIES = ("openings", "time")
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A bot as the referee starts it."""
+    """A bot and the command that starts it."""
 
     name: str
     command: tuple[str, ...]
@@ -98,7 +97,7 @@ class Player:
     capabilities: tuple[str, ...] = ()
     """The optional parts of the protocol that the bot supports, see CAPABILITIES."""
     how: str = ""
-    """Explanation for people how the command was found; empty if it was given explicitly."""
+    """Explanation of the command's origin, for people; empty if it was given explicitly."""
     reads: tuple[str, ...] = ()
     """Absolute paths of the files and directories of the bot: the only files of the host, beside its
     interpreter, that it can read when it is confined."""
@@ -108,7 +107,7 @@ class KeptFile(NamedTuple):
     """A file that a bot wrote in its working directory.  It is private to the bot's author."""
 
     path: bytes
-    """Path below the working directory.  The bot chose it: it may hold any bytes but NUL."""
+    """Path below the working directory, chosen by the bot: any bytes except NUL."""
     content: bytes
     """The whole file, or its end."""
     size: int
@@ -170,7 +169,7 @@ class GameRecord:
     """The complete record of a game."""
 
     key: str
-    """Identifies the game within its tournament."""
+    """Name of the game, unique in its tournament."""
     game: str
     """Canonical spec text of the rules."""
     players: tuple[Player, Player]
@@ -202,7 +201,7 @@ class GameRecord:
     sandbox: str = ""
     """Tier of the bots' sandbox (referee/sandbox/bubblewrap.py); empty in records of schema 1."""
     clock: str = "wall"
-    """The clock in use: ``wall`` too where a fair one was requested on a system that has no counters."""
+    """The clock in use; ``wall`` also if a fair one was requested on a system without counters."""
     cpu_us: tuple[int | None, int | None] = (None, None)
     """CPU time of each bot from its start until END, in microseconds; None where the counters were not
     read."""
@@ -473,7 +472,7 @@ def _refuse_unfinished(data: dict[str, Any]) -> None:
 
 
 def _fields(one: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass of plain values; ``asdict`` takes longer, as it recurses into them."""
+    """Return the fields of a dataclass of plain values; ``asdict`` recurses into the values and is slower."""
     return {name.name: getattr(one, name.name) for name in fields(one)}
 
 

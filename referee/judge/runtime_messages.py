@@ -1,6 +1,6 @@
-"""Error messages of runtimes that ran out of memory or could not write a file, with cause and advice.
+"""Error messages of runtimes that ran out of memory or could not write a file, with cause and advice (pure).
 
-Pure, so that a game judged again from its record gets the same verdict.  Sources of the texts: the output of
+Sources of the texts: the output of
 the programs of tests/test_crash_hints.py (OpenJDK 17, Node 20, Go 1.19, Rust 1.95, g++ 12, Lua 5.4, CPython
 3.11, Mono 6.8); those of .NET are in src/coreclr/vm and src/coreclr/gc of dotnet/runtime.
 """
@@ -20,7 +20,7 @@ FILE_FAULTS = (READ_ONLY, DISK_FULL, TOO_LARGE, TOO_MANY)
 HEAP_MB = 256
 """The size of a heap in an example, where the memory of a bot is not limited."""
 NEARLY_ALL = 0.9
-"""Share of its memory limit from which a bot counts as near the limit."""
+"""Share of the memory limit above which a bot counts as near the limit."""
 
 
 class Hint(NamedTuple):
@@ -155,7 +155,7 @@ SIGXFSZ = HINTS["file-size"]
 def _compiled() -> list[tuple[re.Pattern[str], Hint]]:
     """Return the hints with compiled patterns.
 
-    They are compiled when the first bot has failed: that takes milliseconds.
+    This takes milliseconds, and is done when the first bot has failed.
     """
     return [(re.compile(hint.pattern, re.MULTILINE), hint) for hint in HINTS.values()]
 
@@ -171,7 +171,7 @@ BEGINNING = re.compile(
 """Pattern of the first line of a runtime's error message, where it is printed on standard output."""
 
 DYING = re.compile(
-    r"\S.* \(at \S.*, line \d+(, in .+)?\)$"  # the place that ``last_words`` adds to the error of a traceback
+    r"\S.* \(at \S.*, line \d+(, in .+)?\)$"  # ends as ``last_words`` ends a traceback
     r"|MemoryError$|Fatal Python error: "
     r"|(Exception in thread \"[^\"]*\" |Caused by: |(Terminating|Aborting) due to )?"
     r"java\.lang\.OutOfMemoryError(: [^,;]*)?$|Exception: java\.lang\.OutOfMemoryError thrown from "
@@ -205,7 +205,7 @@ _BY_CHOICE = (signal.SIGABRT, signal.SIGXFSZ)
 """Signals that end a program which could not write a file: an uncaught exception, or the file's size."""
 
 
-def begins_complaint(line: str) -> bool:
+def begins_error_message(line: str) -> bool:
     """Return True if a line on standard output is the first one of a runtime's error message."""
     return BEGINNING.match(line) is not None
 
@@ -222,7 +222,7 @@ def find_fault(lines: Sequence[str]) -> Hint | None:
 
 
 def classify_exit(status: int, words: str, share_held: float, *, full: bool = False) -> Hint | None:
-    """Return why a process that ended gave up: for lack of memory, or because of a file.
+    """Return the cause of a process's end if that is a lack of memory, or a file.
 
     Args:
         status: Its exit status; negative for a signal's number.

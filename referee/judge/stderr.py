@@ -8,7 +8,7 @@ DEFAULT_KEPT_BYTES = 64 * 1024
 
 
 class StderrBuffer:
-    """Takes any amount of bytes and keeps at most ``limit``: the first quarter and the latest rest.
+    """A buffer that keeps at most ``limit`` of the bytes it receives: the first quarter and the latest rest.
 
     The end matters more, since it describes a crash; the beginning describes how the bot was set up.
     """
@@ -31,7 +31,7 @@ class StderrBuffer:
         self._tail = (self._tail + data)[-self._tail_limit :]
 
     def text(self) -> str:
-        """Return the kept text, with a line that gives the number of missing bytes, if there are any."""
+        """Return the kept text; a line in it gives the number of missing bytes, if there are any."""
         missing = self.total - len(self._head) - len(self._tail)
         if missing <= 0:
             return _with_notices_marked((self._head + self._tail).decode("utf-8", "backslashreplace"))
@@ -47,7 +47,7 @@ class StderrBuffer:
         return next((line.strip() for line in reversed(lines) if line.strip() and not is_notice(line)), "")
 
     def last_words(self) -> str:
-        """Return the last words, for a verdict: the line that describes the error, and its place."""
+        """Return the last words, for a verdict: the line that describes the error, and its location."""
         return last_words(self.text())
 
 
@@ -97,7 +97,7 @@ def _with_notices_marked(text: str) -> str:
     )
 
 
-_PLACE = _Pattern(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_LOCATION = _Pattern(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
 _PYTHON_OWN = _Pattern(r"/lib/python3[.0-9]*/(?!.*(site|dist)-packages/)|^<frozen ")
 _SYNTAX = _Pattern(r"^(SyntaxError|IndentationError|TabError): ")
 MAX_MESSAGE_LINES = 4
@@ -119,7 +119,7 @@ _GO_FRAME = _Pattern(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$")
 
 _RUST_PANIC = _Pattern(r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$")
 _TERMINATE = _Pattern(r"^terminate called after throwing an instance of '(?P<type>.+)'$")
-_NOT_TELLING = _Pattern(
+_UNINFORMATIVE = _Pattern(
     r"^(note: |/\S*env: use -\[v\]S|Error: Could not create the Java Virtual Machine|"
     r"Error: A fatal exception has occurred|exit status \d+$|Aborted( \(core dumped\))?$)"
 )
@@ -128,13 +128,13 @@ _GAP = _Pattern(r"^\[\.\.\. \d+ bytes not kept \.\.\.\]$")
 
 
 def last_words(text: str) -> str:
-    """Return the most informative line, with the place in the bot's own program if the text names one.
+    """Return the most informative line, with the location in the bot's own program if the text has one.
 
     That is the error of a Python traceback, the last exception of a Java one, the error of Node, the panic of
     Go or Rust, the message of a C++ exception; else the last line that is not blank.
     """
     lines = [line.rstrip() for line in text.split("\n") if line.strip() and not is_notice(line)]
-    while len(lines) > 1 and _NOT_TELLING.match(lines[-1]):
+    while len(lines) > 1 and _UNINFORMATIVE.match(lines[-1]):
         lines.pop()
     if not lines:
         return ""
@@ -160,11 +160,11 @@ def _giving_up(lines: list[str]) -> str:
     return ""
 
 
-def _at(words: str, place: re.Match[str] | None, function: str = "") -> str:
-    if place is None:
+def _at(words: str, location: re.Match[str] | None, function: str = "") -> str:
+    if location is None:
         return words
-    file = place["file"].rpartition("/")[2]
-    return f"{words} (at {file}, line {place['line']}{f', in {function}' if function else ''})"
+    file = location["file"].rpartition("/")[2]
+    return f"{words} (at {file}, line {location['line']}{f', in {function}' if function else ''})"
 
 
 def _python(lines: list[str]) -> str:
@@ -172,21 +172,21 @@ def _python(lines: list[str]) -> str:
         number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")
     ]
     if _SYNTAX.match(lines[-1]):  # a program that could not even begin has no traceback line
-        starts += [number for number, line in enumerate(lines) if _PLACE.match(line)][-1:]
+        starts += [number for number, line in enumerate(lines) if _LOCATION.match(line)][-1:]
     if not starts:
         return ""
-    place, error = None, None
+    location, error = None, None
     for number in range(starts[-1], len(lines)):
-        found = _PLACE.match(lines[number])
+        found = _LOCATION.match(lines[number])
         if found is not None:
-            if place is None or not _PYTHON_OWN.search(found["file"]):
-                place = found  # the place in the bot's own program, not in the library that it called
-        elif place is not None and not lines[number].startswith(" "):
+            if location is None or not _PYTHON_OWN.search(found["file"]):
+                location = found  # the location in the bot's own program, not in the library that it called
+        elif location is not None and not lines[number].startswith(" "):
             error = number
             break
-    if place is None or error is None or len(lines) - error > MAX_MESSAGE_LINES:
+    if location is None or error is None or len(lines) - error > MAX_MESSAGE_LINES:
         return ""
-    return _at(lines[error], place, place["function"] or "")
+    return _at(lines[error], location, location["function"] or "")
 
 
 def _java(lines: list[str]) -> str:
@@ -204,13 +204,13 @@ def _java(lines: list[str]) -> str:
         elif _JAVA_HEAD.match(lines[number]):
             head = number if head is None else head
             if frames or not lines[number].startswith("Caused by: "):
-                break  # else the place is further up, where this exception was passed on
+                break  # else the location is further up, in the exception that this one has caused
         elif not _GAP.match(lines[number]) and not (number and _GAP.match(lines[number - 1])):
             break
     if head is None:
         return ""
-    place = frames[-1] if frames else None
-    return _at(_JAVA_PREFIX.sub("", lines[head]), place, place["function"] if place else "")
+    location = frames[-1] if frames else None
+    return _at(_JAVA_PREFIX.sub("", lines[head]), location, location["function"] if location else "")
 
 
 def _node(lines: list[str]) -> str:
@@ -221,9 +221,11 @@ def _node(lines: list[str]) -> str:
     for number in range(len(lines) - 1, -1, -1):
         if _NODE_ERROR.match(lines[number]):
             frames = map(_NODE_FRAME.match, lines[number:])
-            place = next((frame for frame in frames if frame and not frame["file"].startswith("node:")), None)
-            function = (place["function"] or "") if place else ""
-            return _at(lines[number], place, "" if "<anonymous>" in function else function)
+            location = next(
+                (frame for frame in frames if frame and not frame["file"].startswith("node:")), None
+            )
+            function = (location["function"] or "") if location else ""
+            return _at(lines[number], location, "" if "<anonymous>" in function else function)
     return ""
 
 
@@ -245,9 +247,11 @@ def _go(lines: list[str]) -> str:
 
 def _rust(lines: list[str]) -> str:
     for number in range(max(0, len(lines) - MAX_MESSAGE_LINES), len(lines) - 1):
-        place = _RUST_PANIC.match(lines[number])
-        if place is not None:
-            return _at(f"panicked: {lines[number + 1]}", None if "/library/" in place["file"] else place)
+        location = _RUST_PANIC.match(lines[number])
+        if location is not None:
+            return _at(
+                f"panicked: {lines[number + 1]}", None if "/library/" in location["file"] else location
+            )
     return ""
 
 

@@ -1,7 +1,7 @@
 """Sentences of verdicts, for people.
 
-Each one ends ``NAME (SEAT) lost: ...``, for the student whose bot lost: the event, with the offending text,
-and a hint.  The functions below return them.
+Each sentence completes ``NAME (SEAT) lost: ...``, for the student whose bot lost: the event, with the
+offending text, and a hint.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from referee.judge.runtime_messages import Hint
 LONGEST_QUOTE = 80
 """Characters after which a quoted line is cut; the whole line is in the wire log."""
 LONGEST_WORDS = 160
-"""Characters after which last words are cut: a whole error message is more use than a short note."""
+"""Characters after which last words are cut: a whole error message is more useful than a short note."""
 
 NOT_READING = (
     "it does not read its standard input, so that the pipe to it is full; read one line for each line sent"
@@ -22,7 +22,7 @@ NOTHING_CAME = (
     ". Nothing came in this turn: if the bot did print its move, it did not flush standard output (Python: "
     "print(..., flush=True)); else it was still thinking, or waiting for a line that does not come"
 )
-WAS_DOING = {
+ACTIVITY_ADVICE = {
     "reading": (
         ". It is waiting to read from us while we wait for its move: did you flush stdout? "
         "(Python: print(..., flush=True)); or does it wait for a line that does not come?"
@@ -39,7 +39,7 @@ WAS_DOING = {
     ),
     "ended": ". Nothing came in this turn, and its process is ending",
 }
-"""Activity of a late bot (events.DOING) -> advice for its author."""
+"""Activity of a late bot (events.ACTIVITIES) -> advice for its author."""
 CLOSED_INPUT = (
     "it closed its standard input, or its process ended, so that it could not be told the last move; "
     "a bot must read until it gets END"
@@ -53,7 +53,7 @@ def quote(text: str, longest: int = LONGEST_QUOTE) -> str:
 
 def visible(text: str) -> str:
     """Return a text on one line, with characters that do not print (such as line ends) as escapes."""
-    if text.isprintable():  # nearly always, and a report calls this a million times
+    if text.isprintable():  # nearly always; a report calls this function a million times
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
@@ -72,9 +72,9 @@ def refused(line: str, why: str) -> str:
     return f"it sent {quote(line)}: {why}{f'; {meaning}' if meaning else ''}"
 
 
-def late(why: str, unfinished: str, doing: str = "") -> str:
+def late(why: str, unfinished: str, activity: str = "") -> str:
     """Return the sentence for a bot without a complete reply in time."""
-    return f"out of time: {why}{_unfinished(unfinished) or WAS_DOING.get(doing, NOTHING_CAME)}"
+    return f"out of time: {why}{_unfinished(unfinished) or ACTIVITY_ADVICE.get(activity, NOTHING_CAME)}"
 
 
 def late_reply(why: str, line: str) -> str:
@@ -82,9 +82,9 @@ def late_reply(why: str, line: str) -> str:
     return f"out of time: {why} before its reply {quote(line)} was complete"
 
 
-def start_limit(limit_s: float, doing: str = "") -> str:
+def start_limit(limit_s: float, activity: str = "") -> str:
     """Return the sentence for a bot that did not take START."""
-    state = {"running": "; it is still computing", "stopped": "; it is stopped by a signal"}.get(doing, "")
+    state = {"running": "; it is still computing", "stopped": "; it is stopped by a signal"}.get(activity, "")
     return (
         f"it did not start: its process ran, but in {limit_s:g} s it neither read its START line from "
         f"standard input nor sent anything{state}"
@@ -166,10 +166,10 @@ def gave_up(hint: Hint, when: str, limits: Limits | None) -> str:
     return f"it {what} {when}{allowed}: {runtime_messages.advise(hint, memory_mb)}"
 
 
-def complained(lines: Sequence[str]) -> str:
+def error_on_stdout(lines: Sequence[str]) -> str:
     """Return the note on an error message on standard output."""
-    told = next((line for line in lines if runtime_messages.find_fault([line])), lines[0])
-    return f"it complained on standard output: {quote(told, LONGEST_WORDS)}"
+    line = next((one for one in lines if runtime_messages.find_fault([one])), lines[0])
+    return f"it complained on standard output: {quote(line, LONGEST_WORDS)}"
 
 
 def last_words(text: str) -> str:
@@ -186,11 +186,11 @@ def full_directories(names: str) -> str:
 
 
 def _quote_end(text: str) -> str:
-    """Quote a text as ``quote`` does, but never cut a place in the program at its end."""
-    words, begins, place = text.rpartition(" (at ")
-    if not begins or not place.endswith(")") or not place.isprintable():
+    """Quote a text as ``quote`` does, without cutting the location in the program at its end."""
+    words, begins, location = text.rpartition(" (at ")
+    if not begins or not location.endswith(")") or not location.isprintable():
         return quote(text, LONGEST_WORDS)
-    return quote(words, LONGEST_WORDS) + begins + place
+    return quote(words, LONGEST_WORDS) + begins + location
 
 
 def score(

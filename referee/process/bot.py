@@ -1,7 +1,7 @@
 """One bot's subprocess: start, write lines, read lines and stamp them at the read, drain, kill.
 
-It reports events with their times; the verdict is a matter of referee/judge/match.py.  All file descriptors
-are raw and non-blocking, and nothing here waits for a bot's output: the driver does.
+Methods return events with their times; the verdict is a matter of referee/judge/match.py.  All file
+descriptors are raw and non-blocking: the session waits for a bot's output (referee/session.py).
 """
 
 import contextlib
@@ -41,8 +41,8 @@ from referee.process.launch import (
     bot_status,
     failed_to_execute,
     first_process,
+    has_reported_exit,
     launch,
-    ran_to_its_end,
 )
 from referee.process.process_tree import ProcessTree
 from referee.sandbox.bubblewrap import GO, Sandbox, Tier
@@ -59,22 +59,22 @@ KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 READ_BYTES = 4096
 """Bytes of one read of standard output: a move is below 20, and a small buffer is a quick one."""
 DRAIN_READS = 256
-"""Maximum number of reads in one call when a bot has ended: a grandchild may go on writing for ever."""
+"""Maximum number of reads in one call when a bot has ended: a grandchild may write for ever."""
 
 NEAR = 5
 """Divisor of the memory limit: a bot that uses more than a fifth of it is checked more often."""
 SANDBOX_GONE_S = 5.0
-"""Seconds that ``close`` waits for the end of a killed sandbox.  It takes up to 20 ms, on a busy host
+"""Seconds that ``close`` waits for the end of a killed sandbox, which takes up to 20 ms, on a busy host
 more."""
 GROUP_GONE_S = 0.2
 """Seconds that ``close`` waits for the rest of a killed group; a kill takes effect within milliseconds."""
 
 now = time.monotonic
-"""The one clock of stamps and deadlines, in seconds."""
+"""Clock of all stamps and deadlines, in seconds."""
 
 
 class Bot:
-    """A running bot.  The constructor starts it; ``settle`` and, in any case, ``close`` must be called.
+    """A running bot.  The constructor starts it; ``wait_ready`` and, in any case, ``close`` must be called.
 
     Raises NotRunnableError if the command cannot be run, RefereeError if the host is to blame.
     """
@@ -92,13 +92,13 @@ class Bot:
         self.player = player
         self.limits = limits
         self._root: int | None = None
-        """Number of the bot's first process, once ``settle`` was called."""
+        """Number of the bot's first process, once ``wait_ready`` was called."""
         self._tree: ProcessTree | None = None
         self.stderr = StderrBuffer(limits.stderr_bytes)
         self.status: int | None = None
         """The exit status, once it is known; negative is a signal's number."""
         self.is_near_a_limit = False
-        """True if the bot used much memory at the last check (see NEAR)."""
+        """True if the bot used much of its memory at the last check (see NEAR)."""
         self._held_mb = 0
         """Memory at the last check, in MiB."""
         self.output_ended_at: float | None = None
@@ -107,13 +107,13 @@ class Bot:
         """Time at which the end of the process was noticed; None while it lives."""
         self._lines = LineBuffer(limits.line_bytes)
         self._overflow_reported = False
-        self._has_spoken = False
+        self._has_sent_output = False
         self._is_confined = sandbox.tier.confines
         self._has_limits = sandbox.tier is not Tier.OFF
         self._first_process: int | None = None
         """Pidfd of the first process of the sandbox; all others end with that process."""
         self._directories: HeldDirectories | None = None
-        """The directories that the bot can write, once ``settle`` was called."""
+        """The directories that the bot can write, once ``wait_ready`` was called."""
         self._is_being_killed = False
         self._limit_is_reported = False
         """True once ``limit_passed`` has returned an event and killed the bot."""
@@ -124,7 +124,7 @@ class Bot:
         try:
             self._process = launch(player, self._confined)
         except BaseException:
-            self._confined.close_status()
+            self._confined.close_status_pipe()
             self._remove_group()
             raise
         finally:
@@ -142,7 +142,7 @@ class Bot:
             os.set_blocking(descriptor, False)
         self.exit_descriptor = _open_pidfd(self._process.pid)
 
-    def settle(self) -> None:
+    def wait_ready(self) -> None:
         """Wait until the bot's sandbox is complete, if it has one.  Raises RefereeError on failure.
 
         This is separate from the constructor so that two bots can be started at the same time.
@@ -151,9 +151,9 @@ class Bot:
         if self._confined.status is None or self._root is None:
             return
         if not await_sandbox(self._process, self.player):
-            return  # the sandbox has ended already, which is reported elsewhere
+            return  # the sandbox has ended already, which ``exited_event`` reports
         self._directories = HeldDirectories.open(self._root, self._confined.working_directory)
-        with contextlib.suppress(BrokenPipeError):  # it has ended already, which is reported elsewhere
+        with contextlib.suppress(BrokenPipeError):  # as above
             os.write(self._stdin, GO)
 
     def _find_first_process(self) -> None:
@@ -165,7 +165,7 @@ class Bot:
 
     @property
     def tree(self) -> ProcessTree | None:
-        """The bot's processes; None before ``settle``."""
+        """The bot's processes; None before ``wait_ready``."""
         if self._tree is None and self._root is not None:
             group = self._confined.group
             if group is None:
@@ -204,10 +204,10 @@ class Bot:
             return InputClosed(self.index, now())
         return Sent(self.index, now(), line)
 
-    def has_taken_all(self) -> bool:
-        """Return True if the bot has read everything that was written to it.
+    def has_read_all(self) -> bool:
+        """Return True if the bot has read all lines that were written to it.
 
-        Linux answers FIONREAD on either end of a pipe; elsewhere this is always True.
+        Linux supports FIONREAD on either end of a pipe; on other systems this is always True.
         """
         if sys.platform != "linux":
             return True
@@ -215,9 +215,9 @@ class Bot:
 
     def has_closed_input(self) -> bool:
         """Return True if no process holds the bot's standard input open any more."""
-        asked = select.poll()
-        asked.register(self._stdin, 0)  # errors are reported for any event mask
-        return bool(asked.poll(0))
+        poller = select.poll()
+        poller.register(self._stdin, 0)  # errors are reported for any event mask
+        return bool(poller.poll(0))
 
     def read_output(self) -> list[Event]:
         """Read once from standard output and return the events of the lines that are now complete."""
@@ -229,7 +229,7 @@ class Bot:
         if not data:
             self.output_ended_at = at
             return []
-        self._has_spoken = True
+        self._has_sent_output = True
         lines = self._lines.feed(data)
         events: list[Event]
         if len(lines) == 1:  # as it nearly always is, and a comprehension costs a call
@@ -258,7 +258,7 @@ class Bot:
             return False
 
     def has_ended(self) -> bool:
-        """Return True if the process has ended; its number stays taken until ``close``."""
+        """Return True if the process has ended; its number is not reused before ``close``."""
         if self.status is None:
             status = _exit_status(self._process)
             if status is not None:
@@ -266,22 +266,22 @@ class Bot:
                 self.ended_at = now()
         return self.status is not None
 
-    def why_closed(self, event: InputClosed, within_s: float) -> Event:
-        """Wait for the process's end and return its event; return ``event`` if it lives on after this time.
+    def closed_input_event(self, event: InputClosed, within_s: float) -> Event:
+        """Return the event of the process's end if it ends within this time; otherwise ``event``.
 
-        Nothing else matters in the game any more, so the wait does no harm.
+        This blocks: the bot has lost the game in either case.
         """
         if self.exit_descriptor is not None:
-            waiting = select.poll()
-            waiting.register(self.exit_descriptor, select.POLLIN)
-            waiting.poll(within_s * 1000)
+            poller = select.poll()
+            poller.register(self.exit_descriptor, select.POLLIN)
+            poller.poll(within_s * 1000)
         if not self.has_ended():
             return event
         self.drain_errors()
         return self.exited_event()
 
     def drain(self) -> Iterator[Event]:
-        """Yield the events of the lines that an ended process left behind, and keep its standard error."""
+        """Yield the events of the last lines of an ended process, and read its standard error."""
         for _ in range(DRAIN_READS):
             if self.output_ended_at is not None:
                 break
@@ -300,7 +300,7 @@ class Bot:
         """Return the event of the process's end; to be called only after ``has_ended``.
 
         A limit that ``limit_passed`` has reported is not reported again.  Raises RefereeError if the sandbox
-        failed, not the bot.
+        failed, and not the bot.
         """
         assert self.status is not None
         assert self.ended_at is not None
@@ -316,9 +316,9 @@ class Bot:
             raise RefereeError(
                 f"{self.player.name} was killed while this host, or what we may use of it, had no memory left"
             )
-        if self._confined.status is not None and not ran_to_its_end(self._confined.status):
+        if self._confined.status is not None and not has_reported_exit(self._confined.status):
             raise RefereeError(f"the sandbox of {self.player.name} failed: {self.stderr.text().strip()}")
-        if self._has_limits and not self._has_spoken:
+        if self._has_limits and not self._has_sent_output:
             why = failed_to_execute(self.player, self.status, self.stderr.text())
             if why is not None:
                 return NotStarted(self.index, self.ended_at, why)
@@ -400,7 +400,7 @@ class Bot:
             with contextlib.suppress(RefereeError):
                 self._find_first_process()
         if self._first_process is not None and not self._is_being_killed:
-            # The outer bubblewrap then reaps it and ends; if both were killed, others would have to reap it.
+            # The outer bubblewrap then reaps the process and ends; if both were killed, none of ours would.
             self._is_being_killed = True
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first_process, signal.SIGKILL)
@@ -414,13 +414,13 @@ class Bot:
             return
 
     def _wait_for_group(self) -> None:
-        """Wait until the kill has reached the rest of the group: a moment at most, and usually not at all.
+        """Wait until the rest of the group is gone: GROUP_GONE_S at most, and usually not at all.
 
-        It would be useless to wait for processes that have ended but are never reaped (no proper init).
+        Processes that have ended but are never reaped (no proper init) would stay for ever.
         """
         until = now() + GROUP_GONE_S
         while now() < until:
-            with contextlib.suppress(ChildProcessError):  # adopted orphans must be reaped here
+            with contextlib.suppress(ChildProcessError):  # orphans that this process has adopted
                 os.waitpid(-self._process.pid, os.WNOHANG)
             try:
                 os.killpg(self._process.pid, 0)
@@ -429,7 +429,7 @@ class Bot:
             time.sleep(0.001)
 
     def _wait_for_sandbox(self) -> None:
-        """Wait until the first process of the sandbox is gone; it is always the last one."""
+        """Wait until the first process of the sandbox is gone, which always ends last."""
         if self._first_process is None:
             return
         _wait_readable(self._first_process, SANDBOX_GONE_S)
@@ -454,7 +454,7 @@ class Bot:
         self._wait_for_sandbox()
         self._wait_for_group()
         self._remove_group()
-        self._confined.close_status()
+        self._confined.close_status_pipe()
         if self._directories is not None:
             self._directories.close()
             self._directories = None

@@ -1,8 +1,8 @@
 """Builds of bots in the sandbox that bots play in.
 
-Nothing of the host can be written there: the bot's directory is copied into the sandbox's own memory, the
-command is run in the copy, and the products come back through a pipe.  A build can therefore leave nothing
-outside, and all processes that it started end with the sandbox.
+A build cannot write to the host: the bot's directory is copied into the sandbox's own memory, the command is
+run in the copy, and the products are returned through a pipe.  A build can therefore leave nothing outside,
+and all processes that it started end with the sandbox.
 """
 
 import contextlib
@@ -28,17 +28,16 @@ BUILD_LIMITS = Limits(memory_mb=1024, processes=256, file_mb=64, scratch_mb=512,
 compiler without a cache builds its whole library, in the sandbox's files.  256 processes are four times a
 bot's: make -j."""
 MAX_PRINTED_BYTES = 16 << 20
-"""Most bytes that a build may print.  One that prints more has gone astray, and would take time to read."""
+"""Most bytes that a build may print.  A build that prints more has failed, and would take time to read."""
 MAX_PRODUCT_BYTES = 64 << 20
 """Most bytes of all products together; they are held in memory until all are there."""
 MAX_PRODUCTS = 1000
-LOOK_S = 0.05
+LIMITS_POLL_S = 0.05
 """Seconds between two checks of the memory, as in a game."""
 NICENESS = 10
 """Nice value of builds: lower priority than games and interactive requests.  (The processes of a build
-inherit it, and the filter of system calls keeps them from changing it.)  Where the system shares processors
-between sessions (sched_autogroup_enabled), a build counts as one session anyway, however many processes it
-has."""
+inherit it, and the filter of system calls prevents a change.)  Where the system shares processors between
+sessions (sched_autogroup_enabled), a build counts as one session, however many processes it has."""
 LEFT_OPEN_S = 5.0
 """Seconds to wait for the end of the streams when the build has ended; it comes within milliseconds."""
 READ_BYTES = 1 << 16
@@ -67,7 +66,7 @@ noticed by the receiver."""
 
 
 class NotBuiltError(Exception):
-    """The build failed by its own fault; the message continues a sentence after ``its build command ...``."""
+    """The build failed by its own fault; the message completes a sentence, after ``its build command``."""
 
     def __init__(self, message: str, printed: str = "") -> None:
         super().__init__(message)
@@ -77,7 +76,7 @@ class NotBuiltError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Toolchains:
-    """Paths of the host that a build sees beside /usr and its own directory."""
+    """Paths of the host that a build can read beside /usr and its own directory."""
 
     seen: tuple[Path, ...] = ()
     on_path: tuple[str, ...] = ()
@@ -100,8 +99,8 @@ def build_confined(
     stands for all that is in it, and a name that ends in ``.class`` for all class files, since a Java
     compiler writes one for each class.  Raises NotBuiltError; RefereeError if the host is to blame.
 
-    A process builds one bot at a time, as it referees one game at a time: the user and the control group of
-    the build are the process's own.
+    A process builds one bot at a time, as it referees one game at a time: the build has the user and the
+    control group that this process gives to bots.
     """
     if not sandbox.tier.confines:
         raise RefereeError("no sandbox holds a build here")
@@ -122,15 +121,15 @@ def build_confined(
         raise NotBuiltError(f"cannot be run: {error}") from error
     unpacker = Unpacker(MAX_PRODUCT_BYTES, MAX_PRODUCTS)
     try:
-        bot.settle()
-        _watch(bot, unpacker, within_s, limits)
-        _judge(bot, unpacker)
+        bot.wait_ready()
+        _run(bot, unpacker, within_s, limits)
+        _check_result(bot, unpacker)
     except ArtifactError as error:
         raise NotBuiltError(str(error), bot.stderr.text()) from error
     finally:
         bot.kill()
         bot.close()
-    return unpacker.parcels
+    return unpacker.artifacts
 
 
 def _sending(products: Sequence[str]) -> str:
@@ -143,10 +142,10 @@ def _sending(products: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _watch(bot: Bot, unpacker: Unpacker, within_s: float, limits: Limits) -> None:
+def _run(bot: Bot, unpacker: Unpacker, within_s: float, limits: Limits) -> None:
     """Read the build's streams until it has ended.
 
-    Raises NotBuiltError if the build exceeds a limit, ParcelError if the stream of products is invalid.
+    Raises NotBuiltError if the build exceeds a limit, ArtifactError if the stream of products is invalid.
     """
     poll = select.poll()
     open_streams = {bot.stdout, bot.errors}
@@ -155,22 +154,22 @@ def _watch(bot: Bot, unpacker: Unpacker, within_s: float, limits: Limits) -> Non
     if bot.exit_descriptor is not None:
         poll.register(bot.exit_descriptor, select.POLLIN)
     until = time.monotonic() + within_s
-    looked_at = 0.0
+    checked_at = 0.0
     slowed: set[int] = set()
     while not bot.has_ended():
         at = time.monotonic()
         if at >= until:
             raise NotBuiltError(f"took over {within_s:g} s", bot.stderr.text())
-        if at - looked_at >= LOOK_S:
-            looked_at = at
+        if at - checked_at >= LIMITS_POLL_S:
+            checked_at = at
             _raise_if_passed(bot.limit_passed(), bot)
             _slow_down(bot, slowed)
-        _listen(bot, unpacker, poll, open_streams, min(LOOK_S, until - at))
+        _read_streams(bot, unpacker, poll, open_streams, min(LIMITS_POLL_S, until - at))
     if bot.exit_descriptor is not None:  # it stays readable and would end every wait
         poll.unregister(bot.exit_descriptor)
     until = time.monotonic() + LEFT_OPEN_S
     while open_streams and (left_s := until - time.monotonic()) > 0:
-        _listen(bot, unpacker, poll, open_streams, left_s)
+        _read_streams(bot, unpacker, poll, open_streams, left_s)
 
 
 def _slow_down(bot: Bot, slowed: set[int]) -> None:
@@ -181,7 +180,9 @@ def _slow_down(bot: Bot, slowed: set[int]) -> None:
             os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
 
 
-def _listen(bot: Bot, unpacker: Unpacker, poll: select.poll, open_streams: set[int], within_s: float) -> None:
+def _read_streams(
+    bot: Bot, unpacker: Unpacker, poll: select.poll, open_streams: set[int], within_s: float
+) -> None:
     """Wait for data or the process's end, and read once from each stream that has data."""
     ready = {descriptor for descriptor, _ in poll.poll(within_s * 1000)} & open_streams
     ended = set()
@@ -204,8 +205,8 @@ def _raise_if_passed(passed: object, bot: Bot) -> None:
         raise NotBuiltError(f"used over {bot.limits.memory_mb} MB of memory", bot.stderr.text())
 
 
-def _judge(bot: Bot, unpacker: Unpacker) -> None:
-    """Raise the error for a build that failed: NotBuiltError, or RefereeError if the sandbox failed."""
+def _check_result(bot: Bot, unpacker: Unpacker) -> None:
+    """Raise NotBuiltError if the build failed, RefereeError if the sandbox failed."""
     _raise_if_passed(bot.exited_event(), bot)
     printed = bot.stderr.text()
     if not unpacker.copied:

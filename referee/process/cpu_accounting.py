@@ -24,7 +24,8 @@ that they ran.  A thread that ended without CPU time is credited nothing.
 
 A bot cannot lower its charge below its CPU time, which counts for all threads and processes together.  CPU
 time of processes that end uncounted (their parent ignores SIGCHLD) shows as ``Reading.hides_cpu``; nothing
-is then taken for stalled."""
+is then taken for stalled.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

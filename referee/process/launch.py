@@ -21,9 +21,9 @@ SETUP_LIMIT_S = 10.0
 than this is stuck."""
 CANNOT_EXECUTE = (126, 127)
 """Exit statuses of prlimit when it cannot execute the command (as a shell, POSIX 2.8.2)."""
-PRLIMIT_COMPLAINT = "prlimit: failed to execute "
+PRLIMIT_ERROR = "prlimit: failed to execute "
 ELF = b"\x7fELF"
-OTHER_FORMS = Path("/proc/sys/fs/binfmt_misc")
+BINFMT_MISC = Path("/proc/sys/fs/binfmt_misc")
 """Directory with a file for each program format registered in the kernel, and two of its own."""
 SIGNAL_STATUS = 128
 """Base of bubblewrap's exit status when a signal killed the bot: this plus the signal's number, as in a
@@ -73,7 +73,7 @@ def launch(player: Player, confined: Confinement) -> subprocess.Popen[bytes]:
 
 
 def _mark() -> str:
-    """Return the mark of sandboxes, by which a guard ends them if this process cannot."""
+    """Return the mark of sandboxes, by which the reaper kills them if this process was killed."""
     try:
         return mark()
     except OSError as error:
@@ -83,8 +83,7 @@ def _mark() -> str:
 def _check_runnable(player: Player) -> None:
     """Raise OSError if the system would not execute the bot's program.
 
-    The program is executed by another one, such as prlimit, so that starting the process reports no such
-    error.
+    Another program, such as prlimit, executes it, so that starting the process reports no such error.
     """
     program = Path(player.command[0])
     if not Path(player.cwd).is_dir():
@@ -93,7 +92,7 @@ def _check_runnable(player: Player) -> None:
         pass
     if program.is_dir() or not os.access(program, os.X_OK):
         raise PermissionError(errno.EACCES, "not executable", str(program))
-    if not _has_a_known_form(program):
+    if not _is_executable_format(program):
         raise OSError(errno.ENOEXEC, "no program", str(program))
     if (
         first_line(program).startswith(b"#!")
@@ -103,13 +102,13 @@ def _check_runnable(player: Player) -> None:
         raise FileNotFoundError(errno.ENOENT, "no interpreter", str(program))
 
 
-def _has_a_known_form(program: Path) -> bool:
+def _is_executable_format(program: Path) -> bool:
     """Return True if the kernel would execute a file: a script, or a program compiled for this machine.
 
     The programs that start a bot's program (execvp of the C library) run everything else with a shell.
     """
     head, own = _head(program), _head(Path("/proc/self/exe"))
-    if not own.startswith(ELF) or len(list(OTHER_FORMS.glob("*"))) > len(("register", "status")):
+    if not own.startswith(ELF) or len(list(BINFMT_MISC.glob("*"))) > len(("register", "status")):
         return True  # no Linux, or one with other program formats registered
     # The kernel may also execute a file of another class (32 bits).
     compiled = head.startswith(ELF) and (head[:6] != own[:6] or head[18:20] == own[18:20])
@@ -125,21 +124,21 @@ def _head(program: Path) -> bytes:
 
 
 def _finds_interpreter(program: Path) -> bool:
-    """Return True if ``env NAME`` in a first line could find a program.  Only env itself decides for sure."""
+    """Return True if ``env NAME`` in a first line could find a program; only env itself decides."""
     words = first_words(program)
     return bool(words) and Path(words[0]).name == "env" and any(map(shutil.which, words[1:]))
 
 
 def failed_to_execute(player: Player, status: int, errors: str) -> str | None:
     """Return why the command could not be executed inside its sandbox; None if it was executed."""
-    if status not in CANNOT_EXECUTE or not errors.startswith(PRLIMIT_COMPLAINT):
+    if status not in CANNOT_EXECUTE or not errors.startswith(PRLIMIT_ERROR):
         return None
-    said = errors.splitlines()[0].rpartition(": ")[2]
-    number = next((code for code in _BOT_ERRNOS if os.strerror(code) == said), None)
-    return why_not_runnable(player, number, said)
+    error = errors.splitlines()[0].rpartition(": ")[2]
+    number = next((code for code in _BOT_ERRNOS if os.strerror(code) == error), None)
+    return why_not_runnable(player, number, error)
 
 
-def why_not_runnable(player: Player, number: int | None, said: str = "") -> str:
+def why_not_runnable(player: Player, number: int | None, error: str = "") -> str:
     """Return why the command cannot be run, judged by its file and the system's error number."""
     program = Path(player.command[0])
     name = program.name  # its directory is private to its owner
@@ -164,7 +163,7 @@ def why_not_runnable(player: Player, number: int | None, said: str = "") -> str:
         return f"{name} needs a loader or an interpreter that is not on this system"
     if number == errno.EACCES and not os.access(program, os.X_OK):
         return f"{name} is not executable: chmod +x {name}"
-    return f"{name}: {said or os.strerror(number or 0)}"
+    return f"{name}: {error or os.strerror(number or 0)}"
 
 
 def first_process(status: int, process: subprocess.Popen[bytes]) -> int:
@@ -174,16 +173,16 @@ def first_process(status: int, process: subprocess.Popen[bytes]) -> int:
     """
     poller = select.poll()
     poller.register(status, select.POLLIN)
-    told = b""
-    while b"\n" not in told:
+    report = b""
+    while b"\n" not in report:
         data = os.read(status, 4096) if poller.poll(SETUP_LIMIT_S * 1000) else b""
         if not data:
-            raise RefereeError(f"the sandbox could not be made{_complaint(process)}")
-        told += data
+            raise RefereeError(f"the sandbox could not be made{_error_output(process)}")
+        report += data
     try:
-        pid: int = json.loads(told.split(b"\n")[0])["child-pid"]
+        pid: int = json.loads(report.split(b"\n")[0])["child-pid"]
     except (ValueError, LookupError, TypeError) as error:
-        raise RefereeError(f"bubblewrap told something unknown of itself: {told!r}") from error
+        raise RefereeError(f"bubblewrap reported something unknown: {report!r}") from error
     return pid
 
 
@@ -196,28 +195,28 @@ def await_sandbox(process: subprocess.Popen[bytes], player: Player) -> bool:
     descriptor = process.stdout.fileno()
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
-    said = b""
-    while len(said) < len(READY):
+    received = b""
+    while len(received) < len(READY):
         if not poller.poll(SETUP_LIMIT_S * 1000):
             raise RefereeError(f"the sandbox of {player.name} was not ready within {SETUP_LIMIT_S:g} s")
-        data = os.read(descriptor, len(READY) - len(said))  # not more: the rest is the bot's output
+        data = os.read(descriptor, len(READY) - len(received))  # not more: the rest is the bot's output
         if not data:
             return False
-        said += data
+        received += data
     return True
 
 
-def ran_to_its_end(status: int) -> bool:
+def has_reported_exit(status: int) -> bool:
     """Return True if bubblewrap, which has ended, has reported the bot's end.
 
     Otherwise it never started the bot.
     """
     os.set_blocking(status, False)
     try:
-        told = os.read(status, 4096)
+        report = os.read(status, 4096)
     except BlockingIOError:
         return False
-    return b"exit-code" in told
+    return b"exit-code" in report
 
 
 def bot_status(status: int) -> int:
@@ -227,9 +226,9 @@ def bot_status(status: int) -> int:
     return status
 
 
-def _complaint(process: subprocess.Popen[bytes]) -> str:
+def _error_output(process: subprocess.Popen[bytes]) -> str:
     """Return the error message of a process that should have started a bot."""
     assert process.stderr is not None
     os.set_blocking(process.stderr.fileno(), False)
-    said = process.stderr.read(4096) or b""
-    return f": {decode_bytes(said.strip())}" if said else ""
+    text = process.stderr.read(4096) or b""
+    return f": {decode_bytes(text.strip())}" if text else ""

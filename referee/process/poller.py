@@ -1,8 +1,8 @@
-"""Readiness of many descriptors at once, waited for from Trio at the price of one.
+"""Readiness of many descriptors at once, for one Trio task.
 
-All descriptors of a game are in one selector (epoll, kqueue), which has a descriptor of its own, and Trio
-waits for that one.  Before a task is parked, the selector is polled directly for a moment: bots that answer
-at once then cost no trip through the event loop.
+All descriptors of a game are in one selector (epoll, kqueue).  The selector has a descriptor of its own, and
+Trio waits for that one.  Before a task is parked, the selector is polled directly for a moment: bots that
+answer at once then cost no trip through the event loop.
 """
 
 import os
@@ -16,20 +16,20 @@ import trio
 from referee.errors import RefereeError
 
 BRIEF_WAIT_S = 0.001
-"""Seconds that a wait may block the event loop before the task is parked: the selector's own resolution.
-Each game runs in a worker process whose loop has nothing else to do."""
+"""Seconds that a poll may block the event loop: the selector's own resolution.  Each game runs in a worker
+process whose loop has nothing else to do."""
 YIELDS = 4
-"""Number of polls with a mere yield of the CPU before a glance sleeps: where the bots share a core with the
+"""Number of polls with a mere yield of the CPU before ``poll`` sleeps.  Where the bots share a core with the
 referee, a bot that answers at once has then answered.  Measured: a tenth of the time and CPU of a move less;
 more yields gain nothing."""
-GLANCES_IN_A_ROW = 64
-"""Number of glances after which other tasks run, and cancellation is noticed."""
+POLLS_PER_CHECKPOINT = 64
+"""Number of polls after which other tasks run, and cancellation is noticed."""
 
 
 _READ = getattr(select, "EPOLLIN", 0)
 
 
-class _Poller(Protocol):
+class _Selector(Protocol):
     """Interface of ``select.epoll`` on Linux: the selectors module would cost 2 us more for each line."""
 
     def register(self, fd: int, eventmask: int = ...) -> None: ...
@@ -39,8 +39,8 @@ class _Poller(Protocol):
     def close(self) -> None: ...
 
 
-class _OtherPoller:
-    """Implementation where there is no epoll."""
+class _PortableSelector:
+    """Implementation for systems without epoll."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -66,25 +66,25 @@ class Poller:
 
     def __init__(self) -> None:
         try:
-            self._poller: _Poller = select.epoll() if sys.platform == "linux" else _OtherPoller()
+            self._selector: _Selector = select.epoll() if sys.platform == "linux" else _PortableSelector()
         except OSError as error:  # out of descriptors
             raise RefereeError(f"could not watch the bots: {error}") from error
         self._tags: dict[int, tuple[int, str]] = {}
-        self._glances = 0
+        self._polls = 0
 
     def add(self, descriptor: int, tag: tuple[int, str]) -> None:
         """Add a descriptor, to wait until it is readable."""
-        self._poller.register(descriptor, _READ)
+        self._selector.register(descriptor, _READ)
         self._tags[descriptor] = tag
 
     def remove(self, descriptor: int) -> None:
         """Remove a descriptor; it need not be in the set."""
         if self._tags.pop(descriptor, None) is not None:
-            self._poller.unregister(descriptor)
+            self._selector.unregister(descriptor)
 
-    def glance(self) -> list[tuple[int, str]]:
-        """Poll for a moment without parking the task, and return the tags of readable descriptors."""
-        poll = self._poller.poll
+    def poll(self) -> list[tuple[int, str]]:
+        """Return the tags of readable descriptors, after at most BRIEF_WAIT_S; the task is not parked."""
+        poll = self._selector.poll
         for _ in range(YIELDS):
             found = poll(0.0)
             if found:
@@ -92,27 +92,27 @@ class Poller:
             os.sched_yield()
         else:
             found = poll(BRIEF_WAIT_S)
-        self._glances += 1
+        self._polls += 1
         tags = self._tags
         return [tags[descriptor] for descriptor, _ in found]
 
     @property
-    def has_glanced_enough(self) -> bool:
-        """True if ``rest`` is due."""
-        return self._glances >= GLANCES_IN_A_ROW
+    def is_checkpoint_due(self) -> bool:
+        """True if ``checkpoint`` must be called before the next poll."""
+        return self._polls >= POLLS_PER_CHECKPOINT
 
-    async def rest(self) -> None:
+    async def checkpoint(self) -> None:
         """Let other tasks run, and take part in cancellation."""
-        self._glances = 0
+        self._polls = 0
         await trio.lowlevel.checkpoint()
 
-    async def ready(self, timeout_s: float) -> list[tuple[int, str]]:
+    async def wait(self, timeout_s: float) -> list[tuple[int, str]]:
         """Wait, and return the tags of readable descriptors; empty after a timeout.  Always a checkpoint."""
-        self._glances = 0
+        self._polls = 0
         with trio.move_on_after(max(timeout_s, 0.0)):
-            await trio.lowlevel.wait_readable(self._poller)
-        return [self._tags[descriptor] for descriptor, _ in self._poller.poll(0.0)]
+            await trio.lowlevel.wait_readable(self._selector)
+        return [self._tags[descriptor] for descriptor, _ in self._selector.poll(0.0)]
 
     def close(self) -> None:
         """Close the selector."""
-        self._poller.close()
+        self._selector.close()

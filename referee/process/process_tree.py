@@ -1,16 +1,16 @@
 """Readings of a bot's process tree from /proc: CPU time, waits for a CPU, memory, and activity.
 
-Three things are hard about a tree that is alive, and are dealt with here:
+A living tree changes while it is read:
 
-- Processes end between two readings, and their time moves to their parent.  A walk in which one vanished is
-  not settled and is made again, a few times.
-- A process may give its children to another one by ending.  Inside a sandbox they go to its root, and
-  stay in the tree.  Elsewhere they leave it; those that were seen before are still members, since each is
-  held by its own directory in /proc.
+- Processes end between two readings, and their time moves to their parent.  A walk in which a process
+  vanished is not settled and is repeated, a few times.
+- The children of a process that ends get another parent.  Inside a sandbox that is the sandbox's root, and
+  they stay in the tree.  Elsewhere they leave it; those that were seen before are still members, since each
+  is held by its own directory in /proc.
 - Bots may fork while they are being stopped.  A tree counts as stopped after two walks in a row that found
   the same processes, all of them stopped.
 
-Where there is no /proc, all of this can be called and returns empty values.
+On systems without /proc all methods return empty values.
 """
 
 import os
@@ -25,10 +25,10 @@ from referee.process.cpu_accounting import Reading, ThreadTimes
 from referee.process.procfs import STDIN_READS, TICK_NS, FdBudget, Process, read_whole, share_memory
 
 DESCRIPTORS_KEPT = 64
-"""Descriptors kept open for one tree: a Java machine has 20 to 30 threads, at two files each.  The two bots
-of a game take an eighth of the 1,024 that a process usually may have."""
+"""Descriptors kept open for one tree: a Java machine has 20 to 30 threads, with two files each.  The two bots
+of a game take an eighth of the usual limit of 1,024 for a process."""
 WALKS = 4
-"""Most walks until one is settled; a tree in which processes keep ending is read as it is found."""
+"""Maximum number of walks until one is settled; a tree in which processes keep ending is read as it is."""
 FIRST_PAUSE_S = 20e-6
 LAST_PAUSE_S = 1e-3
 """Shortest and longest time between two walks of ``stop()``, doubled each time: a signal takes effect within
@@ -55,9 +55,9 @@ class _Seen(NamedTuple):
 class ProcessTree:
     """A process and all its descendants.
 
-    ``skip_root`` is for a root that is not the bot, but the sandbox's own first process.  It is then no part
-    of the readings, except for the CPU time of orphans which it has reaped.  ``group_times_ns`` returns the
-    CPU time and the stalled time that the kernel counts for the bot's control group; None without one.
+    ``skip_root`` is for a root that is the sandbox's own first process and not the bot.  The readings then
+    include only the CPU time of the orphans that this process has reaped.  ``group_times_ns`` returns the CPU
+    time and the stalled time that the kernel counts for the bot's control group; None without a group.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ProcessTree:
         self._skip_root = skip_root
         self._root_number = root
         self._group_times_ns = group_times_ns
-        self._room = FdBudget(DESCRIPTORS_KEPT)
+        self._fd_budget = FdBudget(DESCRIPTORS_KEPT)
         self._known: dict[int, Process] = {}
         """Members seen so far, the root among them, that are held by their directory; parents first."""
         self._reaped_by_root_ns = 0
@@ -85,7 +85,7 @@ class ProcessTree:
         self._root: Process | None = None
         if self._available:
             try:
-                self._root = self._known[root] = Process(root, self._room)
+                self._root = self._known[root] = Process(root, self._fd_budget)
             except OSError:  # it has ended, and so has the tree
                 self._root = None
 
@@ -94,7 +94,7 @@ class ProcessTree:
         return [member.number for member in self._settled() if not member.ended]
 
     def read(self) -> Reading:
-        """Return the counters now.  The root must not be reaped before: its times go with it."""
+        """Return the current counters.  The root must not be reaped before: its times vanish with it."""
         at_ns = time.monotonic_ns()
         times_ns = self._group_times_ns()
         if times_ns is not None:
@@ -127,9 +127,9 @@ class ProcessTree:
     def _follow_ended(self, seen: dict[int, "_Seen"]) -> bool:
         """Follow the CPU time of ended processes; return True if some of it was counted by no other process.
 
-        It moves to the process that waits for them, their parent or an ancestor of it, in whole ticks of user
-        and system time.  If the parent ignores SIGCHLD, it is lost (POSIX, wait).  When more time moves than
-        was owed, the surplus is not kept: CPU time that was counted once does not stand in for another
+        The time moves to the process that waits for them, their parent or an ancestor, in whole ticks of user
+        and system time.  If the parent ignores SIGCHLD, the time is lost (POSIX, wait).  When more time moves
+        than was owed, the surplus is not kept: CPU time that was counted once does not replace another
         process's.
         """
         before, self._seen = self._seen, seen
@@ -140,9 +140,9 @@ class ProcessTree:
                 heir = before[heir].parent
             if heir not in seen and self._skip_root:
                 heir = self._root_number
-            if heir in seen:  # else it belongs to a process that is not the bot's
-                mine = before[number].own_ns + before[number].reaped_ns + self._owed_ns.get(number, 0)
-                owed_ns[heir] = owed_ns.get(heir, 0) + mine
+            if heir in seen:  # else the time moves to a process that is not the bot's
+                spent_ns = before[number].own_ns + before[number].reaped_ns + self._owed_ns.get(number, 0)
+                owed_ns[heir] = owed_ns.get(heir, 0) + spent_ns
         for number, owed in owed_ns.items():
             reaped_before_ns = before[number].reaped_ns if number in before else 0
             owed_ns[number] = max(0, owed - (seen[number].reaped_ns - reaped_before_ns))
@@ -152,8 +152,8 @@ class ProcessTree:
     def memory_bytes(self, enough: int) -> int:
         """Return the memory of the members in bytes, with swapped memory and page tables.
 
-        Up to ``enough`` this is a quick sum that counts pages once for each process that has them.  If that
-        sum is higher, each page counts once.  Files count only where they are mapped and shared memory.
+        Up to ``enough`` this is a quick sum, in which a page counts once for each process that has it.  If
+        that sum is higher, each page counts once.  Files count only where they are mapped and shared memory.
         """
         quick: dict[int, tuple[int, int]] = {}
         members = self._settled()
@@ -191,11 +191,11 @@ class ProcessTree:
         return sum(member.thread_count for member in self._settled())
 
     def stop(self, within_s: float) -> bool:
-        """Send SIGSTOP to all members until all are stopped; return False if they are not within that time.
+        """Send SIGSTOP to all members until all are stopped; return False if some are not within that time.
 
-        Some may then be stopped and others not: the caller must call ``go_on()``, or kill them.  A stopped
-        bot may have arranged for the kernel to continue it (a timer with SIGCONT): a caller that relies on
-        the stop must compare the CPU time afterwards.
+        The caller must then call ``resume()``, or kill them.  A stopped bot may have arranged that the kernel
+        continues it (a timer with SIGCONT): a caller that relies on the stop must compare the CPU time
+        afterwards.
         """
         if not self._available:
             return False
@@ -204,25 +204,25 @@ class ProcessTree:
         pause = FIRST_PAUSE_S
         while True:
             members, settled = self._walk()
-            moving = [member for member in members if not member.halted()]
-            for member in moving:
+            active = [member for member in members if not member.is_inactive()]
+            for member in active:
                 member.signal(signal.SIGSTOP)
             before, stopped = stopped, None
-            if settled and not moving:
+            if settled and not active:
                 stopped = {member.number for member in members}
                 if stopped == before:
                     return True
-            # The first walk that finds all stopped is confirmed by a second one, even if it is late.
+            # The first walk that finds all stopped is confirmed by a second one, even after the time limit.
             if time.monotonic() >= until and (stopped is None or before is not None):
                 return False
             if stopped is None:
                 time.sleep(pause)
                 pause = min(2 * pause, LAST_PAUSE_S)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Send SIGCONT to all members, children before their parents.
 
-        A system call that a stop interrupted goes on, with few exceptions (man 7 signal): epoll_wait()
+        A system call that a stop interrupted is continued, with few exceptions (man 7 signal): epoll_wait()
         and reads with a timeout fail with EINTR.
         """
         for member in reversed(self._settled()):
@@ -231,7 +231,7 @@ class ProcessTree:
     def is_queued(self) -> bool:
         """Return True if a thread is ready to run and has no CPU at this moment.
 
-        That is so if more threads are ready than the CPU time used meanwhile explains.
+        Then more threads are ready than the CPU time used meanwhile explains.
         """
         try:
             before_ns, began_ns = self._own_cpu_ns(), time.monotonic_ns()
@@ -244,26 +244,26 @@ class ProcessTree:
     def _own_cpu_ns(self) -> int:
         return sum(member.cpu_ns() for member in self._known.values() if not member.ended)
 
-    def doing(self) -> str:
+    def activity(self) -> str:
         """Return the activity of the tree at this moment.
 
         "reading" if a thread waits in a read of standard input, "running" if one runs or could run, "stopped"
-        if all are, "ended" if no process is left, "waiting" for all else, which includes poll() and its like.
-        Empty where it cannot be determined.
+        if all are, "ended" if no process is left, "waiting" for all else, which includes poll() and similar
+        calls.  Empty if the activity cannot be determined.
         """
         try:
-            return self._doing()
+            return self._activity()
         except (OSError, ValueError):
             return ""
 
     def close(self) -> None:
-        """Close all descriptors; the tree has no members any more."""
+        """Close all descriptors; the tree has no members afterwards."""
         for member in self._known.values():
             member.close()
         self._known.clear()
         self._root = None
 
-    def _doing(self) -> str:
+    def _activity(self) -> str:
         if not self._available:
             return ""
         members = [member for member in self._settled() if not member.ended]
@@ -305,7 +305,7 @@ class ProcessTree:
             return True
 
     def _settled(self) -> list[Process]:
-        """Return the members, after a walk in which none vanished, if there is one."""
+        """Return the members, after a walk in which none vanished if possible."""
         members: list[Process] = []
         for _ in range(WALKS):
             members, settled = self._walk()
@@ -314,7 +314,7 @@ class ProcessTree:
         return members
 
     def _walk(self) -> tuple[list[Process], bool]:
-        """Read all members again; return them, parents first, and whether no process ended meanwhile."""
+        """Read all members again; return them, parents first, and True if no process ended meanwhile."""
         known = self._known
         members: list[Process] = []
         settled = True
@@ -325,12 +325,12 @@ class ProcessTree:
             ended_before = False
             try:
                 if member is None:
-                    member = Process(number, self._room)
+                    member = Process(number, self._fd_budget)
                     if member.held:
                         known[number] = member
                 else:
                     ended_before = member.ended
-                for child in member.look():
+                for child in member.poll():
                     if child not in listed:
                         listed.add(child)
                         todo.append(child)
@@ -373,7 +373,7 @@ class OwnWait:
             return 0
 
     def close(self) -> None:
-        """Close the descriptor; the wait is 0 from now on."""
+        """Close the descriptor; the wait is 0 afterwards."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

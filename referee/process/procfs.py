@@ -1,8 +1,8 @@
-"""A process as /proc shows it (Linux): its threads, its children, its times, its memory.
+"""Access to one process through /proc (Linux): its threads, children, times and memory.
 
-A process is held by its directory in /proc, kept open: the number of a process that has ended may be given to
-another one, its directory is not.  Files that are read often are kept open, too, since opening one costs 1.1
-us and reading it 0.25 to 1 us; the number of open files is limited for a whole tree.
+The directory of a process in /proc is kept open, since the number of a process that has ended may be reused
+for another one, and the open directory never is.  Files that are read often are kept open, too: opening a
+file costs 1.1 us, reading it 0.25 to 1 us.  The number of open files is limited for a whole tree.
 
 A process can end while it is read.  OSError is raised then; a caller that reads several processes goes on
 with the next one.
@@ -35,7 +35,7 @@ KCMP = {"x86_64": 312, "aarch64": 272}
 KCMP_VM = 1
 """linux/kcmp.h: compares the memory of two processes."""
 
-HALTED = frozenset("TtZXxD")
+INACTIVE_STATES = frozenset("TtZXxD")
 """States of a thread that runs no code of its own until it is continued: stopped, traced, ended, and the
 uninterruptible sleep D, since a thread that leaves it takes its waiting SIGSTOP first.  The parent in a
 vfork() sleeps like that until its child goes on, so waiting for its T would be in vain."""
@@ -59,18 +59,18 @@ class FdBudget:
 
 
 class ProcFile:
-    """A small file in a directory of /proc, kept open while the limit allows."""
+    """A small file in a directory of /proc, kept open while the budget allows."""
 
-    __slots__ = ("_descriptor", "_directory", "_path", "_room")
+    __slots__ = ("_descriptor", "_directory", "_fd_budget", "_path")
 
-    def __init__(self, path: str, directory: int | None, room: FdBudget) -> None:
+    def __init__(self, path: str, directory: int | None, budget: FdBudget) -> None:
         self._path = path
         self._directory = directory
-        self._room = room
+        self._fd_budget = budget
         self._descriptor = -1
-        if room.left > 0 and directory is not None:
+        if budget.left > 0 and directory is not None:
             self._descriptor = os.open(path, os.O_RDONLY, dir_fd=directory)
-            room.left -= 1
+            budget.left -= 1
 
     def read(self) -> bytes:
         """Return the file's text at this moment, of at most a page; OSError if its process has ended."""
@@ -83,7 +83,7 @@ class ProcFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-            self._room.left += 1
+            self._fd_budget.left += 1
 
 
 def read_whole(path: str, directory: int | None, at_most: int) -> bytes:
@@ -103,11 +103,11 @@ class _Thread:
 
     __slots__ = ("children", "path", "times")
 
-    def __init__(self, path: str, directory: int | None, room: FdBudget) -> None:
+    def __init__(self, path: str, directory: int | None, budget: FdBudget) -> None:
         self.path = path
-        self.children = ProcFile(path + "/children", directory, room)
+        self.children = ProcFile(path + "/children", directory, budget)
         try:
-            self.times = ProcFile(path + TIMES_FILE, directory, room)
+            self.times = ProcFile(path + TIMES_FILE, directory, budget)
         except OSError:
             self.children.close()
             raise
@@ -120,10 +120,10 @@ class _Thread:
 class Process:
     """A process, alive or not yet reaped.  Raises OSError if there is none of that number.
 
-    Attributes hold the values read by the last ``look()``.
+    Attributes hold the values read by the last ``poll()``.
     """
 
-    def __init__(self, number: int, room: FdBudget) -> None:
+    def __init__(self, number: int, budget: FdBudget) -> None:
         self.number = number
         self.state = ""
         """State of the first thread, as the letter in /proc/PID/stat."""
@@ -134,17 +134,17 @@ class Process:
         """Number of threads; one for a process that has ended and was not reaped."""
         self.threads: dict[int, ThreadTimes] = {}
         """CPU time and wait for a CPU, by thread number."""
-        self._room = room
+        self._fd_budget = budget
         self._threads: dict[int, _Thread] = {}
         self._directory: int | None = None
         self._prefix = f"/proc/{number}/"
-        if room.left > 1:  # one for the directory, one for stat
+        if budget.left > 1:  # one for the directory, one for stat
             # Not O_PATH: a directory that is open for reading serves pidfd_send_signal(), too.
             self._directory = os.open(self._prefix, os.O_RDONLY | os.O_DIRECTORY)
             self._prefix = ""
-            room.left -= 1
+            budget.left -= 1
         try:
-            self._stat = ProcFile(self._prefix + "stat", self._directory, room)
+            self._stat = ProcFile(self._prefix + "stat", self._directory, budget)
         except OSError:
             self._close_directory()
             raise
@@ -159,7 +159,7 @@ class Process:
         """True if all threads have ended, and only the reaping is left."""
         return self.state in "ZXx" and self.thread_count <= 1
 
-    def look(self) -> list[int]:
+    def poll(self) -> list[int]:
         """Read the process, and return the numbers of its children.
 
         The children are read before the times: a child that was reaped before is in the times, and one that
@@ -181,11 +181,11 @@ class Process:
                         times[number] = ThreadTimes(int(cpu), int(wait), int(runs))
             except OSError:  # a thread has ended, or the process has, which listing the threads shows
                 continue
-            self._take_stat()
+            self._read_stat()
             # All known threads are alive, and their number is right: these are all threads.
             if self.thread_count == len(self._threads):
                 return children
-        self._take_stat()  # threads come and go faster than they can be listed
+        self._read_stat()  # threads come and go faster than they can be listed
         return children
 
     def cpu_ns(self) -> int:
@@ -203,10 +203,10 @@ class Process:
                 found.append((thread.path, text[text.rindex(b")") + 2 :][:1].decode("ascii")))
         return found
 
-    def halted(self) -> bool:
+    def is_inactive(self) -> bool:
         """Return True if no thread runs code of its own."""
         # The first thread may have ended before the others, or be stopped after them.
-        return self.state in HALTED and all(state in HALTED for _, state in self.states())
+        return self.state in INACTIVE_STATES and all(state in INACTIVE_STATES for _, state in self.states())
 
     def reads_stdin(self, thread_path: str) -> bool:
         """Return True if a sleeping thread waits in a system call that reads descriptor 0.
@@ -237,7 +237,7 @@ class Process:
         """
         text = read_whole(self._prefix + "smaps_rollup", self._directory, PAGE_BYTES)
         if not text:
-            raise OSError("no memory left to tell of")
+            raise OSError("the process has no memory any more")
         return sum(map(int, _ROLLUP_KIB.findall(text)))
 
     def signal(self, which: signal.Signals) -> None:
@@ -266,7 +266,7 @@ class Process:
         if self._directory is not None:
             os.close(self._directory)
             self._directory = None
-            self._room.left += 1
+            self._fd_budget.left += 1
 
     def _numbers(self, text: bytes, thread: _Thread) -> list[int]:
         if len(text) > PAGE_BYTES // 2:  # there may be another page
@@ -285,9 +285,11 @@ class Process:
             self._threads.pop(number).close()
         for number in sorted(there - self._threads.keys()):
             with suppress(OSError):
-                self._threads[number] = _Thread(f"{self._prefix}task/{number}", self._directory, self._room)
+                self._threads[number] = _Thread(
+                    f"{self._prefix}task/{number}", self._directory, self._fd_budget
+                )
 
-    def _take_stat(self) -> None:
+    def _read_stat(self) -> None:
         """Read the file stat.
 
         The name in parentheses may hold anything, parentheses and newlines too (man 5 proc_pid_stat).

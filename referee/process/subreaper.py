@@ -1,10 +1,10 @@
 """Adoption and removal of processes that a bot left behind outside its process group.
 
 A bot's child that called setsid() is no longer in a process group of the referee, and would be adopted by the
-system when its parent ends.  On Linux a process can adopt such orphans itself (PR_SET_CHILD_SUBREAPER), and
-can then find and end them: a worker after a game, a runner when a worker was killed.  Processes that this one
-started for other purposes (workers, multiprocessing's resource tracker) are in its own session, and spared; a
-bot begins a session of its own, and no process can go back to another one.
+system's init when its parent ends.  On Linux a process can adopt such orphans itself
+(PR_SET_CHILD_SUBREAPER), and can then find and kill them: a worker after a game, a runner when a worker was
+killed.  Processes that this one started for other purposes (workers, multiprocessing's resource tracker) are
+in its own session, and spared.  A bot begins a session of its own, and no process can return to another one.
 """
 
 import ctypes
@@ -18,36 +18,36 @@ from referee.sandbox.reaper import reaper_pid
 
 PR_SET_CHILD_SUBREAPER = 36
 """linux/prctl.h"""
-SWEEP_LIMIT_S = 1.0
-"""Seconds after which a bot that forks faster than it is swept is given up."""
+KILL_LIMIT_S = 1.0
+"""Seconds after which a bot that forks faster than its processes are killed is given up."""
 
 
-def adopt_orphans() -> None:
-    """Make this process adopt orphans among its descendants; does nothing where the system cannot do that."""
+def become_subreaper() -> None:
+    """Make this process adopt orphans among its descendants (on Linux; no effect elsewhere)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def sweep_orphans() -> int:
+def kill_orphans() -> int:
     """Kill and reap all children of this process that are in other sessions, until there are none.
 
-    The guard of this process is spared, which is in a session of its own.  Returns the number of killed
+    This process's sandbox reaper, which has a session of its own, is spared.  Returns the number of killed
     processes.
     """
-    swept = 0
-    until = time.monotonic() + SWEEP_LIMIT_S
+    killed = 0
+    until = time.monotonic() + KILL_LIMIT_S
     own, spared = os.getsid(0), reaper_pid()
     while children := [pid for pid in _children() if pid != spared and _session(pid) not in (own, None)]:
         for pid in children:
             try:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-                swept += 1
+                killed += 1
             except (ProcessLookupError, ChildProcessError):
                 continue
         if time.monotonic() > until:
             break
-    return swept
+    return killed
 
 
 def _session(pid: int) -> int | None:

@@ -1,11 +1,11 @@
 """Measurement of turns with the system's counters, and suspension of the bot that is not on turn.
 
-Reading costs more than a whole move of a bot that answers at once, and no more than the wall time of a turn
-can be charged anyway.  The counters are therefore not read for a bot whose last turn took under a
-millisecond; if it then takes longer, they are read when that is noticed, and compared with those of the last
-reading, whenever that was.
+A reading costs more than a whole move of a bot that answers at once, and no more than the wall time of a turn
+is charged anyway.  The counters are therefore not read for a bot whose last turn took under a millisecond.
+If its next turn takes longer, the counters are read when that is noticed, and compared with the last reading,
+however old.
 
-In a longer turn they are read again and again, since a thread's counted wait is lost when the thread ends
+In a longer turn the counters are read repeatedly, since a thread's counted wait is lost when the thread ends
 (referee/process/cpu_accounting.py).
 """
 
@@ -21,21 +21,21 @@ from referee.process.process_tree import OwnWait, ProcessTree, has_counters
 from referee.sandbox.host_resources import usable_cores
 
 QUICK_S = 0.001
-"""Turns shorter than this are not measured; also the time after which the measurement of others begins: a
-glance of watch.py."""
+"""Turns shorter than this are not measured; also the time after which the measurement of others begins: one
+poll (BRIEF_WAIT_S of poller.py)."""
 NOTICED_S = 0.002
-"""If a reply comes later than this in a turn that was not measured, the referee itself had to wait: it would
-have begun to measure after a glance (1 ms)."""
+"""If a reply comes later than this in a turn that was not measured, the referee itself had to wait: otherwise
+the measurement would have begun after one poll (1 ms)."""
 START_S = 0.005
-"""Seconds in which no interpreter starts, and every compiled bot does, unless it has to wait for a CPU."""
+"""Seconds in which every compiled bot starts, unless it has to wait for a CPU, and no interpreter does."""
 SAMPLE_S = 0.01
 """Seconds between two readings of a turn in which the bot waits for a CPU, or in which threads end: several
 of the kernel's time slices (3 ms).  A reading of a Java machine's 30 threads takes 0.2 ms."""
 CALM_SAMPLE_S = 0.05
 """Seconds between two readings of any other turn."""
 CALM_AFTER_S = 0.1
-"""Seconds without such a wait after which a turn counts as any other.  A wait under way is not counted yet,
-and lasts 20 ms with five processes for each core."""
+"""Seconds after such a wait in which SAMPLE_S applies.  A wait under way is not counted yet, and lasts 20 ms
+with five processes for each core."""
 STOP_LIMIT_S = 0.25
 """Most seconds for stopping a bot's processes, which takes 0.1 ms for simple ones."""
 
@@ -73,19 +73,19 @@ class TurnTimer:
         self._own_wait: OwnWait | None = None
         self._marked_ns = 0
         self.must_prepare = [self._suspends or self._counts] * 2
-        """For each player, True if ``turn_begins`` must be called: not while its turns are quick.  Before
-        ``game_begins`` it is called only if a bot moved early: it did not wait for START, or START was seen
-        to be taken too late."""
+        """For each player, True if ``begin_turn`` must be called: not while its turns are quick.  A call
+        before ``begin_game`` means that a bot moved early: it did not wait for START, or the read of START
+        was noticed late."""
         self.has_begun = self._suspends
-        """True if ``game_begins`` was called, or need not be."""
-        self.is_looking = False
+        """True if ``begin_game`` was called, or is not needed."""
+        self.is_measuring = False
         """True if the current turn is being measured."""
         self.must_follow = self._suspends
-        """True if ``turn_has_begun`` must be called."""
-        self._has_looked = False
+        """True if ``turn_begun`` must be called."""
+        self._has_measured = False
         self._player = 0
         """The player whose turn is being measured."""
-        self._has_looked_back = False
+        self._uses_older_reading = False
         """True if the turn is measured from an older reading."""
         self._turn: TurnAccount | None = None
         """The times of the current turn, if it is being measured."""
@@ -117,14 +117,14 @@ class TurnTimer:
             self._own_wait = OwnWait()
         return self._own_wait.wait_ns()
 
-    def game_begins(self, started_s: float = START_S) -> None:
-        """Take the readings with which later turns can be compared; to be called just before the first turn.
+    def begin_game(self, started_s: float = START_S) -> None:
+        """Take the readings with which later turns are compared.
 
-        With an opening it is called just before the opening.  If the bots took START in less than START_S,
-        their first turns are as quick, and nothing is read.
+        To be called just before the opening or the first turn.  If the bots read START in less than START_S,
+        their first turns are quick, too, and no reading is taken.
         """
         if self._suspends:
-            self.turn_begins(0)
+            self.begin_turn(0)
         elif self._counts:
             self.has_begun = True
             self.must_prepare = [False, False]
@@ -133,39 +133,39 @@ class TurnTimer:
                 self._read(1)
                 self.mark()
 
-    def turn_begins(self, player: int) -> None:
-        """Begin to measure a turn; to be called just before the player is given its turn."""
+    def begin_turn(self, player: int) -> None:
+        """Begin to measure a turn; to be called just before the line that gives the turn is sent."""
         if self._suspends:
             self._suspend(1 - player)
-            self._wake(player)
-        self._look(player)
+            self._resume(player)
+        self._begin_measurement(player)
 
     def start_measuring(self, player: int) -> None:
-        """Measure a time that is not a turn, from a fresh reading."""
+        """Begin to measure a time that is not a turn, from a fresh reading."""
         self._now = [None, None]
-        self._look(player)
+        self._begin_measurement(player)
 
-    def look_closer(self, player: int, earlier_us: int, turn_began: float) -> None:
+    def measure_slow_turn(self, player: int, earlier_us: int, turn_began: float) -> None:
         """Start measuring a turn that turned out to be slow.
 
         The counters are compared with the last reading; ``earlier_us`` is the wall time of the player's quick
         turns since then.  ``turn_began`` is in the clock of the stamps.
         """
         last, marked_ns = self._last[player], self._marked_ns
-        self._look(player)
+        self._begin_measurement(player)
         reading = self._begin[player]
         if last is not None and reading is not None:
-            self._has_looked_back = True
+            self._uses_older_reading = True
             self._marked_ns = marked_ns  # the referee may have been late for the reply
             self._turn = self._account(player, last, turn_began, earlier_us)
             self._turn.add(reading)
 
-    def _look(self, player: int) -> None:
+    def _begin_measurement(self, player: int) -> None:
         if not self._counts:
             return
         self._player = player
-        self.is_looking = self._has_looked = True
-        self._has_looked_back = False
+        self.is_measuring = self._has_measured = True
+        self._uses_older_reading = False
         self._begin = [now if now is not None else self._read(index) for index, now in enumerate(self._now)]
         self._now = [None, None]
         begin = self._begin[player]
@@ -200,10 +200,10 @@ class TurnTimer:
 
     def usage(self) -> Usage | None:
         """Return the counters of the current turn until now; None if it is not being measured."""
-        if not self.is_looking:
+        if not self.is_measuring:
             return None
-        # First, since the next steps delay no stamp.  All of the referee's last wait counts, in the bot's
-        # favour: if a timer had woken the referee, the reply may have come in the midst of it.
+        # Read first, since the next steps delay no stamp.  All of the referee's last wait counts, in the
+        # bot's favour: if a timer had woken the referee, the reply may have come during that wait.
         own_us = (self._waited_ns() - self._marked_ns) // 1000
         reading = self._add_reading()
         if self._turn is None or reading is None:
@@ -228,26 +228,26 @@ class TurnTimer:
             start = self._starts[player] = TurnAccount(nothing, round(self._began * 1e9), cores=_cores())
         start.add(reading)
 
-    def turn_ends(self, player: int, wall_s: float) -> Usage | None:
+    def end_turn(self, player: int, wall_s: float) -> Usage | None:
         """End a measured turn after the player's reply, and return the counters of the turn."""
-        # Of a quick turn all is charged, so that the counters would change nothing.
+        # All of a quick turn is charged, so that the counters would change nothing.
         usage = self.usage() if wall_s >= QUICK_S else None
-        may_ponder = usage is not None and not self._has_looked_back and self._is_running(player)
+        may_ponder = usage is not None and not self._uses_older_reading and self._is_running(player)
         if usage is not None and may_ponder and 0 < usage.referee_wait_us < wall_s * 1e6:
-            # A bot that ponders used CPU time after its reply, too, while we waited for a CPU to read it.
-            # That time is not counted: it is at most all cores', and as a rule no more than before.
+            # A bot that ponders also used CPU time after its reply, while the referee waited for a CPU to
+            # read it.  That time is not counted: it is at most that of all cores, at the rate of the turn.
             after_us = usage.referee_wait_us * min(_cores(), usage.cpu_us / (wall_s * 1e6))
             usage = usage._replace(cpu_us=usage.cpu_us - int(after_us))
         self.must_prepare[player] = self._suspends or wall_s >= QUICK_S
         if usage is not None:
             self._count_off_turn(1 - player)
-        self.is_looking = False
+        self.is_measuring = False
         self.must_follow = True
         return usage
 
     def _is_running(self, player: int) -> bool:
         tree = self._bots[player].tree
-        return tree is not None and tree.doing() not in ("reading", "waiting", "ended")
+        return tree is not None and tree.activity() not in ("reading", "waiting", "ended")
 
     def _count_off_turn(self, player: int) -> None:
         begin, now = self._begin[player], self._read(player)
@@ -255,10 +255,10 @@ class TurnTimer:
         if begin is not None and now is not None:
             self.off_turn_cpu_us[player] += between(begin, now).cpu_us
 
-    def turn_has_begun(self, player: int) -> None:
-        """Discard readings that may be old by the next turn.
+    def turn_begun(self, player: int) -> None:
+        """Discard readings that may be old by the next turn, and suspend the opponent.
 
-        To be called just after this player was given its turn.
+        To be called just after the line that gives this player its turn was sent.
         """
         self._now = [None, None]
         self.must_follow = self._suspends
@@ -269,39 +269,39 @@ class TurnTimer:
         tree = self._bots[player].tree
         if not self._suspended[player] and tree is not None:
             self._suspended[player] = True
-            # A process that was not stopped, or went on by itself, shows in the CPU time off its turn.
+            # A process that was not stopped, or continued itself, shows in the CPU time off its turn.
             tree.stop(STOP_LIMIT_S)
 
     def is_queued(self, player: int) -> bool:
-        """Return True if something of this player's bot is ready to run and has no CPU at this moment.
+        """Return True if a thread of this player's bot is ready to run and has no CPU at this moment.
 
-        The system counts a wait for a CPU only when it is over.
+        The system counts a wait for a CPU only when the wait is over.
         """
         tree = self._bots[player].tree
         return tree is not None and tree.is_queued()
 
-    def _wake(self, player: int) -> None:
+    def _resume(self, player: int) -> None:
         if not self._suspended[player]:
             return
         tree = self._bots[player].tree
         if tree is not None:
             self._suspended[player] = False
-            tree.go_on()
+            tree.resume()
 
     def cpu_us(self) -> tuple[int | None, int | None]:
         """Return the CPU time of each bot so far, in microseconds.
 
         None where it is not counted, or where no turn was long enough to be measured.
         """
-        if not self._counts or not self._has_looked:
+        if not self._counts or not self._has_measured:
             return (None, None)
         first, second = (self._read(player) for player in (0, 1))
         return (first and first.cpu_ns // 1000, second and second.cpu_ns // 1000)
 
-    def game_over(self) -> None:
+    def end_game(self) -> None:
         """Continue suspended bots, so that they can end."""
         for player in (0, 1):
-            self._wake(player)
+            self._resume(player)
 
     def close(self) -> None:
         """Close the descriptors."""
@@ -312,41 +312,41 @@ class TurnTimer:
 class Grace:
     """A limit of charged time for a bot that is not on turn, such as the time to end after END.
 
-    The limit begins when the object is created.  The timekeeper measures it as it measures a turn.  Where
-    there are no counters, and with the wall clock, all time that passes is charged.
+    The limit begins when the object is created, and is measured like a turn.  Without counters, and with the
+    wall clock, all time that passes is charged.
     """
 
-    def __init__(self, timekeeper: TurnTimer, player: int, limit_s: float) -> None:
-        self._timekeeper, self._player = timekeeper, player
+    def __init__(self, timer: TurnTimer, player: int, limit_s: float) -> None:
+        self._timer, self._player = timer, player
         self._limit_us = self._due_us = round(limit_s * 1e6)
-        self._is_fair = timekeeper.clock == FAIR
+        self._is_fair = timer.clock == FAIR
         self.is_hosts_fault = False
         """True if the grace ended because the host kept the bot waiting for too long."""
-        timekeeper.start_measuring(player)
+        timer.start_measuring(player)
         self._began = time.monotonic()
 
     def again(self, limit_s: float) -> "Grace":
         """Return another limit for the same bot, which begins now."""
-        return Grace(self._timekeeper, self._player, limit_s)
+        return Grace(self._timer, self._player, limit_s)
 
     @property
     def left_s(self) -> float:
         """Seconds until ``is_over`` is to be called again."""
         at = time.monotonic()
         due = self._began + self._due_us / 1e6
-        if self._is_fair and self._timekeeper.is_looking:
-            due = min(due, self._timekeeper.sample_due)
+        if self._is_fair and self._timer.is_measuring:
+            due = min(due, self._timer.sample_due)
         return max(0.0, due - at)
 
     def is_over(self) -> bool:
         """Read the counters if that is due; return True if more time is charged than the limit."""
-        if self._is_fair and self._timekeeper.is_looking and time.monotonic() >= self._timekeeper.sample_due:
-            self._timekeeper.sample()
+        if self._is_fair and self._timer.is_measuring and time.monotonic() >= self._timer.sample_due:
+            self._timer.sample()
         wall_us = self._wall_us()
         if wall_us <= self._due_us:
             return False
         usage = self._usage()
-        is_queued = usage is not None and self._timekeeper.is_queued(self._player)
+        is_queued = usage is not None and self._timer.is_queued(self._player)
         more_us = extension_us(self._limit_us, charged_us(wall_us, usage), usage, is_queued=is_queued)
         if more_us is None:
             return True
@@ -365,4 +365,4 @@ class Grace:
         return round((time.monotonic() - self._began) * 1e6)
 
     def _usage(self) -> Usage | None:
-        return self._timekeeper.usage() if self._is_fair else None
+        return self._timer.usage() if self._is_fair else None

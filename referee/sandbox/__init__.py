@@ -1,4 +1,4 @@
-"""The sandbox of bots: its limits, and what a bot sees of the host.
+"""The sandbox of bots: limits of resources, and the parts of the host that a bot can see.
 
 Begin at ``bubblewrap.Sandbox``, which turns a player and limits into the command line to run; ``detection``
 finds the best tier of this host.  Imports: referee.judge.

@@ -1,20 +1,19 @@
 """The sandbox of bots: the command line that runs a player within its limits.
 
-There are tiers, of which referee/sandbox/detection.py finds the best one at the start by running it, and each
-record contains the tier.  A tier is never lowered silently: if a bot cannot be confined as requested, that is
-the host's fault.
+referee/sandbox/detection.py finds the best tier of a host by running it, and each record contains the tier.
+A tier is never lowered silently: if a bot cannot be confined as requested, that is the host's fault.
 
 bubblewrap puts the bot into namespaces of its own: it sees /usr, its own files and its interpreter,
-read-only; no network, no processes but its own; /tmp and a scratch directory in memory, bounded.  All of its
+read-only; no network, no other processes; /tmp and a scratch directory in memory, bounded.  All of its
 processes end with the namespace's first process.  System calls that a player of a board game does not need
 are refused (referee/sandbox/seccomp.py), and setrlimit bounds each process; the memory of all processes
 together is bounded by a control group where one is delegated (referee/sandbox/cgroup.py), else it is checked
 every 50 ms.
 
-As an ordinary user the sandbox is a user namespace of that user.  As root there is none: bubblewrap itself is
-run as root, so that it reaches files below directories that are closed to others, and the bot's program is
-run by setpriv as another user without any privilege, a different one for each bot at a time.  No program of a
-bot ever runs as root, not even with its capabilities dropped: root owns too much of /proc.
+An ordinary user's sandbox is a user namespace.  Root's sandbox has none: bubblewrap itself runs as root, so
+that it reaches files below directories that are closed to others, and setpriv runs the bot's program as
+another user without any privilege, a different one for each bot at a time.  No program of a bot ever runs as
+root, not even with its capabilities dropped: root owns too much of /proc.
 """
 
 import os
@@ -60,17 +59,16 @@ SCRATCH = "/scratch"
 """A confined bot's own directory for files, its HOME and TMPDIR."""
 TMP_BYTES = 16 * MIB
 SHM_BYTES = 1 * MIB
-"""Bounds of /tmp and /dev/shm: enough for an interpreter's own files, which is all they are for."""
+"""Sizes of /tmp and /dev/shm: enough for an interpreter's own files."""
 STACK_BYTES = 8 * MIB
-"""Linux's usual stack, and the reservation of each thread; a larger value would be reserved by each
-thread."""
+"""Linux's usual stack, which each thread reserves as well."""
 MAX_STACK_BYTES = 64 * MIB
 """Stack size to which a bot may raise its own limit, for a deep recursion."""
 DATA_PER_MEMORY, SPARE_DATA_BYTES = 4, 2 << 30
-"""Limit of a process's address space for data: its memory so many times, and this much more.  Virtual
+"""Factor and offset of the limit of a process's address space for data, relative to its memory.  Virtual
 machines commit memory that they never touch, the more the larger the heap, and 60 threads commit 8 MB of
 stack each.  Memory that is touched is counted, by the control group or every 50 ms; a process can touch some
-250 MB in that time, so that this limit matters only where a check comes late."""
+250 MB in that time, so that this limit matters only where a check is late."""
 OPEN_FILES = 256
 LOCKED_BYTES = 64 * 1024
 """Linux's usual bound (include/uapi/linux/resource.h, MLOCK_LIMIT was 64 KiB)."""
@@ -79,28 +77,29 @@ FIRST_USER = 1_900_000_000
 """First number of the users for bots, as root: a range that nothing uses (systemd's list of user numbers
 leaves 1879048192 to 2147483647 free)."""
 FEW_USERS_FIRST, FEW_USERS = 20_000, 40_000
-"""First number and range where only 65536 users exist (in a container): then with a small chance of two
-alike."""
+"""First number and range if only 65536 users exist (in a container); two bots may then rarely share a
+number."""
 
 SHELL = "/bin/sh"
-FROM_US = (
+IF_PARENT_LIVES = (
     '[ "$PPID" = "$0" ] || exit 1; [ -z "$1" ] || echo 0 > "$1" || exit 1; shift; exec {redirections}"$@"'
 )
-"""Shell script that goes on only if its parent is still the named one, and in the control group if one is
-named.  The process has just set its parent-death signal, and the parent may have died before that."""
-PUT_AWAY = "{input}<&0 {output}>&1 </dev/null >/dev/null "
-"""Redirections for bubblewrap.  Its own processes keep their standard input and output for as long as they
-live, and would keep the bot's open after the bot has closed them: they are given /dev/null, and the bot's
-streams are carried past them."""
-WHEN_TOLD = 'exec <&{input} >&{output} {input}<&- {output}>&- && echo ready && read -r go && exec "$@"'
-"""Shell script that restores standard input and output, sends READY, waits for the word GO, and starts
-nothing if the input ends before it.  (A shell reads no more than the line from a pipe.)"""
+"""Shell script that continues only if its parent is still the given process, after joining a control group if
+one is given.  The process has just set its parent-death signal, and the parent may have died before that."""
+SAVE_STREAMS = "{input}<&0 {output}>&1 </dev/null >/dev/null "
+"""Redirections for bubblewrap.  Its own processes keep their standard input and output until they end, and
+would keep the bot's streams open after the bot has closed them.  They are given /dev/null, and the bot's
+streams are passed on as other descriptors."""
+START_ON_GO = 'exec <&{input} >&{output} {input}<&- {output}>&- && echo ready && read -r go && exec "$@"'
+"""Shell script that restores standard input and output, sends READY, waits for the line GO, and then starts
+the command.  It starts nothing if the input ends before GO.  (A shell reads no more than the line from a
+pipe.)"""
 READY = b"ready\n"
 """First bytes of a confined bot's standard output, sent when bubblewrap has mounted everything."""
 GO = b"go\n"
 """First bytes of a confined bot's standard input, read by the shell that starts the bot.  They are sent when
-the referee holds the sandbox's first process and its directories: if the referee is killed before that, no
-program of the bot is started."""
+the referee has opened the sandbox's first process and its directories: if the referee is killed before that,
+no program of the bot is started."""
 
 PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING", b"KALARENA_TIME")
 """Environment variables that are passed to a bot (docs/protocol.md)."""
@@ -139,41 +138,44 @@ class Sandbox:
             inherited = {os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()}
             settings = runtime_settings(player.command, limits, core_count(), inherited)
             return Confinement(
-                (*self._bound_to_us(), *command), player.cwd, merged(settings, environment), settings=settings
+                (*self._bound_to_parent(), *command),
+                player.cwd,
+                merged(settings, environment),
+                settings=settings,
             )
         settings = runtime_settings(player.command, limits, core_count())
         confined = _bubblewrapped(
             self.tools, command, index, player, limits, environment, counted=self.tier is Tier.CGROUP
         )
         confined = replace(confined, environment=merged(settings, confined.environment), settings=settings)
-        redirections = PUT_AWAY.format(**_carriers(confined.descriptors))
+        redirections = SAVE_STREAMS.format(**_free_descriptors(confined.descriptors))
         if self.tier is not Tier.CGROUP:
-            return replace(confined, command=(*self._bound_to_us("", redirections), *confined.command))
+            return replace(confined, command=(*self._bound_to_parent("", redirections), *confined.command))
         try:
             group = BotGroup(self.cgroup, group_name(index), limits)
         except CgroupError as error:
             confined.close()
-            confined.close_status()
+            confined.close_status_pipe()
             raise RefereeError(str(error)) from error
-        joining = self._bound_to_us(str(group.path / "cgroup.procs"), redirections)
+        joining = self._bound_to_parent(str(group.path / "cgroup.procs"), redirections)
         command = (*joining, *confined.command)
         return replace(confined, command=command, group=group)
 
-    def _bound_to_us(self, group: str = "", redirections: str = "") -> tuple[str, ...]:
-        """Return the words before a command that let it be killed whenever this process dies.
+    def _bound_to_parent(self, group: str = "", redirections: str = "") -> tuple[str, ...]:
+        """Return the words before a command by which the kernel kills it when this process dies.
 
-        bubblewrap's own --die-with-parent takes effect some milliseconds too late for that.
+        bubblewrap's own --die-with-parent takes effect some milliseconds too late.
         """
         if not self.tools.setpriv:
             return ()
-        asking = (self.tools.setpriv, "--pdeathsig", "KILL", "--")
-        script = FROM_US.format(redirections=redirections)
-        return (*asking, SHELL, "-c", script, str(os.getpid()), group)
+        setpriv = (self.tools.setpriv, "--pdeathsig", "KILL", "--")
+        script = IF_PARENT_LIVES.format(redirections=redirections)
+        return (*setpriv, SHELL, "-c", script, str(os.getpid()), group)
 
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """A command as it is really run.  The caller must ``close`` it when it has been started."""
+    """The full command of a confined bot.  The caller must ``close`` it when the command was started."""
 
     command: tuple[str, ...]
     cwd: str
@@ -196,7 +198,7 @@ class Confinement:
         for descriptor in self.descriptors:
             os.close(descriptor)
 
-    def close_status(self) -> None:
+    def close_status_pipe(self) -> None:
         """Close the referee's end of the status pipe, if there is one."""
         if self.status is not None:
             os.close(self.status)
@@ -216,24 +218,24 @@ def _bubblewrapped(
 
     ``counted``: whether a control group counts all memory, also memory that no process shows.
     """
-    as_root = can_give_users()
+    as_root = can_assign_users()
     descriptors: list[int] = []
-    status, told = os.pipe()
+    status, report_fd = os.pipe()
     try:
-        descriptors.append(told)
+        descriptors.append(report_fd)
         filter_descriptor = _memory_file(_seccomp(counted))
         descriptors.append(filter_descriptor)
         own_files, directory = _own_files(player, limits, descriptors, bot_user(index) if as_root else None)
         words = [
             tools.bwrap,
-            *("--json-status-fd", str(told), "--seccomp", str(filter_descriptor)),
+            *("--json-status-fd", str(report_fd), "--seccomp", str(filter_descriptor)),
             *_namespaces(as_root=as_root),
             *_system(),
             *_file_systems(limits),
             *_names(bot_user(index) if as_root else os.getuid(), descriptors),
             *own_files,
             *("--chdir", player.cwd, "--remount-ro", "/dev"),
-            # There a bot could change the scheduling of its own processes (autogroup).
+            # In /proc a bot could change the scheduling of its own processes (autogroup).
             *("--remount-ro", "/proc", "--remount-ro", "/"),
             "--",
         ]
@@ -247,7 +249,7 @@ def _bubblewrapped(
                 "--inh-caps=-all",
             ]
             words += ["--bounding-set=-all", "--no-new-privs", "--"]
-        words += [SHELL, "-c", WHEN_TOLD.format(**_carriers(descriptors)), SHELL]
+        words += [SHELL, "-c", START_ON_GO.format(**_free_descriptors(descriptors)), SHELL]
         shown = {key: value for key, value in environment.items() if key in PASSED_ON}
         path = ":".join([*program_directories(Path(player.command[0])), "/usr/local/bin", "/usr/bin", "/bin"])
         shown |= {
@@ -298,7 +300,7 @@ def _java_settings() -> tuple[str, ...]:
 
 def _file_systems(limits: Limits) -> Iterable[str]:
     yield from ("--proc", "/proc", "--dev", "/dev")
-    # A shared mapping of it would be memory that no process shows after releasing it.
+    # A shared mapping of /dev/zero would be memory that no process shows after releasing it.
     yield from ("--ro-bind", "/dev/null", "/dev/zero")
     for path, size in (("/dev/shm", SHM_BYTES), ("/tmp", TMP_BYTES), (SCRATCH, limits.scratch_mb * MIB)):
         yield from ("--size", str(size), "--perms", "1777", "--tmpfs", path)
@@ -353,7 +355,7 @@ def _own_files(
 def _writable_directory(player: Player, own: list[Path], needed: list[Path]) -> Path | None:
     """Return the bot's own directory that holds its start directory, else the start directory itself.
 
-    None where that is a directory of the system, which the sandbox shows or replaces.
+    None if that is a directory of the system, which the sandbox shows or replaces.
     """
     cwd = Path(player.cwd)
     holders = [path for path in own if cwd.is_relative_to(path) and path.is_dir()]
@@ -379,7 +381,7 @@ def _is_inside(path: Path, others: Iterable[Path]) -> bool:
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return the outermost of the paths, without those that the sandbox shows or replaces anyway."""
+    """Return the outermost of the paths, without those that every sandbox shows or replaces."""
     found: list[Path] = []
     for path in sorted(set(paths), key=lambda path: (len(path.parts), path)):
         if not _is_inside(path, found):
@@ -401,7 +403,7 @@ def limiting(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
         ("nofile", OPEN_FILES),
         ("memlock", LOCKED_BYTES),
         ("msgqueue", 0),
-        # Where it is not confined, all other processes of the same user would count, too.
+        # Without confinement, all other processes of the same user would count, too.
         *([("nproc", limits.processes)] if confined else []),
     ):
         yield f"--{name}={_allowed(name, wanted)}"
@@ -410,7 +412,7 @@ def limiting(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
 
 
 def _allowed(name: str, wanted: int) -> int:
-    """Return a limit, reduced to this process's own hard limit, which it could not raise."""
+    """Return a limit, reduced to this process's own hard limit."""
     number = getattr(resource, f"RLIMIT_{name.upper()}", None)
     if number is None:
         return wanted
@@ -429,7 +431,7 @@ def bot_user(index: int) -> int:
     return FEW_USERS_FIRST + number % FEW_USERS
 
 
-def can_give_users() -> bool:
+def can_assign_users() -> bool:
     """Return True if this process is root of enough users to give each bot one of its own.
 
     Root of a user namespace with fewer users is an ordinary user outside, and confines bots as one.
@@ -451,8 +453,8 @@ def _users() -> int:
     return first[2] if first[:1] == [0] else 0
 
 
-def _carriers(descriptors: Iterable[int]) -> dict[str, int]:
-    """Return two unused descriptor numbers of one digit, which are the only ones that a shell can name."""
+def _free_descriptors(descriptors: Iterable[int]) -> dict[str, int]:
+    """Return two unused descriptor numbers of one digit, the only ones that a shell can name."""
     free = [number for number in range(9, 2, -1) if number not in descriptors]
     return {"input": free[0], "output": free[1]}
 

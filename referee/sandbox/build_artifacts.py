@@ -1,11 +1,11 @@
 """The parser for the stream of a confined build's products.  Pure: bytes in, files out.
 
-The build could write into this stream itself.  Nothing in it is therefore trusted: every number is bounded,
-and a name is only a text, which the caller compares with the products that it asked for.
+The build could write into this stream itself.  The parser therefore trusts nothing: every number is bounded,
+and a name is only a text, which the caller compares with the expected products.
 
-The stream is records, each a text that ends with a NUL: ``copied`` when the bot's directory has been copied,
-``built`` when the build command has ended with 0, ``KIND SIZE NAME`` for each product, with so many bytes of
-content behind it, and ``end``.
+The stream is a sequence of records, each a text that ends with a NUL: ``copied`` when the bot's directory has
+been copied, ``built`` when the build command has ended with 0, ``KIND SIZE NAME`` for each product, followed
+by its content of SIZE bytes, and ``end``.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MAX_HEADER_BYTES = 4096 + 64
 
 
 class ArtifactError(ValueError):
-    """The stream is too long or invalid; the message gives the reason and ends ``its build ...``."""
+    """The stream is too long or invalid; the message completes a sentence that begins ``its build``."""
 
 
 class Kind(StrEnum):
@@ -41,33 +41,33 @@ class Artifact:
 
 
 class Unpacker:
-    """Parses the stream incrementally, with bounds on the bytes of contents and the number of parcels."""
+    """Parses the stream incrementally, with bounds on the bytes of contents and the number of artifacts."""
 
-    def __init__(self, most_bytes: int, most_parcels: int) -> None:
+    def __init__(self, most_bytes: int, most_artifacts: int) -> None:
         self.copied = False
         self.built = False
         self.ended = False
-        self.parcels: list[Artifact] = []
-        self._room = most_bytes
+        self.artifacts: list[Artifact] = []
+        self._bytes_left = most_bytes
         self._most_bytes = most_bytes
-        self._most_parcels = most_parcels
+        self._most_artifacts = most_artifacts
         self._waiting = bytearray()
         self._open: tuple[str, Kind, int] | None = None
-        """Name, kind and size of the parcel whose content is not complete yet."""
+        """Name, kind and size of the artifact whose content is not complete yet."""
 
     def feed(self, data: bytes) -> None:
-        """Add received bytes.  Raises ParcelError."""
+        """Add received bytes.  Raises ArtifactError."""
         self._waiting += data
-        while self._take():
+        while self._parse_next():
             pass
 
-    def _take(self) -> bool:
+    def _parse_next(self) -> bool:
         """Parse one record or one content; return False if it is not complete."""
         if self._open is not None:
             name, kind, size = self._open
             if len(self._waiting) < size:
                 return False
-            self.parcels.append(Artifact(name, kind, bytes(self._waiting[:size])))
+            self.artifacts.append(Artifact(name, kind, bytes(self._waiting[:size])))
             del self._waiting[:size]
             self._open = None
             return True
@@ -78,10 +78,10 @@ class Unpacker:
             return False
         record = bytes(self._waiting[:end])
         del self._waiting[: end + 1]
-        self._begin(record)
+        self._parse_record(record)
         return True
 
-    def _begin(self, record: bytes) -> None:
+    def _parse_record(self, record: bytes) -> None:
         if not self.copied and record == b"copied":
             self.copied = True
         elif self.copied and not self.built and record == b"built":
@@ -89,11 +89,11 @@ class Unpacker:
         elif self.built and not self.ended and record == b"end":
             self.ended = True
         elif self.built and not self.ended:
-            self._open_parcel(record)
+            self._begin_artifact(record)
         else:
             raise ArtifactError("wrote into what is the sandbox's own")
 
-    def _open_parcel(self, record: bytes) -> None:
+    def _begin_artifact(self, record: bytes) -> None:
         words = record.split(b" ", 2)
         # A size of more digits is refused before it is a number.
         if len(words) != 3 or not words[1].isdigit() or len(words[1]) > 15:
@@ -103,9 +103,9 @@ class Unpacker:
         except ValueError as error:  # not UTF-8, too
             raise ArtifactError("made a file whose name is no text") from error
         size = int(words[1])
-        if len(self.parcels) >= self._most_parcels:
-            raise ArtifactError(f"made more than {self._most_parcels} files")
-        if size > self._room:
+        if len(self.artifacts) >= self._most_artifacts:
+            raise ArtifactError(f"made more than {self._most_artifacts} files")
+        if size > self._bytes_left:
             raise ArtifactError(f"made files of more than {self._most_bytes >> 20} MB together")
-        self._room -= size
+        self._bytes_left -= size
         self._open = (name, kind, size)

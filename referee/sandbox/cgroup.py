@@ -1,4 +1,4 @@
-"""Control groups (version 2): one for each bot, where a part of the tree was delegated to this user.
+"""Control groups (version 2), one for each bot, if a part of the tree was delegated to this user.
 
 ``systemd-run --user --scope -p Delegate=yes kalarena ...`` delegates one.  The kernel then bounds the memory
 of the whole group at the moment of its use (Documentation/admin-guide/cgroup-v2.rst of the kernel).
@@ -13,20 +13,21 @@ import time
 from pathlib import Path
 
 from referee.judge.limits import MIB, Limits
+from referee.sandbox.host_resources import file_words
 
 OWN_LEAF = "kalarena-referees"
-"""Name of the group for Kalarena's own processes.  They must be in a leaf: a group with controllers for its
-children holds no processes of its own."""
+"""Name of the group for Kalarena's own processes, which must be in a leaf: a group with controllers for its
+children has no processes of its own."""
 WANTED = ("memory", "pids")
 SPARE_PROCESSES = 8
-"""Processes added to a bot's limit, for bubblewrap's own two and the programs that lead to the bot's."""
+"""Processes added to a bot's limit, for bubblewrap's own two and the programs that start the bot's."""
 BOTS_GROUP = "kalarena-bot-"
 """Beginning of the names of bots' groups; the number of the process that made the group follows, and the
 bot's index."""
 SPLIT_TRIES = 20
 """Attempts to enable the controllers while another program keeps starting processes in the same group."""
 EMPTY_S = 0.2
-"""Seconds that ``remove`` waits for killed processes to be gone, which takes a moment."""
+"""Seconds that ``remove`` waits for the end of killed processes."""
 SYSTEMD = Path("/run/systemd/system")
 """Directory that exists if systemd runs the system (sd_booted(3))."""
 DELEGATED = ("trusted.delegate", "user.delegate")
@@ -70,7 +71,7 @@ def _check_delegated(group: Path) -> None:
     processes must not be moved, by systemd's mark; where there is no systemd, any group but the root of the
     tree is accepted.
     """
-    offered = _words(group / "cgroup.controllers")
+    offered = file_words(group / "cgroup.controllers")
     missing = [name for name in WANTED if name not in offered]
     if missing:
         raise CgroupError(f"no control group with {' and '.join(missing)} was delegated to us")
@@ -98,7 +99,7 @@ def _split(group: Path) -> None:
     leaf = group / OWN_LEAF
     leaf.mkdir(exist_ok=True)
     for tries_left in reversed(range(SPLIT_TRIES)):
-        for pid in _words(group / "cgroup.procs"):
+        for pid in file_words(group / "cgroup.procs"):
             with contextlib.suppress(ProcessLookupError):  # has ended meanwhile
                 (leaf / "cgroup.procs").write_text(pid)
         try:
@@ -156,7 +157,7 @@ class BotGroup:
 
     def most_memory_mb(self) -> int:
         """Return the group's peak memory, in MiB; 0 where the kernel does not report it (before 5.19)."""
-        words = _words(self.path / "memory.peak")
+        words = file_words(self.path / "memory.peak")
         return int(words[0]) // MIB if words else 0
 
     def cpu_times_ns(self) -> tuple[int, int] | None:
@@ -175,9 +176,8 @@ class BotGroup:
 
     def kill(self) -> None:
         """Kill all processes of the group."""
-        with contextlib.suppress(
-            OSError
-        ):  # gone already, or a kernel before 5.14: there bubblewrap ends the bot
+        # The group may be gone.  Kernels before 5.14 have no such file: there bubblewrap ends the bot.
+        with contextlib.suppress(OSError):
             self._write("cgroup.kill", "1")
 
     def remove(self) -> None:
@@ -212,13 +212,6 @@ def _own_group() -> Path:
     raise CgroupError("this system has no control groups of version 2")
 
 
-def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").split()
-    except OSError:
-        return []
-
-
 def _events(path: Path) -> dict[str, int]:
-    words = _words(path)
+    words = file_words(path)
     return {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True)}

@@ -1,4 +1,4 @@
-"""Detection of the best sandbox on this host, by running it, and the reason why no better one works."""
+"""Detection of the best sandbox of this host, by running it, and the obstacle to a better one."""
 
 import os
 import re
@@ -17,22 +17,21 @@ from referee.sandbox.bubblewrap import GO, READY, Sandbox, Tier, Tools, limiting
 from referee.sandbox.cgroup import CgroupError, delegated_group
 
 PROBE_LIMIT_S = 20.0
-"""Seconds to wait for a sandbox.  One starts within 20 ms; a host that needs longer than this cannot be
-played on."""
+"""Seconds to wait for a sandbox, which starts within 20 ms; games are not possible on a slower host."""
 OLDEST_BWRAP = (0, 8)
 """The first version of bubblewrap with --disable-userns."""
 REQUIRED, AUTO, OFF = "required", "auto", "off"
 MODES = (REQUIRED, AUTO, OFF)
-"""Sandbox modes: one that holds a hostile bot is required; the best available; none."""
+"""Sandbox modes: a sandbox for hostile bots is required; the best available one; none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The best sandbox, with the reason why there is no better one."""
+    """The best sandbox, and the obstacle to a better one."""
 
     sandbox: Sandbox
     why_not_better: str = ""
-    """The reason why there is no better tier; empty for the best one."""
+    """The reason that no better tier works; empty for the best tier."""
     advice: str = ""
     """The command that would make a better tier available; empty if none is known."""
 
@@ -70,10 +69,12 @@ def probe() -> Probe:
     except CgroupError as error:
         return Probe(Sandbox(Tier.BUBBLEWRAP, tools), str(error), _delegate())
     best = Sandbox(Tier.CGROUP, tools, group)
-    said = _try(best)
-    if said is not None:
+    obstacle = _try(best)
+    if obstacle is not None:
         return Probe(
-            Sandbox(Tier.BUBBLEWRAP, tools), f"a bot's control group does not work here ({said})", _delegate()
+            Sandbox(Tier.BUBBLEWRAP, tools),
+            f"a bot's control group does not work here ({obstacle})",
+            _delegate(),
         )
     return Probe(best)
 
@@ -99,10 +100,10 @@ def _bubblewrap_problem(tools: Tools) -> tuple[str, str]:
             f"is {shown}",
             _upgrade(),
         )
-    said = _try(Sandbox(Tier.BUBBLEWRAP, tools))
-    if said is None:
+    obstacle = _try(Sandbox(Tier.BUBBLEWRAP, tools))
+    if obstacle is None:
         return "", ""
-    return f"bubblewrap cannot make its namespaces here ({said})", _unlock(said)
+    return f"bubblewrap cannot make its namespaces here ({obstacle})", _unlock(obstacle)
 
 
 def _weak(tools: Tools) -> Sandbox:
@@ -157,7 +158,7 @@ SETTINGS = (
 to set."""
 
 
-def _unlock(said: str) -> str:
+def _unlock(error: str) -> str:
     """Return the command that makes namespaces possible, if the obstacle is known.
 
     A user's bubblewrap needs user namespaces.  Root's makes none; it needs CAP_SYS_ADMIN, which can be
@@ -176,7 +177,7 @@ def _unlock(said: str) -> str:
         if "apparmor" in setting and profile.exists() and not loaded.exists():
             return f"sudo cp {profile} {loaded.parent}/ && sudo apparmor_parser -r {loaded}"
         return f"sudo sysctl -w {setting.replace('/', '.')}={wanted}"
-    if _is_container() and any(words in said for words in REFUSALS):
+    if _is_container() and any(words in error for words in REFUSALS):
         # Docker's own filter refuses pivot_root, its AppArmor profile mounts; it hides parts of /proc, and
         # beside that a user's namespace may mount no whole one.
         last = "--cap-add SYS_ADMIN" if as_root else "--security-opt systempaths=unconfined"
@@ -195,26 +196,26 @@ def _is_container() -> bool:
 
 def _version(bwrap: str) -> tuple[int, ...]:
     try:
-        said = subprocess.run(
+        done = subprocess.run(
             [bwrap, "--version"], capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return (0,)
-    return tuple(int(number) for number in re.findall(r"\d+", said.stdout)) or (0,)
+    return tuple(int(number) for number in re.findall(r"\d+", done.stdout)) or (0,)
 
 
 def _try(sandbox: Sandbox) -> str | None:
-    """Run a program that does nothing as a bot would be run; return the error, or None."""
+    """Run an empty program as a bot would be run; return the error, or None."""
     done = run_as_bot(sandbox, (shutil.which("true") or "/bin/true",))
     if done.status == 0:
         return None
-    said = done.errors.strip().splitlines()
-    return said[-1] if said else f"exit status {done.status}"
+    lines = done.errors.strip().splitlines()
+    return lines[-1] if lines else f"exit status {done.status}"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The outcome of a program that was run as a bot would be."""
+    """Outcome of a program that was run like a bot."""
 
     status: int
     """Exit status; -1 if it could not be started, which ``errors`` explains."""
@@ -249,7 +250,7 @@ def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...
         return Run(-1, "", str(error), time.monotonic() - began)
     finally:
         confined.close()
-        confined.close_status()
+        confined.close_status_pipe()
         if confined.group is not None:
             confined.group.kill()
             confined.group.remove()

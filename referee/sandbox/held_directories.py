@@ -1,7 +1,7 @@
 """Descriptors of the directories that a confined bot can write, and checks whether they are full.
 
-They are opened before a program of the bot is started.  An open descriptor keeps a file system in memory
-until it is closed, also after the sandbox has ended.
+They are opened before a program of the bot starts.  An open descriptor keeps a file system in memory until it
+is closed, also after the end of the sandbox.
 """
 
 import contextlib

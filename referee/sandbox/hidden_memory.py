@@ -1,4 +1,4 @@
-"""An upper bound of the kernel memory of a confined bot that none of its processes shows.
+"""An upper bound of a confined bot's kernel memory that is not in the figures of its processes.
 
 The size of the bot's files is bounded, but not their number, and the data waiting in sockets is bounded only
 for each socket.  Both are read from outside, through /proc/PID of one of its processes.
@@ -31,9 +31,9 @@ def hidden_bytes(pid: int) -> int:
     """
     root = Path("/proc", str(pid))
     total = 0
-    for place in (SCRATCH, "/tmp", "/dev/shm") if _has_own_root(root) else ():
+    for path in (SCRATCH, "/tmp", "/dev/shm") if _has_own_root(root) else ():
         try:
-            found = os.statvfs(f"{root}/root{place}")
+            found = os.statvfs(f"{root}/root{path}")
         except OSError:
             break  # the sandbox's first directory, the scratch one, is not mounted yet
         total += max(0, found.f_files - found.f_ffree - FREE_FILES) * FILE_BYTES

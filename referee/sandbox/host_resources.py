@@ -10,6 +10,9 @@ GROUPS = Path("/proc/self/cgroup")
 MEMORY_INFO = Path("/proc/meminfo")
 MOUNT = Path("/sys/fs/cgroup")
 """Mount point of control groups of version 2, and folder with the mount points of version 1's controllers."""
+VMSTAT = "/proc/vmstat"
+KILLED = b"\noom_kill "
+"""Beginning of the counter's line in all of these files (mm/vmstat.c, mm/memcontrol.c)."""
 
 
 def host_memory_bytes() -> int:
@@ -44,73 +47,6 @@ def default_memory_here(games: int | None = None) -> int:
     return default_memory_mb(host_memory_bytes(), games or core_count())
 
 
-def _installed_bytes() -> int:
-    try:
-        for line in MEMORY_INFO.read_text(encoding="ascii").splitlines():
-            if line.startswith("MemTotal:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
-
-
-def _limit_files(name: str, kind: str, old_name: str) -> Iterator[Path]:
-    """Yield the files with the limits of this process's control group and of the groups above it.
-
-    Args:
-        name: The file's name in version 2.
-        kind: The controller in version 1.
-        old_name: The file's name in version 1.
-    """
-    try:
-        lines = GROUPS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, kinds, path = line.split(":", 2)
-        if not kinds:
-            mount, file = MOUNT, name
-        elif kind in kinds.split(","):
-            mount, file = MOUNT / kind, old_name
-        else:
-            continue
-        group = Path(path)
-        for above in (group, *group.parents):
-            yield mount / str(above).lstrip("/") / file
-        yield mount / file
-
-
-def _number(path: Path) -> int:
-    """Return the number in a file; 0 if there is none, as in ``max``."""
-    words = _words(path)
-    return int(words[0]) if words and words[0].isdigit() else 0
-
-
-def _quota(path: Path) -> tuple[int, int]:
-    """Return the CPU time that may be used in a period of time, and the period; 0 if it is not limited."""
-    if path.name == "cpu.max":
-        words = _words(path)
-        return (int(words[0]), int(words[1])) if len(words) == 2 and words[0].isdigit() else (0, 0)
-    return _number(path), _number(path.with_name("cpu.cfs_period_us"))
-
-
-def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="ascii").split()
-    except (OSError, ValueError):
-        return []
-
-
-MEMORY_GROUPS, UNIFIED_GROUPS = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"
-"""Mount points of the memory controller of version 1 and of control groups of version 2."""
-VMSTAT = "/proc/vmstat"
-KILLED = b"\noom_kill "
-"""mm/vmstat.c, mm/memcontrol.c"""
-
-
 def killed_for_memory() -> int:
     """Return how many processes the kernel has killed because memory ran out, from an arbitrary start.
 
@@ -119,24 +55,81 @@ def killed_for_memory() -> int:
     no group counts, the host's own counter is read, which includes the processes of other users.  The number
     is 0 where none are counted.
     """
-    for place in _places():
-        _, _, after = _text(place).partition(KILLED)
+    for path in _kill_counters():
+        _, _, after = _read(path).partition(KILLED)
         if after:
             return int(after.split(maxsplit=1)[0])
     return 0
 
 
-def _places() -> Iterator[str]:
-    for line in _text(str(GROUPS)).decode("utf-8", "surrogateescape").splitlines():
-        _, kinds, path = line.split(":", 2)
-        if kinds == "memory":
-            yield f"{MEMORY_GROUPS}{path}/memory.oom_control"
-        elif not kinds:
-            yield f"{UNIFIED_GROUPS}{path}/memory.events.local"  # without the groups below this one
+def file_words(path: Path) -> list[str]:
+    """Return the words of a small file of the kernel; none if the file cannot be read."""
+    return _read(str(path)).decode("ascii", "replace").split()
+
+
+def _installed_bytes() -> int:
+    words = file_words(MEMORY_INFO)
+    if "MemTotal:" in words[:-1]:
+        return int(words[words.index("MemTotal:") + 1]) * 1024
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+def _own_groups() -> Iterator[tuple[list[str], str]]:
+    """Yield the controllers (none in version 2) and the path of each control group of this process."""
+    for line in _read(str(GROUPS)).decode("utf-8", "surrogateescape").splitlines():
+        _, controllers, path = line.split(":", 2)
+        yield [name for name in controllers.split(",") if name], path
+
+
+def _limit_files(name: str, controller: str, old_name: str) -> Iterator[Path]:
+    """Yield the files with the limits of this process's control group and of the groups above it.
+
+    Args:
+        name: The file's name in version 2.
+        controller: The controller in version 1.
+        old_name: The file's name in version 1.
+    """
+    for controllers, path in _own_groups():
+        if not controllers:
+            mount, file = MOUNT, name
+        elif controller in controllers:
+            mount, file = MOUNT / controller, old_name
+        else:
+            continue
+        group = Path(path)
+        for above in (group, *group.parents):
+            yield mount / str(above).lstrip("/") / file
+        yield mount / file
+
+
+def _kill_counters() -> Iterator[str]:
+    """Yield the files that may count killed processes, the best one first."""
+    for controllers, path in _own_groups():
+        if controllers == ["memory"]:
+            yield f"{MOUNT}/memory{path}/memory.oom_control"
+        elif not controllers:
+            yield f"{MOUNT}{path}/memory.events.local"  # without the groups below this one
     yield VMSTAT
 
 
-def _text(path: str) -> bytes:
+def _number(path: Path) -> int:
+    """Return the number in a file; 0 if there is none, as in ``max``."""
+    words = file_words(path)
+    return int(words[0]) if words and words[0].isdigit() else 0
+
+
+def _quota(path: Path) -> tuple[int, int]:
+    """Return the CPU time that may be used in a period of time, and the period; 0 if it is not limited."""
+    if path.name == "cpu.max":
+        words = file_words(path)
+        return (int(words[0]), int(words[1])) if len(words) == 2 and words[0].isdigit() else (0, 0)
+    return _number(path), _number(path.with_name("cpu.cfs_period_us"))
+
+
+def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - for each bot, and that is quicker
             return file.read()

@@ -1,7 +1,7 @@
-"""The files that a bot has written in its working directory, read after its end for its author.
+"""Reader of the files that a bot has written in its working directory, for its author.
 
-The contents are hostile.  They are read through a descriptor of the directory, without following links, and
-only plain files are opened.
+The contents are hostile.  They are read after the bot's end, through a descriptor of the directory, without
+following links, and only plain files are opened.
 """
 
 import os
@@ -17,7 +17,7 @@ MAX_KEPT_FILES = 100
 MAX_SEEN_FILES = 20_000
 """Most files examined: twice as many as a bot may make."""
 MAX_DEPTH = 32
-"""Folders below one another; each is an open descriptor."""
+"""Maximum depth of folders; each is an open descriptor."""
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 

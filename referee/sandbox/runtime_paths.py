@@ -1,4 +1,4 @@
-"""Paths of the host's file system that a confined bot's program needs, such as its interpreter.
+"""Paths of the host that a confined bot's program needs, such as its interpreter.
 
 The interpreter can be outside /usr, in a virtual environment, in pyenv or in a private Java.  A script's
 first line can name a program on PATH.
@@ -125,7 +125,7 @@ def _needs_of(program: Path, own: Sequence[Path], *, trusted: bool) -> Iterator[
     directories = _trusted_directories()
     for path in _links(program):
         if not trusted and _is_inside(path, own):
-            continue  # it is shown anyway; the target of the link comes next
+            continue  # shown anyway; the target of the link is next
         trusted = trusted or path.parent in directories or _is_inside(path, SHOWN_ALWAYS)
         if not trusted:
             return
@@ -170,7 +170,7 @@ INSTALLED = (
 def _installation(program: Path) -> Path | None:
     """Return the directory that an interpreter was installed into, which contains its ``bin``.
 
-    None where there is none, or where it is too wide to be shown: a home directory, the root.
+    None if there is none, or if it is too wide to be shown: a home directory, the root.
     """
     if program.parent.name != "bin" or _is_inside(program, SHOWN_ALWAYS):
         return None

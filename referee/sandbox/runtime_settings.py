@@ -185,13 +185,13 @@ def _java_options(
         f"-XX:MinRAMPercentage={share}",  # of two, this is the one for less than 250 MB
     ]
     own = java_arguments(command)
-    said = [*(own or []), *inherited]
-    is_known = own is not None and not any(word.startswith(OPTION_FILES) for word in said)
-    if is_known and not any(word.startswith(OWN_HEAP) for word in said):
+    given = [*(own or []), *inherited]
+    is_known = own is not None and not any(word.startswith(OPTION_FILES) for word in given)
+    if is_known and not any(word.startswith(OWN_HEAP) for word in given):
         options.append(f"-Xmx{heap}m")
-    if is_known and not any(map(_is_of_a_collector, said)):
+    if is_known and not any(map(_is_of_a_collector, given)):
         options.append("-XX:+UseSerialGC")
-    elif is_known and threads > MOST_COLLECTOR_THREADS and not any("GCThreads" in word for word in said):
+    elif is_known and threads > MOST_COLLECTOR_THREADS and not any("GCThreads" in word for word in given):
         # A script may have -XX:ConcGCThreads, which may be no larger than this number.
         options.append(f"-XX:ParallelGCThreads={MOST_COLLECTOR_THREADS}")
     return options

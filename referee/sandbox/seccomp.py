@@ -1,4 +1,4 @@
-"""The system call filter of confined bots, as a program for the kernel.  Pure: a table in, bytes out.
+"""The system call filter of confined bots, as a program for the kernel (pure).
 
 A bot is denied calls that a player of games does not need, and that have been a way out of sandboxes before:
 new namespaces, mounts, kernel interfaces, other processes' memory, memory that no limit counts, odd sockets,
@@ -87,7 +87,7 @@ REFUSED: dict[Errno, dict[str, tuple[int | None, int | None]]] = {
         "syslog": (103, 116), "vhangup": (153, 58), "sethostname": (170, 161), "setdomainname": (171, 162),
         "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171),
         "clock_adjtime": (305, 266),
-        # Priority: a bot must not be able to look starved.  Which processors it runs on is its own affair.
+        # Priority: a bot must not be able to look starved.  It may choose its processors.
         "setpriority": (141, 140), "sched_setattr": (314, 274), "sched_setparam": (142, 118),
         "ioprio_set": (251, 30),
         # Placing memory on nodes, which can crowd out others.

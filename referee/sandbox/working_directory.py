@@ -1,12 +1,12 @@
 """Placement of a bot's own files in its sandbox.
 
 The working directory is a file system in memory of bounded size.  Small files, and files that look like
-output, are copied there, so that the bot can overwrite, rename and delete them; large files, and folders with
-many files, are bound read-only.  As root, files that the bot's user cannot read are copied, whatever their
-size.
+output, are copied there, so that the bot can overwrite, rename and delete them.  Large files, and folders
+with many files, are bound read-only.  As root, files that the bot's user cannot read are copied, whatever
+their size.
 
-bubblewrap mounts the empty file system and the binds.  The referee then fills in the copies, before a
-program of the bot starts (``WorkingDirectory.finish``); bubblewrap takes longer for that.  Each folder and
+bubblewrap mounts the empty file system and the binds.  The referee then writes the copies, before a program
+of the bot starts (``WorkingDirectory.finish``), since bubblewrap takes longer for that.  Each folder and
 file is opened from its parent's descriptor without following links.  A file that is replaced meanwhile is
 therefore the old one or the new one, and never a file elsewhere.  A path that is bound could become a link
 before bubblewrap mounts it: the mounts are compared with the plan first.
@@ -34,20 +34,20 @@ MAX_COPIED_FILES = 400
 MAX_FOLDER_FILES = 100
 """A folder with more files and folders than this below it is bound read-only."""
 MAX_UNREADABLE_BYTES = 256 * MIB
-"""Most bytes of the files that are copied because the bot's user cannot read them."""
+"""Most bytes of files that are copied because the bot's user cannot read them."""
 BOUND_FOLDERS = {".git", ".hg", ".svn", ".venv", "venv", "node_modules"}
-"""Folders that programs fill, which are bound read-only whatever their size."""
+"""Folders that are filled by programs, bound read-only whatever their size."""
 CODE_SUFFIXES = (".class", ".pyc", ".pyo", ".o", ".so", ".dll", ".jar")
 CODE_FILES = 10
-"""A folder is bound read-only if it holds at least so many files, all of them compiled code."""
+"""A folder is bound read-only if it has at least this many files, all of them compiled code."""
 MAX_DEPTH = 100
-"""Most folders below one another.  Each takes two descriptors while it is filled."""
+"""Maximum depth of folders.  Each takes two descriptors while it is filled."""
 COPIED_FILE_BYTES = 256 * 1024
-"""Size up to which files are copied.  To copy 1 MB takes 0.5 ms, to bind a file 0.15 ms and the more the more
-are bound."""
+"""Size up to which files are copied.  A copy of 1 MB takes 0.5 ms, a bind 0.15 ms, and more with many
+binds."""
 TEXT_BYTES = 4 * MIB
 OUTPUT_BYTES = 16 * MIB
-"""Largest file that is copied because its name is that of a text, or of output."""
+"""Size up to which files are copied whose names are those of texts, or of output."""
 TEXT_SUFFIXES = {
     *(".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xml", ".html", ".md", ".yaml", ".yml"),
     *(".ini", ".cfg", ".conf", ".properties", ".pgn", ".sgf", ".stats"),
@@ -93,7 +93,7 @@ class Folder:
 
 
 class Root(NamedTuple):
-    """A path that was placed as a copy: a file, or a folder with its contents."""
+    """A path that is copied: a file, or a folder with its contents."""
 
     path: Path
     identity: tuple[int, int]
@@ -122,12 +122,12 @@ class WorkingDirectory:
     bound: dict[str, tuple[int, int]]
     """Relative path -> device and inode of the file or folder bound there."""
     user: int | None
-    """User who is given the copies; None where that is the current user anyway."""
+    """Owner of the copies; None for the current user."""
     files: dict[str, Copied] = field(default_factory=dict)
     """Relative path -> the submitted file, once ``finish`` has copied it."""
 
     def finish(self, directory: int) -> None:
-        """Compare the mounts with the plan, and fill in the copies.
+        """Compare the mounts with the plan, and write the copies.
 
         ``directory`` is a descriptor of the directory in the sandbox; no program of the bot has started yet.
         Raises RefereeError if a bound path was replaced meanwhile or a file could not be read, OSError if
@@ -151,7 +151,7 @@ class WorkingDirectory:
 
     @contextmanager
     def _opened_inside(self, directory: int, parts: tuple[str, ...]) -> Iterator[int]:
-        """Open a folder in the working directory, and make it and its parents where they are missing."""
+        """Open a folder in the working directory; make the folder and its parents if they are missing."""
         if not parts:
             yield directory
             return
@@ -178,7 +178,7 @@ class WorkingDirectory:
             os.fchown(descriptor, self.user, self.user)
 
     def _fill(self, source: int, target: int, folder: Folder, prefix: str) -> None:
-        """Copy the contents of a folder, and give the copy the owner and the time of the folder."""
+        """Copy the contents of a folder, and set the owner and the time of the copy."""
         for name in folder.files:
             try:
                 descriptor = os.open(name, WITHOUT_FOLLOWING, dir_fd=source)
@@ -253,7 +253,7 @@ class Placement:
     _bytes: int = 0
 
     def add(self, path: Path) -> None:
-        """Place a file, or a folder with all that is in it.
+        """Plan a file, or a folder with its contents.
 
         Raises RefereeError if there are too many files that only root can read.
         """
@@ -284,25 +284,25 @@ class Placement:
                 self.roots.append(Root(path, _identity(status), folder))
 
     def make_writable(self, path: Path, user: int | None) -> WorkingDirectory:
-        """Return the plan of the writable directory in which all files were placed.
+        """Return the writable directory with the files that were planned.
 
-        ``user`` is given the copies, where that is not the current one.
+        ``user`` becomes the owner of the copies; None for the current user.
         """
         bound = {_relative(Path(name), path): identity for name, identity in self.bound.items()}
         return WorkingDirectory(path, tuple(self.roots), bound, user)
 
     def writable_words(self, path: Path, spare_bytes: int) -> list[str]:
-        """Return the words that mount the writable directory and what is bound in it.
+        """Return the words that mount the writable directory and its binds.
 
-        ``spare_bytes`` is how much the bot may write beside the copies.
+        ``spare_bytes`` is the space for the bot beside the copies.
         """
         size = str((self._pages + self._entries) * PAGE + spare_bytes)
         return ["--size", size, "--perms", "0777", "--tmpfs", str(path), *self._bound_words()]
 
     def read_only_words(self, descriptors: list[int]) -> list[str]:
-        """Return the words that place everything where nothing can be written.
+        """Return the words that show all planned files in a read-only directory.
 
-        bubblewrap then makes the copies; ``descriptors`` are opened for it, and the caller closes them.
+        bubblewrap makes the copies; ``descriptors`` are opened for it, and the caller closes them.
         """
         words: list[str] = []
         for root in self.roots:

@@ -1,11 +1,12 @@
-"""The reference ladder: ten levels for each game, each stronger than the one below.
+"""The levels of the reference ladder: ten for each game, each stronger than the one below.
 
-The lower levels are people (kalah_people.py, kalamala_people.py), the upper ones searches that look at more
-and more positions.  How far apart the levels are is measured, see the table in sample_bots/README.md (``make
-ladder``).
+The lower levels are heuristic players, the middle ones of Kalah look a fixed number of moves ahead, and the
+upper ones are engines with a growing number of nodes.  The table in sample_bots/README.md has the measured
+distances of the levels (``make ladder``).
 """
 
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,73 +16,109 @@ from referee.games.catalog import AnyGame
 from referee.games.kalah import Kalah
 from referee.games.kalamala import Kalamala
 from sample_bots.conversation import Choose, OnTime
-from sample_bots.ladder import kalah_people, kalamala_people
-from sample_bots.ladder.reader import Reader
+from sample_bots.evaluation import evaluation_of
+from sample_bots.ladder import heuristic_players
 from sample_bots.options import LOWEST_LEVEL
 from sample_bots.random_bot import random_mover
-from sample_bots.strong.player import StrongPlayer
-from sample_bots.strong.time_use import TimeUse
+from sample_bots.search import AlphaBeta, OutOfTimeError
+from sample_bots.strong.engine import SearchLimits, SearchResult, StrongPlayer
+from sample_bots.strong.time_manager import TimeManager
 
 LONGEST_MOVE_S = 1.0
-"""The highest level thinks no longer than this about a move, however much time it has: somebody waits for
-it."""
+"""Maximum time for a move of the highest level in seconds, since a person may be waiting for it."""
 
-MakePerson = Callable[[random.Random], Choose]
+MakePlayer = Callable[[random.Random], Choose]
 
 
 @dataclass(frozen=True)
 class Level:
-    """One rung: a person, a reader, or a search with a budget."""
+    """One level: a heuristic player, a player of fixed depth, or an engine with a limit of nodes."""
 
     about: str
-    """What it sees and what it overlooks, for people."""
-    person: MakePerson | None = None
+    """Description: the features that the player looks at or ignores."""
+    heuristic: MakePlayer | None = None
     depth: int | None = None
-    """Moves that a reader looks ahead; None for everybody else."""
+    """Moves that a player of fixed depth looks ahead; None for all others."""
     nodes: int | None = None
-    """Positions that a search looks at, at most; None is no such bound."""
+    """Maximum nodes of an engine; None for no such limit."""
 
     @property
     def searches(self) -> bool:
-        """Whether it is an engine's search, which is compiled where that can be had."""
-        return self.person is None and self.depth is None
+        """True if the level is an engine, whose kernels are compiled if possible."""
+        return self.heuristic is None and self.depth is None
 
 
-def _search(nodes: int) -> Level:
+class FixedDepthPlayer:
+    """``Engine`` that searches the rule book itself to a fixed depth; deterministic if it has the time.
+
+    On the boards of the table that takes milliseconds.  On the largest boards it may not reach its depth.
+    """
+
+    def __init__(self, game: AnyGame, depth: int, now: Callable[[], float] = time.monotonic) -> None:
+        """``depth`` is the number of moves that the player looks ahead."""
+        self._game = game
+        self._depth = depth
+        self._now = now
+
+    def search(
+        self, state: Any, limits: SearchLimits, on_depth: Callable[[SearchResult], None] | None = None
+    ) -> SearchResult:
+        """Return the best move, see ``Engine``; the limit of nodes is ignored.
+
+        The value is in the unit of the game's evaluation.
+        """
+        deadline = None if limits.seconds is None else self._now() + limits.seconds
+        stop = None if deadline is None else lambda: self._now() > deadline
+        search = AlphaBeta(self._game, evaluation_of(self._game), stop)
+        result = SearchResult(self._game.legal_moves(state)[0], 0, 0, 0, proven=False)
+        try:
+            for depth in range(1, min(self._depth, limits.depth or self._depth) + 1):
+                move, value = search.best(state, depth)
+                result = SearchResult(move, value, depth, search.nodes, proven=False, line=(move,))
+                if on_depth is not None:
+                    on_depth(result)
+        except OutOfTimeError:
+            pass  # the result of the last depth stands
+        return result
+
+    def clear(self) -> None:
+        """Do nothing, since there is no memory."""
+
+
+def _engine(nodes: int) -> Level:
     return Level(f"searches {nodes:,} positions a move", nodes=nodes)
+
+
+def _fixed_depth(depth: int) -> Level:
+    return Level(f"reads {depth} sowings ahead and counts the stores there", depth=depth)
 
 
 _RANDOM = Level("plays any legal move", lambda generator: random_mover(generator.getrandbits(60)))
 _STRONGEST = Level(f"searches for as long as it may, at most {LONGEST_MOVE_S:g} s a move")
 
-
-def _reader(depth: int) -> Level:
-    return Level(f"reads {depth} sowings ahead and counts the stores there", depth=depth)
-
-
 KALAH_LEVELS = (
     _RANDOM,
-    Level("sees an extra turn in the pits next to its store, and nothing else", kalah_people.eager),
-    Level("takes what brings most seeds at once; thinks of no second sowing", kalah_people.collector),
-    Level("plans its whole turn; never looks at the reply", kalah_people.planner),
-    _reader(3),
-    _reader(4),
-    _reader(6),
-    _search(2_000),
-    _search(14_000),
+    Level("sees an extra turn in the pits next to its store, and nothing else", heuristic_players.eager),
+    Level("takes what brings most seeds at once; thinks of no second sowing", heuristic_players.collector),
+    Level("plans its whole turn; never looks at the reply", heuristic_players.planner),
+    _fixed_depth(3),
+    _fixed_depth(4),
+    _fixed_depth(6),
+    _engine(2_000),
+    _engine(14_000),
     _STRONGEST,
 )
 
 KALAMALA_LEVELS = (
     _RANDOM,
-    Level("pushes a stone off the board when it can; sees nothing else", kalamala_people.pusher),
-    Level("guards its own stones, too; sees no danger before it is there", kalamala_people.guard),
-    Level("takes stones and the centre; never looks at the reply", kalamala_people.centre),
-    _search(25),
-    _search(150),
-    _search(550),
-    _search(1_900),
-    _search(6_500),
+    Level("pushes a stone off the board when it can; sees nothing else", heuristic_players.pusher),
+    Level("guards its own stones, too; sees no danger before it is there", heuristic_players.guard),
+    Level("takes stones and the centre; never looks at the reply", heuristic_players.centre),
+    _engine(25),
+    _engine(150),
+    _engine(550),
+    _engine(1_900),
+    _engine(6_500),
     _STRONGEST,
 )
 
@@ -90,8 +127,7 @@ LADDERS: dict[type, tuple[Level, ...]] = {Kalah: KALAH_LEVELS, Kalamala: KALAMAL
 
 
 def level_of(game: AnyGame, number: int) -> Level:
-    """A level of a game's ladder, from LOWEST_LEVEL to HIGHEST_LEVEL.  Raises ValueError if the game has no
-    ladder."""
+    """Return a level of a game's ladder.  Raises ValueError if the game has no ladder."""
     levels = LADDERS.get(type(game))
     if levels is None:
         raise ValueError(f"there is no ladder for {game.name}")
@@ -101,24 +137,25 @@ def level_of(game: AnyGame, number: int) -> Level:
 def ladder_player(
     game: AnyGame, number: int, seed: int | None, announced: AnnouncedTime
 ) -> tuple[Choose, OnTime | None]:
-    """The player of a level: how it chooses, and how it hears of its time.
+    """Return the player of a level, and its function for TIME lines if it has one.
 
-    ``seed`` decides what people draw by lot; None is chance.
+    ``seed`` determines the random choices of heuristic players; None is a seed from the system.
     """
     level = level_of(game, number)
-    if level.person is not None:
-        return level.person(random.Random(seed)), None
+    if level.heuristic is not None:
+        return level.heuristic(random.Random(seed)), None
     if level.depth is not None:
-        time_use = TimeUse.of(announced)
-        reader = StrongPlayer(Reader(game, level.depth), time_use, longest_s=LONGEST_MOVE_S)
-        return reader, reader.hear_time
+        engine = FixedDepthPlayer(game, level.depth)
+        time_manager = TimeManager.from_announced(announced)
+        fixed_depth = StrongPlayer(engine, time_manager, longest_s=LONGEST_MOVE_S)
+        return fixed_depth, fixed_depth.on_time
     # Imported only here: it loads the compiled kernels, which takes a second.
     from sample_bots.strong.engines import strong_player
 
     player = strong_player(game, announced, longest_s=LONGEST_MOVE_S, nodes=level.nodes)
-    return player, player.hear_time
+    return player, player.on_time
 
 
 def describe(game: Any) -> list[str]:
-    """What each level does, from the lowest on."""
+    """Return the descriptions of the levels, from the lowest on."""
     return [level.about for level in LADDERS[type(game)]]

@@ -1,12 +1,12 @@
-"""The endgame database: what is still to be won, exactly, in every position with few seeds.
+"""The endgame database: the exact margin that is still to be won in every position with few seeds.
 
-Theory of operation.  One signed byte for each position, at the position's number: the margin of the seeds
-that the mover will get over those that the other player will get, of the seeds that lie in pits now.
+Theory of operation.  Each position has one signed byte, at the position's number: the seeds that the mover
+will get, less those that the other player will get, of the seeds that are in pits now.
 
 Layers with the same number of seeds are filled one after the other.  A sowing that reaches the store leads to
-a lower layer.  One that does not moves seeds forward on the mover's own side and nothing else (to get to the
-other side it has to pass the store), so no position leads back to itself, and a depth-first walk within the
-layer finds the successors' values first.
+a lower layer.  A sowing that does not only moves seeds forward on the mover's own side, since it has to pass
+the store to reach the other side.  So no position leads back to itself, and a depth-first walk within the
+layer computes the values of successors first.
 """
 
 from collections.abc import Callable
@@ -30,17 +30,17 @@ from sample_bots.solver.layout import (
 from sample_bots.strong.compiled import Array, array_of, kernel, zeros
 
 UNKNOWN = -128
-"""Not yet computed; no margin is so low, because of MOST_SEEDS."""
+"""Value of a position that is not computed yet; because of MOST_SEEDS no margin is so low."""
 
 MOST_SEEDS = 100
-"""More seeds are never asked for: margins must fit a signed byte."""
+"""Maximum seeds of a database, so that margins fit a signed byte."""
 
 FRAME = 6
 F_OWN, F_OTHER, F_NUMBER, F_PIT, F_BEST, F_LEFT = range(FRAME)
 
 
 @kernel
-def forget_layer(database: Array, start: int, stop: int) -> int:
+def clear_layer(database: Array, start: int, stop: int) -> int:
     """Mark the positions from number ``start`` up to ``stop`` as not yet computed."""
     for number in range(start, stop):
         database[number] = UNKNOWN
@@ -89,8 +89,7 @@ def fill_layer(
                 best = stack[frame + F_BEST]
                 pit = stack[frame + F_PIT]
                 pushed = 0
-                # K5: the game is over; such positions are reached by no move's lookup, but are asked for at
-                # a root.
+                # K5: the game is over.  No move looks up such positions, but a root may be one.
                 if own == 0 or (on_turn == 0 and other == 0):
                     best = layer if own != 0 else -layer
                     pit = pits
@@ -152,14 +151,14 @@ def fill_layer(
 
 
 SLICE = 1 << 20
-"""Positions computed between two looks at what the caller wants: some tenths of a second compiled."""
+"""Positions computed between two calls of ``on_slice``: some tenths of a second compiled."""
 
 
 class EndgameDatabase:
-    """The values of all positions with at most ``seeds`` seeds in the pits."""
+    """Values of all positions with at most ``seeds`` seeds in the pits."""
 
     def __init__(self, layout: Layout, seeds: int) -> None:
-        """Nothing is computed yet: see ``fill``.  ``seeds`` is at most the layout's and MOST_SEEDS."""
+        """Make an empty database, see ``fill``; ``seeds`` is at most the layout's and MOST_SEEDS."""
         if not 0 <= seeds <= min(layout.seeds, MOST_SEEDS):
             raise ValueError(
                 f"no database of {seeds} seeds: the layout has {layout.seeds}, the bound is {MOST_SEEDS}"
@@ -169,11 +168,14 @@ class EndgameDatabase:
         self.size = positions_up_to(layout.pits, seeds)
         self.values = zeros(self.size, "int8")
         self.layers = 0
-        """How many layers are filled: all positions with fewer seeds than this have their values."""
+        """Number of filled layers: all positions with fewer seeds have their values."""
 
     def fill(self, on_slice: Callable[[int], None] | None = None) -> None:
-        """Compute all values; ``on_slice`` is told from time to time how many are done, and may raise to
-        stop."""
+        """Compute all values.
+
+        ``on_slice`` is called regularly with the number of computed values; an exception from it stops the
+        computation.
+        """
         layout = self.layout
         pits = layout.pits
         # Each sowing within a layer moves a seed forward, at most p - 1 times for each.
@@ -181,7 +183,7 @@ class EndgameDatabase:
         start = 0
         for layer in range(self.seeds + 1):
             end = positions_up_to(pits, layer)
-            forget_layer(self.values, start, end)
+            clear_layer(self.values, start, end)
             position = array_of([0] * (2 * pits - 1) + [layer], "int64")
             while start < end:
                 stop = min(end, start + SLICE)
@@ -203,5 +205,5 @@ class EndgameDatabase:
                     on_slice(start)
 
     def value(self, own: int, other: int) -> int:
-        """The margin of a packed position."""
+        """Return the margin of a packed position."""
         return int(self.values[self.layout.number(own, other)])

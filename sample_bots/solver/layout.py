@@ -1,9 +1,9 @@
-"""How the solver holds positions: two packed numbers, a table of sowings, and a number for each position.
+"""The solver's positions: two packed numbers, a table of sowings, and a number for each position.
 
-Theory of operation.  A position is seen by the player to move: ``own`` and ``other`` are the seeds of the two
-sides, a field of ``width`` bits for each pit, pit 1 lowest.  Stores are not part of it, because what is still
-to be won depends on the pits alone.  A sowing adds one number to each side, which a table gives by pit and
-seeds.
+Theory of operation.  A position is given from the view of the player to move: ``own`` and ``other`` are the
+seeds of the two sides, with a field of ``width`` bits for each pit, pit 1 lowest.  Stores are not part of it,
+because the seeds that can still be won depend on the pits alone.  A sowing adds one number to each side, from
+a table indexed by pit and seeds.
 
 Positions are numbered by the combinatorial number system: with s(i) the seeds in the first i + 1 of all 2p
 pits, the sum of C(s(i) + i, i + 1) is different for all positions, and those with at most k seeds have the
@@ -17,46 +17,46 @@ from typing import Any
 from sample_bots.strong.compiled import Array, array_of, kernel
 
 MAX_BITS = 63
-"""A packed side, and a position's number, must fit a signed 64-bit integer."""
+"""Maximum bits of a packed side and of a position's number, which are signed 64-bit integers."""
 
 SOWING_FIELDS = 4
 ADD_OWN, ADD_OTHER, ADD_STORE, LAST = range(SOWING_FIELDS)
-"""Fields of a sowing: what to add to each side and to the store, and where the last seed falls: a pit of the
-mover's from 0, p for the store, more for the other side."""
+"""Fields of a sowing: the numbers to add to each side and to the store, and the position of the last seed:
+the mover's pits from 0, p for the store, more for the other side."""
 
 FACTS = 6
 PITS, WIDTH, MASK, MOST, ON_TURN, EMPTY_CAPTURE = range(FACTS)
-"""Fields of the facts that every kernel gets: p, bits of a field, a field full of ones, the most seeds that
-the tables are made for, and the options of K5 and K4 as 0 or 1."""
+"""Fields of the facts, an argument of all kernels: p, bits of a field, a field full of ones, the maximum
+seeds of the tables, and the options of K5 and K4 as 0 or 1."""
 
 
 class UnsuitableBoardError(ValueError):
-    """A board that the solver cannot hold; the message is for people."""
+    """A board is too large for the solver; the message is for people."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The tables for positions of one board with at most ``seeds`` seeds in the pits."""
+    """Tables for positions of one board with at most ``seeds`` seeds in the pits."""
 
     pits: int
     seeds: int
     facts: Array
     sowings: Array
-    """SOWING_FIELDS numbers for each pit and number of seeds: kernels' way to K2."""
+    """SOWING_FIELDS numbers for each pit and number of seeds, which implement K2."""
     numbers: Array
     """C(s + i, i + 1) at i * (seeds + 1) + s."""
 
     def number(self, own: int, other: int) -> int:
-        """The number of a position, see above."""
+        """Return the number of a position."""
         return int(number_of(own, other, self.facts, self.numbers))
 
     def pack(self, side: tuple[int, ...]) -> int:
-        """The seeds of one side, pit 1 first, as one number."""
+        """Return the packed number of one side's seeds, pit 1 first."""
         width = self.seeds.bit_length()
         return sum(seeds << (width * pit) for pit, seeds in enumerate(side))
 
     def seeds_in(self, side: int) -> int:
-        """How many seeds a packed side has."""
+        """Return the number of seeds of a packed side."""
         width = self.seeds.bit_length()
         total = 0
         while side:
@@ -66,13 +66,15 @@ class Layout:
 
 
 def positions_up_to(pits: int, seeds: int) -> int:
-    """How many positions have at most so many seeds in the pits."""
+    """Return the number of positions with at most ``seeds`` seeds in the pits."""
     return comb(seeds + 2 * pits, 2 * pits)
 
 
 def make_layout(pits: int, seeds: int, *, on_turn: bool, empty_capture: bool) -> Layout:
-    """The tables for positions with at most ``seeds`` >= 1 seeds.  Raises UnsuitableBoardError if there are
-    too many."""
+    """Return the tables for positions with at most ``seeds`` >= 1 seeds.
+
+    Raises UnsuitableBoardError if there are too many seeds.
+    """
     width = seeds.bit_length()
     if pits * width > MAX_BITS or positions_up_to(pits, seeds).bit_length() > MAX_BITS:
         raise UnsuitableBoardError(
@@ -93,7 +95,7 @@ def make_layout(pits: int, seeds: int, *, on_turn: bool, empty_capture: bool) ->
 
 
 def _sowing(pits: int, width: int, pit: int, sown: int) -> list[int]:
-    """K2: the fields of a sowing of ``sown`` seeds from a pit, counted from 0."""
+    """Return the fields of a sowing (K2) of ``sown`` seeds from a pit, counted from 0."""
     fields: list[Any] = [-(sown << (width * pit)), 0, 0, pit]
     at = pit
     for _ in range(sown):
@@ -110,7 +112,7 @@ def _sowing(pits: int, width: int, pit: int, sown: int) -> list[int]:
 
 @kernel
 def number_of(own: int, other: int, facts: Array, numbers: Array) -> int:
-    """The number of a position."""
+    """Return the number of a position."""
     pits = facts[PITS]
     width = facts[WIDTH]
     mask = facts[MASK]

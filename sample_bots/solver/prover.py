@@ -1,4 +1,4 @@
-"""What the search and the database prove of single positions, and what has been proved so far."""
+"""Proofs about single positions by the search and the database, and the bounds proved so far."""
 
 from collections.abc import Callable
 
@@ -30,23 +30,23 @@ from sample_bots.solver.search import (
 from sample_bots.strong.compiled import COMPILED, array_of, zeros
 
 SLICE = 500_000 if COMPILED else 1_000
-"""Positions searched between two looks at what the caller wants: some tenths of a second."""
+"""Positions searched between two calls of ``on_slice``: some tenths of a second."""
 
 BYTES_PER_ENTRY = 8 if COMPILED else 48
-"""An entry of the memory; in plain Python a list's slot and a number of its own."""
+"""Bytes of an entry of the memory; in plain Python a slot of a list and a number."""
 
 FAR_PITS_FIRST = {5}
-"""Boards, by pits a side, where pits far from the store are better searched first.  With a database of 16 and
-14 seeds, to prove that (5,5) is won took 7 million positions so and 18 million the other way; that (6,4) is
-won by at least 6, 108 and 10 million."""
+"""Boards, by pits a side, for which the search begins with the pits far from the store.  With databases of 16
+and 14 seeds, the proof that (5,5) is won took 7 million positions this way and 18 million the other way; that
+(6,4) is won by at least 6, 108 and 10 million."""
 
 
 class TooDeepError(RuntimeError):
-    """A line of more than MOST_PLIES plies; not met on any board that can be solved."""
+    """A line has more than MOST_PLIES plies, which happens on no board that can be solved."""
 
 
 class Prover:
-    """Margins still to be won from positions of one board, as their mover sees them.
+    """Margins still to be won from positions of one board, from the mover's view.
 
     A position is (own, other): the packed sides, see layout.py.  The game is not over in it.
     """
@@ -58,10 +58,9 @@ class Prover:
         entries: int,
         on_slice: Callable[[], None] = lambda: None,
     ) -> None:
-        """``entries``: size of the memory in positions.  ``on_slice`` is called from time to time, and may
-        raise.
+        """Make the memory.  Raises UnsuitableBoardError if an entry cannot hold a position of this board.
 
-        Raises UnsuitableBoardError if an entry cannot hold a position of this board.
+        ``entries`` is the size of the memory in positions.  ``on_slice`` is called regularly, and may raise.
         """
         buckets = max(1, entries // 2)
         value_bits = layout.seeds.bit_length()
@@ -88,11 +87,11 @@ class Prover:
 
     @property
     def positions(self) -> int:
-        """How many positions have been searched so far: looked at with all their successors."""
+        """Number of positions searched so far, each with a list of all its successors."""
         return int(self._state[S_POSITIONS])
 
     def bounds(self, own: int, other: int) -> tuple[int, int]:
-        """The lowest and the highest margin that a position can have, as far as proved."""
+        """Return the proved bounds of a position's margin."""
         seeds = self.layout.seeds_in(own) + self.layout.seeds_in(other)
         if seeds < self._database.layers:
             value = self._database.value(own, other)
@@ -100,9 +99,9 @@ class Prover:
         return self._proved.get((own, other), (-seeds, seeds))
 
     def at_least(self, own: int, other: int, goal: int) -> bool:
-        """Whether the mover gets at least ``goal`` more of the seeds in the pits than the other player.
+        """Return whether the mover gets at least ``goal`` more seeds of the pits than the other player.
 
-        Raises TooDeepError, and whatever ``on_slice`` raises.
+        Raises TooDeepError, and the exceptions of ``on_slice``.
         """
         low, high = self.bounds(own, other)
         if goal <= low:
@@ -120,7 +119,7 @@ class Prover:
         return result >= goal
 
     def _search(self, own: int, other: int, seeds: int, goal: int) -> int:
-        """A bound of the margin: a lower one if it is at least the goal, else an upper one."""
+        """Return a bound of the margin: a lower one if it is at least the goal, else an upper one."""
         state, frames, layout = self._state, self._frames, self.layout
         frames[F_OWN], frames[F_OTHER], frames[F_SEEDS] = own, other, seeds
         frames[F_NUMBER], frames[F_GOAL], frames[F_COUNT] = layout.number(own, other), goal, -1

@@ -1,18 +1,18 @@
-"""The search: whether the mover can still win a given margin, proved to the end of the game.
+"""The proof search: whether the mover can still win a given margin, to the end of the game.
 
-Theory of operation.  One kernel proves or refutes "the mover gets at least GOAL more of the seeds in the
-pits than the other player" for one position (a null-window alpha-beta), and remembers for each position it
-has searched the bounds of the margin that follow (fail-soft).  The exact margin is what a few such questions
-leave over. The margin always has the parity of the seeds in the pits, so goals step by two.
+Theory of operation.  One kernel proves or refutes "the mover gets at least GOAL more of the seeds in the pits
+than the other player" for one position (a null-window alpha-beta search).  It stores the resulting bounds of
+the margin for each searched position (fail-soft).  A few such questions determine the exact margin.  The
+margin always has the parity of the seeds in the pits, so goals step by two.
 
 - A position with few seeds is looked up in the endgame database.
 - All successors of a position are looked up, in the database and in the memory, before any is searched:
-  often one settles it.
-- The memory holds a position's number exactly (its rest by the number of buckets), so that no two
-  positions are ever taken for each other: a result is a proof.  A bucket has two entries: one for the
-  position that cost most, one for the latest.
-- There is no recursion: the path from the root lies in ``frames`` and ``children``.  So the kernel can stop
-  after any number of positions and go on later, and the depth is bounded by memory alone.
+  often one lookup settles the position.
+- The memory has the exact number of a position (its quotient by the number of buckets), so that two positions
+  are never confused, and a result is a proof.  A bucket has two entries: one for the position with the most
+  expensive search, one for the latest.
+- There is no recursion: the path from the root is in ``frames`` and ``children``.  So the kernel can stop
+  after any number of positions and continue later, and only memory limits the depth.
 """
 
 from sample_bots.solver.layout import (
@@ -37,40 +37,40 @@ BUCKETS = FACTS + 1
 VALUE_BITS = FACTS + 2
 PER_PIT = FACTS + 3
 SEARCH_FACTS = FACTS + 4
-"""Fields of the facts, behind those of the layout: positions in the database, buckets of the memory,
-bits that a bound takes in an entry, and 1 or -1: see AGAIN_FIRST."""
+"""Fields of the facts, after those of the layout: positions in the database, buckets of the memory, bits of a
+bound in an entry, and 1 or -1, see AGAIN_FIRST."""
 
 FRAME = 9
 F_OWN, F_OTHER, F_SEEDS, F_NUMBER, F_GOAL, F_BEST, F_COUNT, F_AT, F_START = range(FRAME)
-"""Fields of a position on the path: the sides, seeds in the pits, number, goal, best bound found,
-how many successors are listed (-1: not looked at yet), which of them is being searched, and the count of
-positions when it was entered."""
+"""Fields of a position on the path: the sides, seeds in the pits, number, goal, best bound so far, number of
+successors (-1: not listed yet), index of the successor that is searched, and the count of positions when the
+search of this one began."""
 
 CHILD = 7
 C_OWN, C_OTHER, C_SEEDS, C_NUMBER, C_GAIN, C_AGAIN, C_SCORE = range(CHILD)
-"""Fields of a successor: the sides as its mover sees them, seeds, number, what the sowing won, 1 for an
-extra turn, and how early to search it (0: not at all)."""
+"""Fields of a successor: the sides from its mover's view, seeds, number, seeds won by the sowing, 1 for an
+extra turn, and its score in the order of the search (0: not searched)."""
 
 STATE = 4
 S_DEPTH, S_RETURNED, S_RESULT, S_POSITIONS = range(STATE)
-"""What the kernel keeps between calls: the depth of the path (-1: finished), 1 if a result is to be handed
-up, it, positions expanded."""
+"""State of the kernel between calls: depth of the path (-1: finished), 1 if a result is to be returned to the
+position above, the result, number of positions searched."""
 
 MOST_PLIES = 4000
-"""Longest path.  Games of boards that can be solved have some hundred plies at most."""
+"""Maximum length of the path.  Games of boards that can be solved have some hundred plies at most."""
 
 AGAIN_FIRST = 4000
 OTHERS = 1000
 PER_SEED = 20
-"""The order in which successors are searched: those with an extra turn, from the pit next to the store on;
-then those that win most at once, by PER_SEED; among equal ones by the pit, with PER_PIT 1 the one nearest to
-the store first.  An order after a search of one to four plies, and giving up a successor after some time in
-favour of the next, were tried: both took longer, mostly over more positions.  An order that is the same
-everywhere meets more positions again."""
+"""Scores of the order in which successors are searched: first those with an extra turn, from the pit next to
+the store on; then those that win most seeds at once, by PER_SEED; among equal ones by the pit, with PER_PIT 1
+the nearest to the store first.  An order after a search of one to four plies, and interrupting a successor in
+favour of the next, took longer and mostly searched more positions: a constant order meets more positions
+again."""
 
 EFFORT_BITS = 6
 EFFORT_MASK = (1 << EFFORT_BITS) - 1
-"""Bits of the binary logarithm of the positions that an entry cost."""
+"""Bits of an entry's effort, the binary logarithm of the number of positions of its search."""
 
 
 @kernel
@@ -85,8 +85,10 @@ def search(
     numbers: Array,
     budget: int,
 ) -> int:
-    """Search on, for at most about ``budget`` positions.  Returns 1 when finished, 0 when not, -1 when too
-    deep."""
+    """Continue the search for at most about ``budget`` positions.
+
+    Returns 1 if it is finished, 0 if it is not, -1 if the path is too long.
+    """
     pits = facts[PITS]
     width = facts[WIDTH]
     mask = facts[MASK]
@@ -115,7 +117,7 @@ def search(
         nest = depth * pits * CHILD
         count = frames[frame + F_COUNT]
         if count < 0:
-            # A position that is entered: look at all successors.
+            # The search of a position begins: list all successors.
             if positions >= end:
                 break
             positions += 1
@@ -184,7 +186,7 @@ def search(
                 children[child + C_GAIN] = gain
                 children[child + C_SCORE] = score
                 count += 1
-            # What is known of the others.
+            # Look up the bounds of the others.
             if best < goal:
                 for i in range(count):
                     child = nest + i * CHILD
@@ -231,7 +233,7 @@ def search(
                     score = children[nest + i * CHILD + C_SCORE]
             if chosen < 0:
                 break
-            # The search of an earlier one may have settled this one.
+            # The search of an earlier successor may have settled this one.
             child = nest + chosen * CHILD
             children[child + C_SCORE] = 0
             left = children[child + C_SEEDS]
@@ -271,12 +273,12 @@ def search(
             frames[frame + F_OTHER] = children[child + C_OTHER]
             frames[frame + F_SEEDS] = children[child + C_SEEDS]
             frames[frame + F_NUMBER] = children[child + C_NUMBER]
-            # To get the goal with another turn; or, to refute: the other player does not get more than gain
-            # - goal.
+            # With an extra turn the successor has to reach the rest of the goal.  Otherwise its mover must
+            # not get more than gain - goal.
             frames[frame + F_GOAL] = goal - gain if children[child + C_AGAIN] != 0 else gain - goal + 2
             frames[frame + F_COUNT] = -1
             continue
-        # Settled: remember it, and hand it up.
+        # The position is settled: store its bounds, and return the result to the position above.
         number = frames[frame + F_NUMBER]
         rest = number // buckets
         slot = 2 * (number - rest * buckets)

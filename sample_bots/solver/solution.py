@@ -1,4 +1,4 @@
-"""What a solver found out about a position, complete or not."""
+"""The solution of a position, which may be incomplete, and its computation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from sample_bots.solver.solver import Bounds, Solver, StopSolving
 
 @dataclass
 class MoveValue:
-    """One move of the position."""
+    """Value of one move of the position."""
 
     move: int
     bounds: Bounds
-    """The first player's final margin after it, as far as it was asked for."""
+    """Proved bounds of the first player's final margin after the move."""
     best: bool | None
-    """Whether no other move is better; None if that is not known."""
+    """True if no other move is better; None if that is not known."""
 
 
 @dataclass
@@ -30,23 +30,23 @@ class Solution:
     moves: list[MoveValue] = field(default_factory=list)
     """All moves, in the rule book's order."""
     line: list[int] = field(default_factory=list)
-    """Best play of both sides to the end; its beginning if ``complete`` is false."""
+    """Best play of both sides to the end, or the first moves of it if ``complete`` is false."""
     complete: bool = False
-    """Whether all that was asked for is known; false if the solver was stopped."""
+    """False if the solver was stopped."""
     positions: int = 0
-    """Positions searched: looked at with all their successors."""
+    """Number of positions searched."""
     seconds: float = 0.0
-    """For everything."""
+    """Total time in seconds."""
     database_seconds: float = 0.0
-    """For filling the database alone."""
+    """Time in seconds for filling the database."""
 
     @property
     def best_moves(self) -> list[int]:
-        """The moves that are known to be best."""
+        """Moves that are proved to be best."""
         return [each.move for each in self.moves if each.best]
 
     def turns(self) -> list[tuple[str, list[str]]]:
-        """The expected line as (seat, moves as texts), one for each turn."""
+        """Return the expected line as (seat, moves as texts), one for each turn."""
         turns: list[tuple[str, list[str]]] = []
         state, game = self.state, self.game
         previous = None
@@ -60,7 +60,7 @@ class Solution:
         return turns
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as plain data; a value that is not known is null, and low and high are its bounds."""
+        """Return all data for JSON; an unknown value is null, with its bounds in ``low`` and ``high``."""
         game, state = self.game, self.state
         return {
             "game": game.name,
@@ -91,8 +91,8 @@ def solve(
 ) -> Solution:
     """Solve a state that is not over: the value, the best moves, the expected line.
 
-    With ``all_moves`` every move's value is found, else only whether it is a best one.  ``clock`` gives
-    seconds. If the solver is stopped (StopSolving), the solution has what was proved until then.
+    With ``all_moves`` every move's value is computed, else only whether it is a best one.  ``clock`` returns
+    seconds.  If the solver is stopped (StopSolving), the solution has the bounds proved until then.
     """
     game = solver.game
     started = clock()
@@ -117,7 +117,7 @@ def solve(
         pass
     solution.bounds = solver.bounds(state)
     for move in game.legal_moves(state):
-        # A best move has the position's own value; it was not proved to be no better still.
+        # A best move has the position's own value.  An upper bound of the move itself was not proved.
         known = solution.bounds if best.get(move) else solver.bounds(game.apply(state, move))
         solution.moves.append(MoveValue(move, known, best.get(move)))
     solution.positions = solver.prover.positions

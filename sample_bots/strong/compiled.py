@@ -1,13 +1,12 @@
-"""Kernels: the inner loops of the strong player, compiled by numba where that is installed.
+"""Kernels: the inner loops of the strong player, compiled by numba if it is installed.
 
 Theory of operation.  A kernel is a function of numbers and flat arrays that both numba and plain Python can
-run: no objects, no tuples of changing length, no numpy functions.  There is one text of each kernel and two
-ways to run it. Compiled, arrays are numpy's; in plain Python, where indexing those is slow, they are lists.
-Integers of plain Python have no width, so a kernel must not rely on overflow: hashes are combined with ``^``
-and cut by ``&``.
+run: without objects, tuples of changing length, or numpy functions.  Compiled kernels use numpy's arrays.  In
+plain Python, where indexing these is slow, arrays are lists.  Integers of plain Python have no width, so a
+kernel must not rely on overflow: hashes are combined with ``^`` and cut by ``&``.
 
 Compiling takes seconds, so the machine code is kept in a directory (``NUMBA_CACHE_DIR``), which kernels.py
-prepares before a game.  With KALARENA_PURE set to anything, plain Python is used although numba is there.
+prepares before a game.  If KALARENA_PURE is set, plain Python is used although numba is installed.
 """
 
 import os
@@ -22,8 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 try:
     if os.environ.get(PURE_VARIABLE):
         raise ImportError(f"{PURE_VARIABLE} is set")
-    # numba reads this when it is imported.  Who did not prepare kernels keeps them apart, by the same digest:
-    # numba itself would not notice that a constant from another file, or a called kernel, has changed.
+    # numba reads this when it is imported.  Processes without prepared kernels have a directory of their own,
+    # named by the same digest: numba itself does not detect changes of a constant from another file, or of a
+    # called kernel.
     if kernels.can_compile():
         os.environ.setdefault(kernels.CACHE_VARIABLE, str(kernels.own_directory()))
     import numba
@@ -32,25 +32,23 @@ try:
     COMPILED = True
 except ImportError:
     COMPILED = False
-"""Whether kernels are compiled in this process."""
+"""True if kernels are compiled in this process."""
 
 Array = Any
-"""A flat array of integers: numpy's if COMPILED, else a list."""
-
+"""Flat array of integers: numpy's if COMPILED, else a list."""
 
 _KERNELS: list[Any] = []
 """All compiled kernels of this process."""
 
 
 def kernel(function: F) -> F:
-    """Compile a function when it is first called; leave it as it is in plain Python.
+    """Compile a function at its first call; return it unchanged in plain Python.
 
-    Compiled, it runs without the interpreter's lock: another thread can stop it by writing to an array that
-    it reads.
+    A compiled kernel runs without the interpreter's lock: another thread can stop it by writing to an array
+    that the kernel reads.
 
-    A kernel that calls itself must be given no literal argument, neither by itself nor by another kernel:
-    numba would compile it for the literal's type apart, and that crashes when it is loaded from the cache
-    (numba's issue 6713).
+    Never pass a literal to a kernel that calls itself: numba would compile another version for the literal's
+    type, and crash when it loads this version from the cache (numba's issue 6713).
     """
     if not COMPILED:
         return function
@@ -60,27 +58,29 @@ def kernel(function: F) -> F:
 
 
 def zeros(length: int, kind: str) -> Array:
-    """An array of zeros; ``kind`` is a numpy type's name, int8 to int64 or uint64, without meaning in plain
-    Python."""
+    """Return an array of zeros.
+
+    ``kind`` is the name of a numpy type, int8 to int64 or uint64; it is ignored in plain Python.
+    """
     if COMPILED:
         return numpy.zeros(length, dtype=kind)
     return [0] * length
 
 
 def array_of(numbers: list[int], kind: str) -> Array:
-    """An array that holds these numbers."""
+    """Return an array of these numbers."""
     if COMPILED:
         return numpy.array(numbers, dtype=kind)
     return list(numbers)
 
 
 def compiled_now() -> int:
-    """How many kernels this process had to compile, since no machine code of them was kept."""
+    """Return the number of kernels that this process had to compile, not finding their machine code."""
     return sum(1 for each in _KERNELS if each.stats.cache_misses)
 
 
-def how() -> str:
-    """How kernels run in this process, for people."""
+def execution_mode() -> str:
+    """Return a description for people how kernels run in this process."""
     if not COMPILED:
         asked = bool(os.environ.get(PURE_VARIABLE))
         why = (

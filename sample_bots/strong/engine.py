@@ -1,52 +1,94 @@
-"""What a search of either game is to the player that uses it."""
+"""The interface of a game's search, and the player that chooses its moves with one."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from referee.games.catalog import AnyGame
+from sample_bots.strong.time_manager import TimeManager, expected_moves
+
 
 @dataclass(frozen=True)
-class Budget:
-    """When a search has to stop: at whichever of these comes first.  All None: when the game is solved."""
+class SearchLimits:
+    """Limits of one search, which stops at the first that it reaches.
+
+    Without any limit the search stops when the position is solved.
+    """
 
     seconds: float | None = None
-    """Time that may pass, in seconds."""
+    """Time in seconds."""
     nodes: int | None = None
-    """Positions that may be made (one move played on a board is one node); deterministic, unlike seconds."""
+    """Number of nodes: a move played on a board is one node.  Deterministic, unlike ``seconds``."""
     depth: int | None = None
-    """Plies that may be looked ahead before extensions."""
+    """Depth in plies before extensions."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found.  There is always a move, however small the budget was."""
+class SearchResult:
+    """Result of a search.  It always has a move, however low the limits were."""
 
     move: Any
     """The best move, one of the game's own."""
     value: int
-    """How good the position is for the player to move; the unit is the engine's (Kalah: seeds ahead at the
-    end)."""
+    """Value for the player to move, in the unit of the engine (Kalah: final lead in seeds)."""
     depth: int
-    """Plies of the last completed iteration; 0 if none was."""
+    """Plies of the last completed iteration; 0 if none was completed."""
     nodes: int
-    """Positions made."""
+    """Number of nodes."""
     proven: bool
-    """Whether the value is exact: every line was followed to the end of the game."""
+    """True if the value is exact: every line was followed to the end of the game."""
     line: tuple[Any, ...] = ()
-    """The expected moves, as far as they are known; the first one is ``move``."""
+    """Expected moves as far as they are known, the first of which is ``move``."""
 
 
 class Engine(Protocol):
-    """A search that may keep what it learned from one call to the next (a transposition table)."""
+    """A search, which may keep a transposition table from one call to the next."""
 
-    def search(self, state: Any, budget: Budget, on_depth: Callable[[Found], None] | None = None) -> Found:
-        """The best move of a state that is not over.
+    def search(
+        self, state: Any, limits: SearchLimits, on_depth: Callable[[SearchResult], None] | None = None
+    ) -> SearchResult:
+        """Return the best move of a state that is not over.
 
-        ``on_depth`` is called after each completed iteration.  With a budget in nodes or depth alone the
-        result is a function of the calls so far, the same compiled and in plain Python.
+        ``on_depth`` is called after each completed iteration.  With limits of nodes or depth alone the result
+        is a function of the calls so far, and the same compiled and in plain Python.
         """
         ...
 
-    def forget(self) -> None:
-        """Empty the memory: the next search is the same as a new engine's."""
+    def clear(self) -> None:
+        """Empty the memory: the next search has the same result as a new engine's."""
         ...
+
+
+class StrongPlayer:
+    """Player that searches for each move, called as (game, state) -> move."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        time_manager: TimeManager,
+        *,
+        longest_s: float | None = None,
+        nodes: int | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``longest_s`` and ``nodes`` limit each move, beside the time control."""
+        self._engine = engine
+        self._time_manager = time_manager
+        self._longest_s = longest_s
+        self._nodes = nodes
+        self._now = now
+
+    def on_time(self, own_ms: int, _opponent_ms: int) -> None:
+        """Take over the clock of a TIME line."""
+        self._time_manager = self._time_manager.with_clock(own_ms)
+
+    def __call__(self, game: AnyGame, state: Any) -> Any:
+        """Return the move to play."""
+        began = self._now()
+        seconds = self._time_manager.seconds_for_move(expected_moves(game, state))
+        if self._longest_s is not None:
+            seconds = min(seconds, self._longest_s)
+        result = self._engine.search(state, SearchLimits(seconds=seconds, nodes=self._nodes))
+        self._time_manager = self._time_manager.after_move(self._now() - began)
+        return result.move

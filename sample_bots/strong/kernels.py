@@ -1,10 +1,10 @@
-"""Where the compiled kernels are kept, so that a bot need not compile them at each start.
+"""Cache of the compiled kernels, so that a bot need not compile them at each start.
 
-Theory of operation.  numba keeps machine code in a directory of its choice.  Compiling all kernels takes tens
-of seconds, loading them about one.  ``prepare`` compiles them once, in a process of its own, into a directory
-whose name holds a digest of all that the code depends on; the directory appears under that name when it is
-complete.  A confined bot sees it read-only, where numba would not look into it, so the bot copies it to its
-own scratch directory first (``use``).
+Theory of operation.  Compiling all kernels takes tens of seconds, loading them about one.  ``prepare``
+compiles them once, in a process of its own, into a directory whose name has a digest of everything that the
+machine code depends on: the bytes of the source files, the versions of the libraries, the processor.  The
+directory appears under that name when it is complete.  numba ignores a directory that it cannot write, as in
+a sandbox, so a confined bot first copies the directory to its scratch directory (``use``).
 """
 
 import contextlib
@@ -23,58 +23,58 @@ from sample_bots.options import PURE_VARIABLE
 
 HERE = Path(__file__).resolve().parent
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
-"""numba's own name for it; read when numba is imported."""
+"""Environment variable that numba reads when it is imported: its directory of machine code."""
 COMPLETE = "complete"
-"""A file that is there when all kernels are."""
+"""Name of a file that exists if the machine code of all kernels does."""
 PREPARE_LIMIT_S = 300.0
-"""Compiling took 20 to 40 s on the machine that this was written on; more than this is no compiling."""
+"""Time limit for compiling all kernels, which took 20 to 40 s on a laptop."""
 
 
 class NotPreparedError(Exception):
-    """The kernels could not be compiled; the message says why."""
+    """The kernels could not be compiled; the message has the reason."""
 
 
 def can_compile() -> bool:
-    """Whether numba is installed and wanted, and there is a place for machine code; does not load numba."""
+    """Return whether numba is installed and enabled, and there is a cache directory; does not load numba."""
     return not os.environ.get(PURE_VARIABLE) and find_spec("numba") is not None and _base() is not None
 
 
 def _base() -> Path | None:
-    """The user's directory for what can be made again; None for a user without any home."""
+    """Return the user's cache directory; None for a user without a home."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():  # the XDG specification: a relative one is to be ignored
+    if not base.is_absolute():  # the XDG specification: a relative path is ignored
         base = Path(os.path.expanduser("~/.cache"))  # noqa: PTH111 - does not fail without any home
     return base if base.is_absolute() else None
 
 
 def directory() -> Path:
-    """Where the machine code belongs; it need not be there."""
+    """Return the directory of the machine code, which need not exist."""
     from importlib import metadata  # slow to import, and seldom needed
 
     whole = hashlib.sha256()
-    for path in sorted([*HERE.glob("*.py"), *(HERE.parent / "solver").glob("*.py")]):
+    for path in sorted([*HERE.rglob("*.py"), *(HERE.parent / "solver").rglob("*.py")]):
         whole.update(path.read_bytes())
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     whole.update("\0".join([*versions, platform.python_version(), platform.machine(), str(HERE)]).encode())
     base = _base()
-    assert base is not None  # ``can_compile`` was asked before
+    assert base is not None  # ``can_compile`` was called before
     return base / "kalarena" / f"kernels-{whole.hexdigest()[:16]}"
 
 
 def own_directory() -> Path:
-    """Where processes that are no bots keep what they compile, each kernel when it is first called."""
+    """Return the directory of processes that are no bots: each kernel is compiled at its first call."""
     return directory().with_name(f"own-{directory().name}")
 
 
 def is_prepared() -> bool:
-    """Whether the machine code is there, all of it."""
+    """Return whether the machine code of all kernels exists."""
     return (directory() / COMPLETE).is_file()
 
 
 def prepare() -> Path:
-    """Compile all kernels unless that was done; return the directory.  Raises NotPreparedError.
+    """Compile all kernels unless that was done before; return the directory.  Raises NotPreparedError.
 
-    Several processes may do so at the same time: the first that is ready wins.
+    Several processes may call this at the same time: the first that is ready wins.
     """
     goal = directory()
     if (goal / COMPLETE).is_file():
@@ -105,7 +105,7 @@ def prepare() -> Path:
         try:
             building.rename(goal)
         except OSError:
-            if not (goal / COMPLETE).is_file():  # else another process was sooner
+            if not (goal / COMPLETE).is_file():  # else another process was faster
                 raise
     except subprocess.TimeoutExpired as error:
         raise NotPreparedError(f"compiling took over {PREPARE_LIMIT_S:g} s") from error
@@ -117,13 +117,13 @@ def prepare() -> Path:
     return goal
 
 
-def use(kept: str) -> None:
-    """Let numba find the machine code of a directory that ``prepare`` returned.  Before numba is imported.
+def use(prepared: str) -> None:
+    """Set numba's directory of machine code to one that ``prepare`` returned, before numba is imported.
 
-    Where it is not writable, as in a sandbox, it is copied to a scratch directory.  If it is not there, the
-    kernels are compiled again, into that directory.
+    A directory that is not writable, as in a sandbox, is copied to a scratch directory.  If the directory
+    does not exist, the kernels are compiled again into the scratch directory.
     """
-    where = Path(kept)
+    where = Path(prepared)
     if not os.access(where, os.W_OK):
         scratch = Path(tempfile.gettempdir()) / "kernels"
         with contextlib.suppress(OSError):
@@ -132,22 +132,24 @@ def use(kept: str) -> None:
     os.environ[CACHE_VARIABLE] = str(where)
 
 
-def _remove_older(kept: Path) -> None:
-    """Remove what earlier versions left, except the newest two: an older installation may still be in use.
+def _remove_older(current: Path) -> None:
+    """Remove the directories of earlier versions but the newest two, since older installations may be in use.
 
-    What a killed ``prepare`` left goes, too.
+    Directories of a killed ``prepare`` are removed, too.
     """
     for pattern in ("kernels-*", "own-kernels-*"):
-        others = [path for path in kept.parent.glob(pattern) if path.name.removeprefix("own-") != kept.name]
+        others = [
+            path for path in current.parent.glob(pattern) if path.name.removeprefix("own-") != current.name
+        ]
         for path in sorted(others, key=_modified, reverse=True)[2:]:
             shutil.rmtree(path, ignore_errors=True)
-    for path in kept.parent.glob("building-*"):
+    for path in current.parent.glob("building-*"):
         if time.time() - _modified(path) > PREPARE_LIMIT_S:
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _modified(path: Path) -> float:
-    """When a directory was changed; long ago, if another process has removed it."""
+    """Return the time of the last change of a directory; 0 if another process has removed it."""
     try:
         return path.stat().st_mtime
     except OSError:

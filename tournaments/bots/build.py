@@ -14,7 +14,8 @@ from referee.errors import RefereeError
 from referee.judge.verdict_text import visible
 from referee.process.confined_build import NotBuiltError, build_confined
 from referee.sandbox.bubblewrap import Sandbox
-from tournaments.bots.build_products import ProductError, checked, product_names, put
+from tournaments.bots.build_products import ProductError, check_products, product_names, write_products
+from tournaments.bots.errors import BuildError
 from tournaments.bots.manifest import MANIFEST_FILE
 from tournaments.bots.toolchains import find_program, toolchains_for
 
@@ -35,17 +36,6 @@ SOURCES = frozenset(_LANGUAGES.split())
 """Suffixes of source files.  Others are not considered: a build may write them after its products."""
 KEPT = frozenset({*SOURCES, MANIFEST_FILE, ".git"})
 """Files that no confined build may write: sources, the manifest, and files that run commands."""
-
-
-class BuildError(Exception):
-    """A bot could not be built; the message describes the error."""
-
-    def __init__(self, message: str, *, is_ours: bool = False, printed: str = "") -> None:
-        super().__init__(message)
-        self.is_ours = is_ours
-        """True if this host failed, and not the bot."""
-        self.printed = printed
-        """Output of the build command: its end, or its beginning and its end."""
 
 
 def is_outdated(directory: Path, products: Sequence[str], skipped: Collection[str] = ()) -> bool:
@@ -74,10 +64,10 @@ def build(
 ) -> None:
     """Run a bot's build command.  Raises BuildError with the end of its output.
 
-    It may take ``within_s``, or ``BUILD_LIMIT_S`` if that is less.
+    The command may take ``within_s`` seconds, and ``BUILD_LIMIT_S`` at most.
 
-    With a sandbox, which must be one that confines, it is run there, in a copy of the directory, and only its
-    products are copied back.  Without one it is run as any command.
+    With a sandbox, which must confine, the command is run there, in a copy of the directory, and only its
+    products are copied back.  Without a sandbox it is run like any command.
     """
     limit_s = BUILD_LIMIT_S if within_s is None else min(within_s, BUILD_LIMIT_S)
     if sandbox is None:
@@ -97,7 +87,7 @@ def _build_in(
         )
     try:
         names = product_names(directory, products, KEPT)
-        parcels = build_confined(
+        artifacts = build_confined(
             directory,
             [program, *command[1:]],
             names,
@@ -105,7 +95,7 @@ def _build_in(
             within_s=limit_s,
             toolchains=toolchains_for(program),
         )
-        put(directory, checked(parcels, names, KEPT))
+        write_products(directory, check_products(artifacts, names, KEPT))
     except NotBuiltError as error:
         raise BuildError(
             f"{directory}: its build command {shown!r} {error}" + _end_of(error.printed),

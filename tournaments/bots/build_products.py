@@ -38,21 +38,21 @@ def _check_writable(name: PurePosixPath, kept: Collection[str]) -> None:
         raise ProductError(f"{str(name)!r} is a source, or none of what a build may write")
 
 
-def checked(
-    parcels: Sequence[Artifact], names: Sequence[str], kept: Collection[str]
+def check_products(
+    artifacts: Sequence[Artifact], names: Sequence[str], kept: Collection[str]
 ) -> dict[PurePosixPath, Artifact]:
     """Return the files to write, by path.  Raises ProductError if a product is invalid or missing."""
     found: dict[PurePosixPath, Artifact] = {}
-    for parcel in parcels:
-        path = PurePosixPath(parcel.name)
+    for artifact in artifacts:
+        path = PurePosixPath(artifact.name)
         if path.is_absolute() or ".." in path.parts or not path.parts or not _is_wanted(path, names):
-            raise ProductError(f"{parcel.name!r} is no product that was declared")
-        if parcel.kind is Kind.LINK:
+            raise ProductError(f"{artifact.name!r} is no product that was declared")
+        if artifact.kind is Kind.LINK:
             raise ProductError(f"{str(path)!r} is a link, not a file")
-        if parcel.kind is Kind.OTHER:
+        if artifact.kind is Kind.OTHER:
             raise ProductError(f"{str(path)!r} is not a file")
         _check_writable(path, kept)
-        found[path] = parcel
+        found[path] = artifact
     for name in names:
         if not any(path.is_relative_to(name) for path in found):
             raise ProductError(f"{name!r} was not made")
@@ -65,17 +65,17 @@ def _is_wanted(path: PurePosixPath, names: Sequence[str]) -> bool:
     return any(path.is_relative_to(name) for name in names)
 
 
-def put(directory: Path, files: dict[PurePosixPath, Artifact]) -> None:
+def write_products(directory: Path, files: dict[PurePosixPath, Artifact]) -> None:
     """Write files below a directory, each in one step.  Raises ProductError, OSError.
 
     No link in the directory is followed, and a file with the name of a product is replaced, not written to.
     """
     root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for path, parcel in files.items():
+        for path, artifact in files.items():
             folder = _folder(root, path)
             try:
-                _write(folder, path, parcel)
+                _write(folder, path, artifact)
             finally:
                 os.close(folder)
     finally:
@@ -107,14 +107,14 @@ def _folder(root: int, path: PurePosixPath) -> int:
     return here
 
 
-def _write(folder: int, path: PurePosixPath, parcel: Artifact) -> None:
+def _write(folder: int, path: PurePosixPath, artifact: Artifact) -> None:
     part = f".{secrets.token_hex(8)}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(part, flags, 0o600, dir_fd=folder), "wb") as file:
-            file.write(parcel.content)
+            file.write(artifact.content)
             # A bot may run as another user.
-            os.fchmod(file.fileno(), 0o755 if parcel.kind is Kind.PROGRAM else 0o644)
+            os.fchmod(file.fileno(), 0o755 if artifact.kind is Kind.PROGRAM else 0o644)
         try:
             os.rename(part, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except IsADirectoryError as error:

@@ -4,6 +4,7 @@ It is validated by hand: `kalarena play` reads one or two manifests, and importi
 a game.
 """
 
+import os
 import re
 import shlex
 import tomllib
@@ -15,13 +16,10 @@ from typing import Any
 from referee.games.catalog import GAMES
 from referee.games.spec import did_you_mean
 from referee.judge.results import CAPABILITIES
+from tournaments.bots.errors import ManifestError
 from tournaments.files.validation_errors import shown, unknown_key
 
 MANIFEST_FILE = "bot.toml"
-
-
-class ManifestError(ValueError):
-    """A manifest cannot be used; the message has one line for each problem."""
 
 
 NAME = re.compile(r"\w[\w .:+=(),'-]{0,59}")
@@ -155,7 +153,7 @@ def manifest_of(data: dict[str, Any]) -> Manifest:
 def load_manifest(directory: Path) -> Manifest | None:
     """Return the manifest of a directory; None if it has none.  Raises ManifestError."""
     path = directory / MANIFEST_FILE
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - False below an unreadable directory
         return None
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))

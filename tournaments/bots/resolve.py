@@ -16,13 +16,14 @@ from sample_bots.catalog import (
     SAMPLE_BOTS,
     BadOptionError,
     needs_kernels,
-    rule_book_directories,
+    play_digest,
+    readable_directories,
     sample_bot_command,
-    sample_bot_files,
     searches,
 )
 from sample_bots.strong import kernels
-from tournaments.bots.manifest import MANIFEST_FILE, ManifestError, load_manifest
+from tournaments.bots.errors import BotError
+from tournaments.bots.manifest import MANIFEST_FILE, load_manifest
 from tournaments.bots.toolchains import behind_shim
 
 SHARED = ("/tmp", "/var/tmp", "/home/x", "/etc", "/usr")
@@ -44,17 +45,6 @@ SKIPPED_DIRECTORIES = {"__pycache__", ".git", ".venv", "node_modules"}
 """Directories that do not belong to a bot or its digest."""
 
 
-class BotError(ValueError):
-    """A text names no bot that can be started; the message lists what was looked for."""
-
-    def __init__(self, message: str, *, is_ours: bool = False, printed: str = "") -> None:
-        super().__init__(message)
-        self.is_ours = is_ours
-        """True if this host is at fault: it could not hold a build, or store its products."""
-        self.printed = printed
-        """Output of a build command that failed; see ``tournaments.bots.build.BuildError``."""
-
-
 def resolve_bot(
     text: str,
     base: Path,
@@ -68,9 +58,9 @@ def resolve_bot(
     """Return the player that a text names: a sample bot, a directory, a file, or a command line.
 
     Relative paths are taken from ``base``.  With ``game``, a spec text, a bot is refused if its manifest does
-    not list the game, and built if it is not up to date: in the sandbox ``build_in`` if one is given, and
-    then only if that confines; else bare, unless ``may_build`` forbids it.  A build may take
-    ``build_within_s``, and ``tournaments.bots.build.BUILD_LIMIT_S`` at most.  Raises BotError.
+    not list the game, and built if it is not up to date.  With a sandbox ``build_in`` it is built there, and
+    only if that sandbox confines; without one it is built like any command, if ``may_build`` is true.  A
+    build may take ``build_within_s``, and ``tournaments.bots.build.BUILD_LIMIT_S`` at most.  Raises BotError.
     """
     if not text.strip():
         raise BotError("an empty text names no bot")
@@ -94,8 +84,7 @@ def resolve_bot(
 
 def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, prepare: bool) -> Player:
     """Return the player of a sample bot's text; ``prepare`` compiles its search code if needed."""
-    files = sample_bot_files(text)
-    reads = {str(path.parent) for path in files} | set(map(str, rule_book_directories()))
+    reads = set(map(str, readable_directories()))
     how = ""
     if needs_kernels(text):
         try:
@@ -103,7 +92,7 @@ def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, 
         except kernels.NotPreparedError as error:
             how = f"its search could not be compiled, and runs in plain Python, slowly: {error}"
             command = sample_bot_command(text, compiled=False) or command
-    digest = _digest(files, None, text)
+    digest = play_digest(text)
     can = (*SAMPLE_BOTS_CAN, "time") if searches(text) else SAMPLE_BOTS_CAN
     return Player(name or text, tuple(command), str(base.resolve()), digest, can, how, tuple(sorted(reads)))
 
@@ -119,10 +108,7 @@ def _existing_path(base: Path, text: str) -> Path | None:
 
 def _directory_bot(directory: Path, name: str | None, game: str | None, builder: "_Builder") -> Player:
     """Return the bot of a directory: by its manifest, else by its files."""
-    try:
-        manifest = load_manifest(directory)
-    except ManifestError as error:
-        raise BotError(str(error)) from error
+    manifest = load_manifest(directory)
     if manifest is None:
         file = _entry_point(directory)
         command = _file_command(file)
@@ -153,7 +139,7 @@ class _Builder:
     """Permission and means to build bots."""
 
     may_build: bool
-    """True if builds may be run bare."""
+    """True if builds may be run without a sandbox."""
     sandbox: Sandbox | None
     """Confining sandbox for builds; None if there is none."""
     within_s: float | None
@@ -162,7 +148,7 @@ class _Builder:
     def bring_up_to_date(self, directory: Path, command: list[str], products: list[str]) -> None:
         """Build products that are missing, or older than their sources.  Raises BotError."""
         # Most bots are built already, or need no build: these modules take time to import.
-        from tournaments.bots.build import BuildError, build, is_outdated
+        from tournaments.bots.build import build, is_outdated
         from tournaments.bots.build_products import ProductError, product_names
 
         able = self.may_build or self.sandbox is not None
@@ -179,10 +165,7 @@ class _Builder:
                 "since nothing here confines a build: build it where that is safe"
             )
         if missing or (able and is_outdated(directory, products, SKIPPED_DIRECTORIES)):
-            try:
-                build(directory, command, products, self.sandbox, self.within_s)
-            except BuildError as error:
-                raise BotError(str(error), is_ours=error.is_ours, printed=error.printed) from error
+            build(directory, command, products, self.sandbox, self.within_s)
 
 
 def _confining(sandbox: Sandbox | None) -> Sandbox | None:

@@ -1,65 +1,56 @@
-"""The files of submissions, kept under the digest of what they hold.
+"""Store of submissions' files, under the digest of their contents.
 
 Below the store's directory::
 
     ab/ab12.../manifest    a line for each file; its SHA-256 is the digest
-    ab/ab12.../files/      the files, read-only; this is what a bot is run from
+    ab/ab12.../files/      the files, read-only; bots are built from copies of them
     incoming/              submissions that are being written
-    damaged/               submissions that were found to be changed, moved out of the way
-    lock                   held while something damaged is replaced
+    damaged/               submissions that were found to be changed
 
-A submission appears by one rename, when all of it is on the disk, and is never changed after that.  A writer
-holds a lock on its directory in ``incoming`` for as long as it lives, which distinguishes the files of a
-killed writer from those that are still being written.
+A submission is never changed after it appeared: see ``tournaments.bots.digest_store``.
 
 The digest is not the one of ``tournaments.bots.resolve``.  That one identifies the program that played: it is
-taken after the build, and leaves out permissions and some folders.  Two uploads that differ there only are
-different content, which one address must not stand for.
+taken after the build, and leaves out permissions and some folders.  Two uploads that differ only there are
+different contents, and need different digests.
 """
 
-import contextlib
-import fcntl
 import hashlib
 import os
-import re
 import secrets
-import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tournaments.bots.digest_store import DIGEST, DIRECTORY_MODE, DigestStore
 from tournaments.bots.upload.names import check_structure
 from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.files.durable import make_directory, new_file, os_errors_as
 
-DIGEST = re.compile("[0-9a-f]{64}")
 MANIFEST = "manifest"
 FILES = "files"
 FIRST_LINE = "kalarena submission 1"
-"""Of a manifest, so that its form can change without one digest having two meanings."""
+"""First line of a manifest, so that its form can change without one digest having two meanings."""
 
-DIRECTORY_MODE = 0o755
-"""Others may look: a confined bot has a user of its own."""
 FILE_MODE, EXECUTABLE_MODE = 0o444, 0o555
 """Nobody may write, not even by mistake."""
-INCOMING_MODE = 0o700
 
 
 class ContentError(Exception):
-    """The store cannot keep or give a submission; the message says why."""
+    """The store cannot keep or return a submission; the message gives the reason."""
 
 
 class MissingContentError(ContentError):
-    """The store has no submission of that digest."""
+    """The store has no submission with that digest."""
 
 
 class DamagedContentError(ContentError):
-    """A kept submission differs from what was put in: the disk failed, or somebody changed it."""
+    """A kept submission was changed: the disk failed, or somebody changed it."""
 
 
-def manifest_of(files: Iterable[SubmittedFile]) -> bytes:
+def content_manifest(files: Iterable[SubmittedFile]) -> bytes:
     """Return a submission's manifest: execute permission, size, SHA-256 and path of each file.
 
-    Raises ValueError for paths that cannot be kept; ``archive`` lets none of them through.
+    Raises ValueError for paths that cannot be kept; ``upload.archive`` accepts none of them.
     """
     lines = {}
     for file in files:
@@ -73,46 +64,42 @@ def manifest_of(files: Iterable[SubmittedFile]) -> bytes:
 
 def content_digest(files: Iterable[SubmittedFile]) -> str:
     """Return the SHA-256, in hexadecimal, of the manifest of files; their order does not matter."""
-    return hashlib.sha256(manifest_of(files)).hexdigest()
+    return hashlib.sha256(content_manifest(files)).hexdigest()
 
 
-class ContentStore:
+class ContentStore(DigestStore):
     """Submissions below one directory.  Several processes and threads may use it at the same time."""
 
-    def __init__(self, root: Path) -> None:
-        """``root`` is made if it is not there.  Raises ContentError."""
-        self.root = root
-        try:
-            _make_directory(root)
-            _make_directory(self._incoming)
-            self._incoming.chmod(INCOMING_MODE)
-        except OSError as error:
-            raise ContentError(f"{root}: submissions cannot be kept here: {error.strerror}") from error
+    ENTRIES = "[0-9a-f][0-9a-f]/*"
+    INCOMING_MODE = 0o700
 
-    @property
-    def _incoming(self) -> Path:
-        return self.root / "incoming"
+    def __init__(self, root: Path) -> None:
+        """``root`` is created if needed.  Raises ContentError."""
+        with os_errors_as(ContentError, f"{root}: submissions cannot be kept here"):
+            super().__init__(root)
+
+    def entry(self, digest: str) -> Path:
+        """Return the directory of a submission.  Raises MissingContentError for a text that is no digest."""
+        if not DIGEST.fullmatch(digest):
+            raise MissingContentError(f"{digest[:80]!r} is no digest: 64 hexadecimal digits are")
+        return self.root / digest[:2] / digest
 
     def put(self, files: Sequence[SubmittedFile]) -> str:
         """Keep files and return their digest.  They are on the disk when this method returns.
 
         Files that are kept already are verified, and replaced if they are damaged.  Raises ContentError, and
-        leaves nothing behind then; ValueError as ``manifest_of``.
+        leaves nothing behind then; ValueError as ``content_manifest``.
         """
-        manifest = manifest_of(files)
+        manifest = content_manifest(files)
         digest = hashlib.sha256(manifest).hexdigest()
-        place = self._place(digest)
-        try:
-            if not self._is_sound(digest):
-                _make_directory(place.parent)
-                with self._incoming_directory() as new:
-                    _write_new(new, manifest, files)
-                    self._move_in(new, digest)
-            # A writer that was killed may have moved it in, and not got to this.
-            _sync(place.parent)
-            _sync(self.root)
-        except OSError as error:
-            raise ContentError(f"{self.root}: the submission cannot be kept: {error.strerror}") from error
+        with os_errors_as(ContentError, f"{self.root}: the submission cannot be kept"):
+            if self.is_sound(digest):
+                self._sync_names(digest)  # a writer that was killed may have moved it in, and no more
+            else:
+                with self.adding(digest) as new:
+                    write_files(new / FILES, files, FILE_MODE, EXECUTABLE_MODE)
+                    with new_file(new / MANIFEST, FILE_MODE) as file:
+                        file.write(manifest)
         return digest
 
     def path(self, digest: str) -> Path:
@@ -120,7 +107,7 @@ class ContentStore:
 
         Raises MissingContentError.
         """
-        files = self._place(digest) / FILES
+        files = self.entry(digest) / FILES
         if not files.is_dir():
             raise MissingContentError(f"{self.root}: there is no submission {digest}")
         return files
@@ -130,114 +117,69 @@ class ContentStore:
 
         Raises MissingContentError, DamagedContentError.
         """
-        top = self.path(digest)
-        self._verify_names(digest)
-        return tuple(
-            SubmittedFile(path, self._content(digest, top / path, path, size, content), executable)
-            for path, executable, size, content in self._manifest(digest)
-        )
+        return tuple(self._verified(digest))
 
     def verify(self, digest: str) -> None:
         """Read a submission, and compare all of it with its digest.
 
         Raises MissingContentError, DamagedContentError.
         """
-        top = self.path(digest)
-        self._verify_names(digest)
-        for path, _, size, content in self._manifest(digest):
-            self._content(digest, top / path, path, size, content)
-
-    def digests(self) -> Iterator[str]:
-        """Yield the digests of all kept submissions in ascending order."""
-        for folder in sorted(self.root.glob("[0-9a-f][0-9a-f]")):
-            yield from (path.name for path in sorted(folder.iterdir()) if DIGEST.fullmatch(path.name))
+        for _ in self._verified(digest):
+            pass
 
     def sweep(self) -> int:
         """Remove the directories of killed writers; return their number.  Writers that live are left alone.
 
         Raises ContentError.
         """
-        swept = 0
-        try:
-            for path in sorted(self._incoming.iterdir()):
-                with contextlib.suppress(BlockingIOError, FileNotFoundError), _locked(path, wait=False):
-                    _remove(path)
-                    swept += 1
-        except OSError as error:
-            raise ContentError(f"{self._incoming}: cannot be swept: {error.strerror}") from error
-        return swept
+        with os_errors_as(ContentError, f"{self._incoming}: cannot be swept"):
+            return self._sweep()
 
-    def _place(self, digest: str) -> Path:
-        if not DIGEST.fullmatch(digest):
-            raise MissingContentError(f"{digest[:80]!r} is no digest: 64 hexadecimal digits are")
-        return self.root / digest[:2] / digest
-
-    @contextlib.contextmanager
-    def _incoming_directory(self) -> Iterator[Path]:
-        """Provide a new, locked directory, which is removed at the end if it is still there."""
-        while True:
-            path = self._incoming / secrets.token_hex(16)
-            path.mkdir(DIRECTORY_MODE)
-            with contextlib.suppress(FileNotFoundError):
-                lock = contextlib.ExitStack()
-                lock.enter_context(_locked(path))
-                if path.exists():
-                    break
-                lock.close()  # swept between the two calls, before it was ours
-        with lock:
-            try:
-                yield path
-            finally:
-                shutil.rmtree(path, ignore_errors=True)
-
-    def _move_in(self, new: Path, digest: str) -> None:
-        """Make a complete directory the submission, unless another writer was faster."""
-        place = self._place(digest)
-        try:
-            new.rename(place)  # fails if there is a directory that is not empty
-            return
-        except OSError:
-            if not place.is_dir():
-                raise
-        with _locked(self.root / "lock", make=True):
-            if self._is_sound(digest):
-                return
-            damaged = self.root / "damaged"
-            _make_directory(damaged)
-            with contextlib.suppress(FileNotFoundError):
-                place.rename(damaged / f"{digest}-{secrets.token_hex(4)}")
-            new.rename(place)
-
-    def _is_sound(self, digest: str) -> bool:
+    def is_sound(self, digest: str) -> bool:
+        """Read a submission; return whether all of it agrees with its digest."""
         try:
             self.verify(digest)
         except (MissingContentError, DamagedContentError):
             return False
         return True
 
+    def _discard(self, digest: str) -> None:
+        """Keep a damaged submission, which may show what damaged it."""
+        damaged = self.root / "damaged"
+        make_directory(damaged, DIRECTORY_MODE)
+        self.entry(digest).rename(damaged / f"{digest}-{secrets.token_hex(4)}")
+
     def _damaged(self, digest: str, what: str) -> DamagedContentError:
         return DamagedContentError(f"{self.root}: submission {digest} is damaged: {what}; put it in again")
+
+    def _verified(self, digest: str) -> Iterator[SubmittedFile]:
+        """Yield the files of a submission, each compared with its manifest."""
+        top = self.path(digest)
+        rows = self._manifest(digest)
+        self._verify_names(digest, {path: executable for path, executable, _, _ in rows})
+        for path, executable, size, sha256 in rows:
+            yield SubmittedFile(path, self._content(digest, top / path, path, size, sha256), executable)
 
     def _manifest(self, digest: str) -> list[tuple[str, bool, int, str]]:
         """Return path, execute permission, size and SHA-256 of each file."""
         try:
-            text = (self._place(digest) / MANIFEST).read_bytes()
+            text = (self.entry(digest) / MANIFEST).read_bytes()
         except OSError as error:
             raise self._damaged(digest, f"its manifest cannot be read: {error.strerror}") from error
         if hashlib.sha256(text).hexdigest() != digest:
             raise self._damaged(digest, "its manifest was changed")
         rows = (line.split(" ", 3) for line in text.decode().split("\n")[1:-1])
-        return [(path, kind == "x", int(size), content) for kind, size, content, path in rows]
+        return [(path, kind == "x", int(size), sha256) for kind, size, sha256, path in rows]
 
-    def _verify_names(self, digest: str) -> None:
-        """Raise DamagedContentError unless exactly the files of the manifest exist, with their modes."""
+    def _verify_names(self, digest: str, executables: Mapping[str, bool]) -> None:
+        """Raise DamagedContentError unless exactly these files exist, with their modes."""
         expected: dict[str, int] = {}
-        for path, executable, _, _ in self._manifest(digest):
+        for path, executable in executables.items():
             expected[path] = stat.S_IFREG | (EXECUTABLE_MODE if executable else FILE_MODE)
             while (path := path.rpartition("/")[0]) not in ("", *expected):
                 expected[path] = stat.S_IFDIR | DIRECTORY_MODE
         try:
-            found = dict(_walk(self._place(digest) / FILES, ""))
+            found = dict(_walk(self.entry(digest) / FILES, ""))
         except OSError as error:
             raise self._damaged(digest, f"it cannot be read: {error.strerror}") from error
         for path in sorted(expected.keys() | found.keys()):
@@ -248,7 +190,7 @@ class ContentStore:
             if expected[path] != found[path]:
                 raise self._damaged(digest, f"{path!r} has the mode {found[path]:o}, not {expected[path]:o}")
 
-    def _content(self, digest: str, file: Path, path: str, size: int, content: str) -> bytes:
+    def _content(self, digest: str, file: Path, path: str, size: int, sha256: str) -> bytes:
         try:
             # Not through a link that somebody put there since the names were verified.
             descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -256,81 +198,19 @@ class ContentStore:
                 data = opened.read(size + 1)
         except OSError as error:
             raise self._damaged(digest, f"{path!r} cannot be read: {error.strerror}") from error
-        if len(data) != size or hashlib.sha256(data).hexdigest() != content:
+        if len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
             raise self._damaged(digest, f"{path!r} was changed")
         return data
 
 
-@contextlib.contextmanager
-def _locked(path: Path, *, wait: bool = True, make: bool = False) -> Iterator[None]:
-    """Hold the lock of a directory or file; ``make`` makes the file.  It ends with the process, too.
-
-    Raises BlockingIOError if another one holds it and we do not ``wait``; OSError.
-    """
-    # Never O_CREAT for a directory: one that was swept just now would become a file.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (os.O_CREAT if make else 0), 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _make_directory(path: Path) -> None:
-    """Make a directory that others may look into, unless it is there; its name is on the disk then."""
-    if path.is_dir():
-        return
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(DIRECTORY_MODE)  # whatever the umask is
-    _sync(path.parent)
-
-
-def _write_new(top: Path, manifest: bytes, files: Iterable[SubmittedFile]) -> None:
-    """Write a submission into an empty directory, and everything to the disk."""
-    folders = [top, top / FILES]
-    paths = [top / MANIFEST]
-    (top / FILES).mkdir()
-    for file in files:
-        path = top / FILES / file.path
-        missing = []
-        while not path.parent.is_dir():
-            path = path.parent
-            missing.append(path)
-        for folder in reversed(missing):
-            folder.mkdir()
-        folders += missing
-        paths.append(top / FILES / file.path)
-        _write_file(paths[-1], file.content, EXECUTABLE_MODE if file.executable else FILE_MODE)
-    _write_file(top / MANIFEST, manifest, FILE_MODE)
-    # All is written before the first wait for the disk, which then has much of it to do at once.
-    for path in paths:
-        _sync(path)
-    for folder in folders:
-        folder.chmod(DIRECTORY_MODE)
-        _sync(folder)
-
-
-def _write_file(path: Path, content: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        os.fchmod(descriptor, mode)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:  # not ours, but it is in the way
-        path.unlink()
-
-
-def _sync(path: Path) -> None:
-    """Write a file's content, or a directory's entries, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def write_files(folder: Path, files: Iterable[SubmittedFile], file_mode: int, executable_mode: int) -> None:
+    """Write a submission's files into a new folder, which is created even for no files.  Raises OSError."""
+    folder.mkdir()
+    for submitted in files:
+        path = folder / submitted.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(path, executable_mode if submitted.executable else file_mode) as file:
+            file.write(submitted.content)
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,6 @@
-"""The conformance check of a bot, `kalarena check`: scenarios, verdicts and the report.
+"""The conformance check of a bot, `kalarena check`.
 
-Begin at ``check``; ``items`` is the list of what is checked.
+Begin at ``check``, which lists the items.  ``scenarios`` has the games that are played, ``playing`` plays
+them, and ``gameplay``, ``output_rules`` and ``resource_usage`` judge the ``evidence``.  ``advice`` and
+``report`` are for the bot's author.  All of them but ``check`` and ``playing`` are pure.
 """

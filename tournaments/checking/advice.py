@@ -1,11 +1,15 @@
-"""Advice on each fault, for the author of a checked bot that lost a game by it.  Pure.
+"""Advice on each fault, and its likely cause, for the author of a bot that lost a game by it.  Pure.
 
 The verdict's own sentence (referee/judge/verdict_text.py) describes the event; the words here describe the
-change that is needed, and the likely cause as far as the game shows it.
+change that is needed, and the mistake of a beginner that the game shows.
 """
 
-from tournaments.checking.hints import hint
-from tournaments.checking.played import Played
+from typing import Any
+
+from referee.games.base import MoveError, Side
+from referee.games.catalog import AnyGame, parse_game
+from referee.games.opening import parse_opening
+from tournaments.checking.evidence import PlayedScenario
 
 FLUSH = (
     "flush standard output after each move: print(..., flush=True) in Python, System.out.flush() in Java, "
@@ -21,7 +25,7 @@ ADVICE = {
     ),
     "not-runnable": "try the command in the bot's own directory, and look at docs/bots.md",
     "late": "answer within the limit, measured with a clock of your own; and " + FLUSH,
-    "exited": ("a bot runs until it has read END: give it these lines by hand, and see where it ends"),
+    "exited": "a bot runs until it has read END: give it these lines by hand, and see where it ends",
     "killed": "run it in a debugger, or compile it with warnings and sanitizers, and play the same game",
     "closed-output": "keep standard output open until END: do not close it, and do not redirect it",
     "closed-input": "keep standard input open, and read it until END",
@@ -81,36 +85,35 @@ EXCERPT = 4
 LONGEST_SHOWN = 90
 
 
-def what_happened(played: Played) -> str:
+def what_happened(played: PlayedScenario) -> str:
     """Return the verdict on the checked bot without its name: the event, and its cause if that is known."""
     result = played.record.result
     text = result.detail.partition(" lost: ")[2]
-    seen = played.seen
-    if result.fault == "long-line" and seen is not None:
-        ends = "\n" in seen.after_end
+    observed = played.observed
+    if result.fault == "long-line" and observed is not None:
         text += (
-            f" (a line feed came after {seen.after_end.index(chr(10))} characters more)"
-            if ends
-            else f" (and {seen.after_end_bytes} bytes later it had not ended)"
+            f" (a line feed came after {observed.after_end.index(chr(10))} characters more)"
+            if "\n" in observed.after_end
+            else f" (and {observed.after_end_bytes} bytes later it had not ended)"
         )
-    if result.fault == "exited":
-        text += f"; {result.note}" if result.note else "; it said nothing on its standard error"
-    elif result.note:
+    if result.note:
         text += f"; {result.note}"
-    if seen is not None and seen.left:
-        holding = ", and holds its standard output open" if seen.holds_output else ""
-        text += f"; a process that it had started ({', '.join(seen.left)}) lived on{holding}"
+    elif result.fault == "exited":
+        text += "; it said nothing on its standard error"
+    if observed is not None and observed.left_behind:
+        holding = ", and holds its standard output open" if observed.holds_output else ""
+        text += f"; a process that it had started ({', '.join(observed.left_behind)}) lived on{holding}"
     return text
 
 
-def what_to_do(played: Played) -> str:
+def what_to_do(played: PlayedScenario) -> str:
     """Return the advice on the fault of a game, after its likely cause."""
-    fault = played.record.result.fault or ""
-    line = (played.lines("from") or [""])[-1]
+    fault, replies = played.record.result.fault or "", played.lines("from")
+    line = replies[-1] if replies else ""
     advice = ADVICE.get(fault, "")
     if fault == "spaces":
-        place = "before" if line[:1].isspace() else "after" if line[-1:].isspace() else "within"
-        advice = f"take the space {place} the move away: {FORMAT}"
+        position = "before" if line[:1].isspace() else "after" if line[-1:].isspace() else "within"
+        advice = f"take the space {position} the move away: {FORMAT}"
     elif fault == "no-move" and ";" not in line:
         advice = "write MOVE;3, the word, a semicolon and the pit, on one line"
     elif fault == "not-positive" and "-" in line:
@@ -125,12 +128,12 @@ def what_to_do(played: Played) -> str:
         advice = "mend that; the end of its standard error is kept with the game, and says where it is"
     elif fault == "bad-number" and "SWAP" in line:
         advice = "a swap is the line SWAP, without MOVE;"
-    likely = hint(played)
-    if fault == "late" and not played.lines("from"):
+    likely = likely_cause(played)
+    if fault == "late" and not replies:
         return f"{FLUSH}. Or is it this: {likely}" if likely else FLUSH
     if fault == "late" and not likely:
         likely = (
-            f"it had sent {len(played.lines('from'))} replies before: does it pass over this line? Answer "
+            f"it had sent {len(replies)} replies before: does it pass over this line? Answer "
             "every line that ends in YOU, also one that tells of its own move"
         )
     if not likely:
@@ -138,7 +141,7 @@ def what_to_do(played: Played) -> str:
     return f"{likely}{'' if likely.endswith('?') else '.'} {advice[:1].upper()}{advice[1:]}"
 
 
-def excerpt(played: Played) -> tuple[str, ...]:
+def excerpt(played: PlayedScenario) -> tuple[str, ...]:
     """Return the end of the conversation with the checked bot."""
     lines = [line for line in played.record.wire if line.player == played.bot]
     while lines and lines[-1].line == "END" and lines[-1].direction == "to":
@@ -151,3 +154,86 @@ def excerpt(played: Played) -> tuple[str, ...]:
 def _shown(line: str) -> str:
     text = line if line.isprintable() else repr(line)[1:-1]
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
+
+
+def likely_cause(played: PlayedScenario) -> str:
+    """Return a likely cause of the fault by which the checked bot lost; empty if there is no sign of one."""
+    fault = played.record.result.fault
+    if fault == "late":
+        return _cause_of_silence(played)
+    if fault in ("empty-pit", "occupied", "no-such-turn"):
+        return _cause_of_illegal_move(played)
+    sent = [line for line in played.lines("to") if line != "END"]
+    if fault == "exited" and sent and (sent[-1].startswith("TIME;") or sent[0].startswith("TIME;")):
+        return (
+            "TIME lines are sent because its bot.toml declares them: they come before the line that gives "
+            "the turn, and are no END"
+        )
+    return ""
+
+
+def states_of(played: PlayedScenario) -> list[Any]:
+    """Return the positions of a game, from its start (or opening) on: one more than moves."""
+    game = parse_game(played.record.game)
+    opening = parse_opening(game, played.record.opening)
+    states = [opening[-1].state if opening else game.initial_state()]
+    for move in played.record.moves:
+        states.append(game.apply(states[-1], game.parse_move(states[-1], move.move)))
+    return states
+
+
+def _cause_of_silence(played: PlayedScenario) -> str:
+    """Return a likely cause of a missing reply, from the last line that was sent to the bot."""
+    sent = [line for line in played.lines("to") if line != "END" and not line.startswith("TIME")]
+    last = sent[-1] if sent else ""
+    if last.startswith("START;"):
+        return f"{last} is the turn itself: who moves first gets no CHANGE line before its first move"
+    if last.startswith("CHANGE;SWAP;"):
+        return (
+            "its opponent has just swapped: the bot has the other seat now (North), and it is its turn, on "
+            "the same board"
+        )
+    moves = played.record.moves
+    if moves and moves[-1].player == played.bot and last.endswith(";YOU"):
+        return (
+            "that was an extra turn: the line told of the bot's own move and ends in YOU; whoever moved, YOU "
+            "means that a move is awaited"
+        )
+    if moves and moves[-1].move == "SWAP":
+        return "it had swapped: after SWAP it hears nothing until the next move, and then plays on as South"
+    return ""
+
+
+def _cause_of_illegal_move(played: PlayedScenario) -> str:
+    """Return a likely cause of an illegal move that would have been legal in another position."""
+    game = parse_game(played.record.game)
+    text = (played.lines("from") or [""])[-1].partition(";")[2]
+    state = states_of(played)[-1]
+    if played.swaps and _is_legal_for_other_seat(game, state, text):
+        now = game.seats(state)[Side(played.bot)]
+        return (
+            f"the seats were swapped in this game: the bot is {now} now, and that move would have been one "
+            "of its old seat"
+        )
+    own = played.own_moves
+    if own and own[-1].move == text:
+        return (
+            "that was its own last move, too: does the bot take over the board of every CHANGE line, also of "
+            "those that end in OPP?"
+        )
+    return ""
+
+
+def _is_legal(game: AnyGame, state: Any, text: str) -> bool:
+    try:
+        return game.parse_move(state, text) in game.legal_moves(state)
+    except MoveError:
+        return False
+
+
+def _is_legal_for_other_seat(game: AnyGame, state: Any, text: str) -> bool:
+    """Return whether a move would be legal if the other seat were to move (Kalah)."""
+    seat = getattr(state, "seat", None)
+    if seat is None:
+        return False
+    return _is_legal(game, state._replace(seat=1 - seat), text)

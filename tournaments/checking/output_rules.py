@@ -1,4 +1,4 @@
-"""Verdicts on the form and the time of a bot's output, and on the processes that it leaves.  Pure.
+"""Verdicts on a bot's output, on its end after END, and on the processes that it leaves.  Pure.
 
 Some of these faults fail a check though this referee plays on: another referee may not, and each is the sign
 of a mistake.
@@ -8,10 +8,19 @@ import re
 
 from referee.games.catalog import parse_game
 from referee.judge.crash_hints import READ_ONLY, explain
+from referee.judge.stderr import last_words
 from referee.judge.verdict_text import quote
-from tournaments.checking.hints import states_of
-from tournaments.checking.played import Played
-from tournaments.checking.verdict import Evidence, Verdict, failed, passed, skipped, warned
+from tournaments.checking.advice import states_of
+from tournaments.checking.evidence import (
+    Evidence,
+    PlayedScenario,
+    Verdict,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
+from tournaments.checking.gameplay import counted, fault_or_gap
 
 SLOW_PIECES_US = 5000
 """A line whose pieces are this far apart was flushed in pieces; those of one write are read within 1 ms."""
@@ -19,74 +28,77 @@ MANY_PIECES = 3
 """Number of lines in pieces that are no accident: once, the system may stop a bot between two writes that
 follow each other."""
 FLOOD_LINES = 20
-"""Number of unasked lines beyond any misunderstanding of turns."""
+"""Number of unexpected lines beyond any misunderstanding of turns."""
+NOT_WATCHED = "not tried: no conversation was watched"
+LEAVE = (
+    "end the program when END is read (or standard input ends): also its threads, its timers and what it "
+    "started; a signal handler that ignores SIGTERM does not help"
+)
 
 
 def spelling(evidence: Evidence) -> Verdict:
-    """Moves are written as the protocol has them, and come in one piece."""
+    """Judge whether moves are written as the protocol has them, and come in one piece."""
     replies = 0
     for each in evidence.played:
         for line in each.lines("from"):
             replies += 1
-            verdict = _odd_number(line, each)
-            if verdict is not None:
+            if verdict := _unusual_number(line, each):
                 return verdict
     slow = [
-        (each.scenario.title, pieces)
-        for each in evidence.interviews
-        for pieces in (each.seen.pieces if each.seen else ())
-        if pieces.span_us >= SLOW_PIECES_US
+        (each, fragmented)
+        for each, observed in evidence.observed
+        for fragmented in observed.fragmented_lines
+        if fragmented.span_us >= SLOW_PIECES_US
     ]
     if slow:
-        title, pieces = max(slow, key=lambda found: found[1].span_us)
-        judge = failed if len(slow) >= MANY_PIECES or pieces.count > 2 else warned
+        each, slowest = max(slow, key=lambda found: found[1].span_us)
+        judge = failed if len(slow) >= MANY_PIECES or slowest.count > 2 else warned
         return judge(
-            f"in the game {title}, its line {quote(pieces.line)} came in {pieces.count} pieces over "
-            f"{pieces.span_us / 1000:.0f} ms",
-            "put the whole line together, with its line feed, and write and flush it once: a turn "
-            "ends with its line feed",
+            f"{each.where}, its line {quote(slowest.line)} came in {slowest.count} pieces over "
+            f"{slowest.span_us / 1000:.0f} ms",
+            "put the whole line together, with its line feed, and write and flush it once: a turn ends with "
+            "its line feed",
         )
     if not replies:
         return skipped("it sent no line")
     return passed(f"all {replies} lines are written as the protocol has them")
 
 
-def _odd_number(line: str, played: Played) -> Verdict | None:
-    where = f"in the game {played.scenario.title}, it sent {quote(line)}"
+def _unusual_number(line: str, played: PlayedScenario) -> Verdict | None:
+    """Return the failure of a move with a plus sign or with a zero before its number; else None."""
+    sent = f"{played.where}, it sent {quote(line)}"
     if re.fullmatch(r"MOVE;\+[0-9]+", line):
-        plain = line.replace("+", "")
         return failed(
-            f"{where}: a plus sign, which this referee accepts and another one may not",
-            f"write {plain}; in C a format of %d, not %+d",
+            f"{sent}: a plus sign, which this referee accepts and another one may not",
+            f"write {line.replace('+', '')}; in C a format of %d, not %+d",
         )
     if re.fullmatch(r"MOVE;0[0-9]*[1-9][0-9]*", line):
-        plain = f"MOVE;{int(line[5:])}"
         return failed(
-            f"{where}: a zero before the number, which this referee accepts and another one may not",
-            f"write {plain}, without padding: in C a format of %d, not %02d",
+            f"{sent}: a zero before the number, which this referee accepts and another one may not",
+            f"write MOVE;{int(line[5:])}, without padding: in C a format of %d, not %02d",
         )
     return None
 
 
 def one_reply(evidence: Evidence) -> Verdict:
-    """One line for each line that gives the turn, and none before it."""
-    watched = [each for each in evidence.interviews if each.scenario.item != "openings"]
+    """Judge whether the bot sends one line for each line that gives the turn, and none before it."""
+    watched = [(each, seen) for each, seen in evidence.observed if each.scenario.item != "openings"]
     if not watched:
-        return skipped("not tried: no conversation was watched")
-    found = [(each, line) for each in watched if each.seen for line in each.seen.unasked]
+        return skipped(NOT_WATCHED)
+    found = [(each, line) for each, observed in watched for line in observed.unexpected_lines]
     if not found:
         return passed("it sent nothing before it was asked, and no line too many")
-    for each in watched:
-        count = len(each.seen.unasked) if each.seen else 0
-        if each.seen and count > FLOOD_LINES:
+    for each, observed in watched:
+        count = len(observed.unexpected_lines)
+        if count > FLOOD_LINES:
             return failed(
-                f"in the game {each.scenario.title}, it sent at least {count} lines in a row, such as "
-                f"{quote(each.seen.unasked[0].line)}, where one was asked for",
+                f"{each.where}, it sent at least {count} lines in a row, such as "
+                f"{quote(observed.unexpected_lines[0].line)}, where one was asked for",
                 "look for a loop that prints: send one line, then read until the next line that ends in YOU",
             )
     # A line that came too early by a whole turn explains all later ones.
     each, first = min(found, key=lambda pair: not pair[1].after.startswith("START;"))
-    sent = f"in the game {each.scenario.title}, it sent {quote(first.line)} right after {quote(first.after)}"
+    sent = f"{each.where}, it sent {quote(first.line)} right after {quote(first.after)}"
     if first.after.startswith("START;"):
         return failed(
             f"{sent}, when the other player was to move",
@@ -97,77 +109,127 @@ def one_reply(evidence: Evidence) -> Verdict:
     if _expected_first_extra_turn(each):
         advice = (
             "the very first move of the game gives no extra turn, even if its last seed falls into the "
-            "store: go "
-            "by YOU and OPP, not by rules of your own"
+            "store: go by YOU and OPP, not by rules of your own"
         )
     return failed(f"{sent}, when it was not its turn; such a line is taken as its next move", advice)
 
 
-def _expected_first_extra_turn(played: Played) -> bool:
-    """Return whether the first unasked line followed the bot's first move, which ended in its store (K9)."""
-    moves = played.record.moves
-    seen = played.seen
-    if not moves or seen is None or moves[0].player != played.bot or played.record.opening:
+def _expected_first_extra_turn(played: PlayedScenario) -> bool:
+    """Return whether the first unexpected line followed a first move that ended in the bot's store (K9)."""
+    moves, observed = played.record.moves, played.observed
+    if not moves or observed is None or moves[0].player != played.bot or played.record.opening:
         return False
-    told = [line for line in played.lines("to") if line.startswith("CHANGE;")]
-    if not told or seen.unasked[0].after != told[0]:
+    changes = [line for line in played.lines("to") if line.startswith("CHANGE;")]
+    if not changes or observed.unexpected_lines[0].after != changes[0]:
         return False
-    game = parse_game(played.record.game)
-    state = states_of(played)[0]
-    board = getattr(state, "board", None)
+    board = getattr(states_of(played)[0], "board", None)
     if board is None:
         return False
-    pits = len(board) // 2 - 1
-    return int(moves[0].move) + board[pits + int(moves[0].move)] == pits + 1 and game.swap is not None
+    pit, store = int(moves[0].move), len(board) // 2
+    return pit + board[store - 1 + pit] == store and parse_game(played.record.game).swap is not None
+
+
+def ends(evidence: Evidence) -> Verdict:
+    """Judge whether the bot is silent after END, and ends by itself with status 0."""
+    regular = [each for each, _ in evidence.observed if each.ended_regularly]
+    if not regular:
+        return skipped("not tried: no game came to its regular end")
+    for each in regular:
+        if verdict := ending_fault(each, evidence.end_grace_s):
+            return verdict
+    for each in regular:
+        if status := each.record.exit_status[each.bot]:
+            return _bad_status(each, status)
+    slowest_us = max(each.observed.ended_us or 0 for each in regular if each.observed)
+    return passed(f"it ended by itself, {slowest_us / 1000:.0f} ms after END at the latest")
+
+
+def end_mid_game(evidence: Evidence) -> Verdict:
+    """Judge the end of the bot where END comes in the middle of a game."""
+    if fault := fault_or_gap(evidence, "end-mid-game"):
+        return fault
+    games = evidence.played_for("end-mid-game")
+    for each in games:
+        if verdict := ending_fault(each, evidence.end_grace_s):
+            return verdict
+    return passed(f"it ended by itself in {counted(len(games), 'game')} that were over too soon")
+
+
+def ending_fault(played: PlayedScenario, grace_s: float) -> Verdict | None:
+    """Return the fault after END in one game that the bot did not lose by a fault; None if there is none."""
+    where, observed = played.where, played.observed
+    if observed is None or observed.was_on_turn:  # in a turn, output may be a reply that was sent before END
+        return None
+    if observed.after_end_bytes:
+        first = observed.after_end.partition("\n")[0]
+        lines = f"{observed.after_end_lines} lines" if observed.after_end_lines != 1 else "a line"
+        return failed(
+            f"{where}, it sent {lines} after END, beginning with {quote(first)}",
+            "say nothing after END: leave the loop that reads lines, and print nothing on the way out",
+            cause="talks after END",
+            where=where,
+        )
+    if observed.ended_us is None:
+        activities = {"reading": "waiting for more input", "running": "computing"}
+        activity = activities.get(observed.activity, "waiting, not for input")
+        sentence = (
+            f"its process lived on after END for more than {grace_s:g} s ({activity}), and had to be killed"
+        )
+    elif observed.ended_us > grace_s * 1e6:
+        sentence = f"it took {observed.ended_us / 1e6:.3f} s to end after END; {grace_s:g} s are allowed"
+    else:
+        return None
+    return failed(f"{where}, {sentence}", LEAVE, cause="stays after END", where=where)
+
+
+def _bad_status(played: PlayedScenario, status: int) -> Verdict:
+    words = last_words(played.record.stderr[played.bot])
+    meaning = explain(words, status)
+    return warned(
+        f"{played.where}, it ended with exit status {status} after END"
+        + (f": {quote(words)}" if words else "")
+        + (f" ({meaning})" if meaning else ""),
+        "the game was over, so that this costs nothing; but leave the loop at END and end with status 0, as "
+        "a reader that goes on after END finds no more input",
+    )
 
 
 def stderr(evidence: Evidence) -> Verdict:
-    """Standard error: a little is good, much is lost."""
+    """Judge the amount of output on standard error: what is not kept is lost."""
     kept = evidence.stderr_bytes
-    most = 0
-    for each in evidence.interviews:
-        seen = each.seen
-        if seen is None:
-            continue
-        where = f"in the game {each.scenario.title}"
-        if seen.stderr_before_start > kept:
+    for each, observed in evidence.observed:
+        if observed.stderr_before_start > kept:
             return failed(
-                f"{where}, it wrote {seen.stderr_before_start} bytes to standard error before it read "
-                f"START; {kept} are "
-                "kept",
+                f"{each.where}, it wrote {observed.stderr_before_start} bytes to standard error before it "
+                f"read START; {kept} are kept",
                 "print less at the start: an engine that does not read standard error would never get to "
                 "START",
             )
-        if seen.stderr_bytes > kept:
+        if observed.stderr_bytes > kept:
             return failed(
-                f"{where}, it wrote {seen.stderr_bytes} bytes to standard error while it played; {kept} "
-                "are kept, and "
-                "writing takes time from its moves",
+                f"{each.where}, it wrote {observed.stderr_bytes} bytes to standard error while it played; "
+                f"{kept} are kept, and writing takes time from its moves",
                 "print a line a move, not one for each position that it looks at",
             )
-        most = max(most, seen.stderr_bytes)
-    read_only = [each for each in evidence.played if READ_ONLY in explain(each.record.stderr[each.bot])]
-    if read_only:
-        return warned(
-            f"in the game {read_only[0].scenario.title}, it wanted to write a file where it may not",
-            READ_ONLY,
-        )
-    if not evidence.interviews:
-        return skipped("not tried: no conversation was watched")
+    for each in evidence.played:
+        if READ_ONLY in explain(each.record.stderr[each.bot]):
+            return warned(f"{each.where}, it wanted to write a file where it may not", READ_ONLY)
+    if not evidence.observed:
+        return skipped(NOT_WATCHED)
+    most = max(observed.stderr_bytes for _, observed in evidence.observed)
     return passed(
         f"at most {most} bytes in a game; {kept} are kept for you" if most else "it wrote nothing to it"
     )
 
 
 def processes(evidence: Evidence) -> Verdict:
-    """Nothing lives on when its own process has ended."""
-    for each in evidence.interviews:
-        if each.seen is not None and each.seen.left and not each.lost_by_fault:
+    """Judge whether processes that the bot started live on after its end."""
+    for each, observed in evidence.observed:
+        if observed.left_behind and not each.lost_by_fault:
             return failed(
-                f"in the game {each.scenario.title}, it ended and left processes behind: "
-                f"{', '.join(each.seen.left)}",
+                f"{each.where}, it ended and left processes behind: {', '.join(observed.left_behind)}",
                 "end what it starts, and wait for it, before it ends itself",
             )
-    if not evidence.interviews:
-        return skipped("not tried: no conversation was watched")
+    if not evidence.observed:
+        return skipped(NOT_WATCHED)
     return passed("none was left behind")

@@ -1,8 +1,19 @@
-"""The results of a check: items, each with a verdict, and the report of all items.  Pure."""
+"""The report of a check: items, each with a verdict, and their JSON, text and JUnit XML.  Pure.
 
+In the text each item has one line, with the advice below it.  The XML is for continuous integration, in the
+form of https://llg.cubic.org/docs/junit/: a test suite for each game, a test case for each item.
+"""
+
+import shlex
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
+from xml.etree import ElementTree as Xml
+
+from referee.games.catalog import DEFAULT_GAME
+from referee.judge.verdict_text import visible
 
 REPORT_SCHEMA = 1
 """Version of the report's JSON; a reader refuses another one."""
@@ -30,7 +41,7 @@ class Item:
     id: str
     """A stable word for machines."""
     game: str
-    """Spec text of the game that it is about."""
+    """Spec text of the item's game; empty for the item that is about no game."""
     title: str
     status: Status
     sentence: str
@@ -38,29 +49,29 @@ class Item:
     advice: str = ""
     """Advice on the finding; empty if there is nothing to do."""
     details: tuple[str, ...] = ()
-    """Lines that show it, such as the end of the conversation."""
+    """Lines that show the finding, such as the end of the conversation."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """One game or conversation that was played for the check."""
+    """One game that was played for the check, between processes or with a test opponent."""
 
     key: str
     title: str
     item: str
-    """Id of the item that it was played for."""
+    """Id of the item that the game was played for."""
     detail: str
     """The verdict's sentence."""
     fault: str | None
-    """The checked bot's fault word (docs/protocol.md), if it lost by one."""
+    """The checked bot's fault word (docs/protocol.md); None if it did not lose by a fault."""
     duration_ms: float
     opponent: str = ""
-    """The sample bot; empty for an examiner of the check's own."""
+    """The sample bot; empty for a conformance game."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """One check, whole."""
+    """The complete report of one check."""
 
     bot: str
     command: tuple[str, ...]
@@ -81,7 +92,7 @@ class Report:
     """The failure of our host, if the check could not be completed: never the bot's failure."""
     versions: dict[str, str] = field(default_factory=dict)
     memory_mb: int | None = None
-    """The memory limit that it was checked with, in MiB; None in reports of older versions."""
+    """The memory limit in MiB; None in reports of older versions."""
     runtime_settings: dict[str, str] = field(default_factory=dict)
     """Environment variables that named the limits to its runtime (referee/sandbox/runtime_settings.py)."""
 
@@ -122,3 +133,154 @@ class Report:
             return cls(**values)
         except (LookupError, TypeError, ValueError) as error:
             raise ReportError(f"this report of a check is damaged: {error!r}") from error
+
+
+WIDTH = 79
+TITLE_WIDTH = 22
+"""Room for the longest title, "Writes its moves well"."""
+MARKS = {Status.PASSED: "\u2713", Status.FAILED: "\u2717", Status.WARNING: "!", Status.SKIPPED: "\u2013"}
+WORDS = {Status.PASSED: "pass", Status.FAILED: "FAIL", Status.WARNING: "warn", Status.SKIPPED: "skip"}
+
+SETTINGS_OF: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("java",), ("JAVA_", "JDK_", "MALLOC_")),
+    (("node", "nodejs"), ("NODE_", "UV_", "MALLOC_")),
+    (("mono",), ("MONO_", "MALLOC_")),
+    (("dotnet",), ("DOTNET_", "MALLOC_")),
+    (("python",), ("OMP_", "OPENBLAS_", "MKL_", "NUM", "MALLOC_")),
+)
+"""Programs of a runtime, and prefixes of the names of its settings."""
+
+Paint = Callable[[str, Status], str]
+"""Function that gives a mark its colour."""
+
+
+def plain(text: str, _status: Status) -> str:
+    """Return the text without colour."""
+    return text
+
+
+def head_lines(bot: str, games: tuple[str, ...], control: str, sandbox: str) -> Iterator[str]:
+    """Yield the head of a report: the bot, the games, the time control and the sandbox."""
+    yield f"Check of {visible(bot)}"
+    yield from _wrapped(f"{', '.join(games)}; {control}; sandbox: {sandbox}", "  ", "  ")
+    yield ""
+
+
+def item_lines(
+    item: Item, *, marks: bool = True, verbose: bool = False, paint: Paint = plain
+) -> Iterator[str]:
+    """Yield the lines of one item."""
+    mark = MARKS[item.status] if marks else WORDS[item.status]
+    indent = " " * (len(mark) + TITLE_WIDTH + 3)
+    begin = f"{'x' * len(mark)} {item.title:{TITLE_WIDTH}}  "
+    lines = list(_wrapped(_capital(item.sentence), begin, indent))
+    yield paint(mark, item.status) + lines[0][len(mark) :]
+    yield from lines[1:]
+    if item.advice:
+        yield from _wrapped(f"To do: {item.advice}.", indent, indent + "       ")
+    if verbose or item.status in (Status.FAILED, Status.WARNING):
+        for line in item.details:
+            # Lines of a conversation are kept whole: they are there to be compared.
+            yield f"{' ' * (len(mark) + 3)}  {visible(line)}"
+
+
+def summary_lines(report: Report, bot: str) -> Iterator[str]:
+    """Yield the end of a report: the counts, and the next command to try; ``bot`` as the user wrote it."""
+    counts = [(report.count(status), status.value) for status in Status if report.count(status)]
+    summary = ", ".join(f"{number} {word}" for number, word in counts)
+    verdict = "PASSED" if report.passed else "FAILED"
+    yield ""
+    games = f"{len(report.played)} game{'' if len(report.played) == 1 else 's'}"
+    if report.runtime_settings:
+        settings = ", ".join(f"{name}={value}" for name, value in shown_settings(report).items())
+        yield from _wrapped(f"Set for its runtime, from its limits: {settings}", "", "  ")
+    yield f"{verdict}: {summary}; {games} in {report.duration_s:.1f} s"
+    if report.host_fault:
+        yield from _wrapped(
+            f"NOT CHECKED TO THE END, which is not the bot's fault: {report.host_fault}", "", "  "
+        )
+    elif report.passed:
+        yield f"Next: kalarena gauntlet {shlex.quote(bot)}"
+    elif report.command:
+        yield f"Next: {next_command(report, bot)}"
+
+
+def shown_settings(report: Report) -> dict[str, str]:
+    """Return the settings of the runtime that the command names; all settings if it names none of these."""
+    words = {word.rpartition("/")[2] for word in report.command}
+    for programs, prefixes in SETTINGS_OF:
+        if any(word.rstrip("0123456789.") in programs for word in words):
+            return {
+                name: value for name, value in report.runtime_settings.items() if name.startswith(prefixes)
+            }
+    return report.runtime_settings
+
+
+def next_command(report: Report, bot: str) -> str:
+    """Return the command that shows the first failed game again, line by line."""
+    faults = [game for game in report.played if game.fault]
+    lost = next((game for game in faults if game.opponent), faults[0] if faults else None)
+    opponent = lost.opponent if lost is not None and lost.opponent else "first_legal"
+    players = [shlex.quote(bot), opponent]
+    if lost is not None and lost.item == "plays-second":
+        players.reverse()
+    game = "" if report.games[0] == DEFAULT_GAME else f" --game {shlex.quote(report.games[0])}"
+    return f"kalarena play {' '.join(players)}{game} -v"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        visible(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def junit_xml(report: Report) -> bytes:
+    """Return the report as an XML document.  A fault of our host is an error, not a failure."""
+    root = Xml.Element("testsuites", name=f"kalarena check {visible(report.bot)}")
+    for game in dict.fromkeys(item.game or report.games[0] for item in report.items):
+        items = [item for item in report.items if (item.game or report.games[0]) == game]
+        suite = Xml.SubElement(root, "testsuite", name=game, timestamp=report.started_at)
+        for item in items:
+            _add_case(suite, item)
+        if report.host_fault and game == report.games[0]:
+            case = Xml.SubElement(suite, "testcase", classname="kalarena.check", name="host")
+            Xml.SubElement(case, "error", message=visible(report.host_fault), type="host")
+        _set_counts(suite)
+    _set_counts(root)
+    root.set("time", f"{report.duration_s:.3f}")
+    Xml.indent(root)
+    written: bytes = Xml.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _add_case(suite: Xml.Element, item: Item) -> None:
+    case = Xml.SubElement(suite, "testcase", classname=f"kalarena.check.{item.id}", name=item.title)
+    message = visible(item.sentence)
+    body = "\n".join(_visible_texts([f"To do: {item.advice}" if item.advice else "", *item.details]))
+    if item.status is Status.FAILED:
+        Xml.SubElement(case, "failure", message=message, type=item.id).text = body
+    elif item.status is Status.SKIPPED:
+        Xml.SubElement(case, "skipped", message=message)
+    else:
+        warning = "warning: " if item.status is Status.WARNING else ""
+        Xml.SubElement(case, "system-out").text = "\n".join(_visible_texts([f"{warning}{message}", body]))
+
+
+def _visible_texts(texts: Iterable[str]) -> list[str]:
+    """Return the texts that are not empty, with control characters, which XML cannot hold, escaped."""
+    return ["\n".join(map(visible, text.split("\n"))) for text in texts if text]
+
+
+def _set_counts(element: Xml.Element) -> None:
+    tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+    for name, tag in tags.items():
+        element.set(name, str(len(list(element.iter(tag)))))

@@ -3,9 +3,16 @@
 from collections.abc import Sequence
 
 from referee.judge.results import MoveRecord
-from tournaments.checking.judging import by_fault
-from tournaments.checking.played import Played
-from tournaments.checking.verdict import Evidence, Verdict, failed, passed, skipped, warned
+from tournaments.checking.evidence import (
+    Evidence,
+    PlayedScenario,
+    Verdict,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
+from tournaments.checking.gameplay import fault_verdict
 
 NEAR = 0.8
 """A share of the memory that is worth a warning: a longer game may need a quarter more."""
@@ -33,38 +40,39 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def times(evidence: Evidence) -> Verdict:
-    """Time per move, against the limit."""
-    late = [each for each in evidence.played if each.record.result.fault == "late" and each.lost_by_fault]
+    """Judge the time per move, against the limit."""
+    late = [each for each in evidence.played if each.lost_on_time]
     if late:
+        share_of_games = f"{len(late)} of {len(evidence.played)} games"
         return failed(
-            f"{len(late)} of {len(evidence.played)} games were lost on time, first {late[0].scenario.title}",
-            by_fault(late[0]).advice,
+            f"{share_of_games} were lost on time, first {late[0].scenario.title}",
+            fault_verdict(late[0]).advice,
             cause="late",
-            where=f"{len(late)} of {len(evidence.played)} games",
+            where=share_of_games,
         )
     numbers = move_numbers(evidence)
     if not numbers:
         return skipped("it made no move")
     control = evidence.played[0].record.control
-    text = (
-        f"median {numbers['move_median_ms']:.3g} ms, 95% below {numbers['move_p95_ms']:.3g} ms, "
-        f"worst {numbers['move_worst_ms']:.3g} ms of {int(numbers['moves'])} moves"
-    )
     if control.move_s is not None:
-        share = numbers["move_worst_ms"] / control.move_s / 1000
-        text += f"; at most {share:.1%} of the limit of {control.move_s:g} s a move"
+        used_ms, limit_s, unit = numbers["move_worst_ms"], control.move_s, "move"
     else:
         assert control.game_s is not None
-        share = numbers["game_worst_ms"] / control.game_s / 1000
-        text += f"; at most {share:.1%} of the limit of {control.game_s:g} s a game"
+        used_ms, limit_s, unit = numbers["game_worst_ms"], control.game_s, "game"
+    share = used_ms / limit_s / 1000
+    text = (
+        f"median {numbers['move_median_ms']:.3g} ms, 95% below {numbers['move_p95_ms']:.3g} ms, "
+        f"worst {numbers['move_worst_ms']:.3g} ms of {int(numbers['moves'])} moves; "
+        f"at most {share:.1%} of the limit of {limit_s:g} s a {unit}"
+    )
     if share > NEAR_IN_TIME:
         return warned(text, "leave more of it: the tournament's host may be slower, and busier")
     return passed(text)
 
 
 def move_numbers(evidence: Evidence) -> dict[str, float]:
-    """Times of moves in ms, of the games between processes (of interviews only if there are none)."""
-    games = [each for each in evidence.played if each.seen is None] or evidence.interviews
+    """Return the times of moves in ms, of the games between processes (else of the conformance games)."""
+    games = [each for each in evidence.played if each.observed is None] or evidence.played
     charged = [move.charged_us / 1000 for each in games for move in each.own_moves]
     if not charged:
         return {}
@@ -78,26 +86,29 @@ def move_numbers(evidence: Evidence) -> dict[str, float]:
 
 
 def idle(evidence: Evidence) -> Verdict:
-    """No time of its turns is slept away."""
-    # A bot that sleeps does so in all of them.  In a single one our own process may have waited for a CPU,
-    # which the sums include.
-    whole = [each for each in evidence.interviews if _is_long_enough(each)]
-    slept_through = [verdict for each in whole if (verdict := _slept_through(each)) is not None]
-    if slept_through and len(slept_through) == len(whole):
-        return slept_through[0]
-    moves: list[tuple[Played, MoveRecord]] = []
-    for each in evidence.played:
-        # The first turn includes setting up: files may be read then.
-        moves += [(each, move) for move in each.own_moves[1:] if move.cpu_us is not None]
+    """Judge whether the bot sleeps in its turns."""
+    # A bot that sleeps does so in all conformance games.  In a single one the referee itself may have waited
+    # for a CPU, which the sums include.
+    verdicts = [
+        _slept_through(each, observed.cpu_us, observed.wait_us)
+        for each, observed in evidence.observed
+        if observed.cpu_us is not None and observed.wait_us is not None and len(each.own_moves) > IDLE_MOVES
+    ]
+    if verdicts and verdicts[0] and all(verdicts):
+        return verdicts[0]
+    moves = [
+        (each, move)
+        for each in evidence.played
+        for move in each.own_moves[1:]  # files may be read in the first turn
+        if move.cpu_us is not None
+    ]
     slept = [(each, move) for each, move in moves if _is_idle(move)]
     if len(slept) >= max(IDLE_MOVES, IDLE_PART * len(moves)):
-        each, _ = slept[0]
         wall = percentile([move.wall_us / 1000 for _, move in slept], 0.5)
         cpu = percentile([(move.cpu_us or 0) / 1000 for _, move in slept], 0.5)
         return failed(
-            f"{len(slept)} of its moves, first in the game {each.scenario.title}, took {wall:.0f} ms "
-            "(median), in which "
-            f"it computed for {cpu:.1f} ms: it sleeps, or waits for something",
+            f"{len(slept)} of its moves, first {slept[0][0].where}, took {wall:.0f} ms (median), in which it "
+            f"computed for {cpu:.1f} ms: it sleeps, or waits for something",
             NO_SLEEP,
         )
     if not any(each.own_moves for each in evidence.played):
@@ -105,27 +116,16 @@ def idle(evidence: Evidence) -> Verdict:
     return passed("it does not sleep in its turns")
 
 
-def _is_long_enough(interview: Played) -> bool:
-    """Return whether an interview has counters of the bot's use, and turns enough for a verdict."""
-    seen = interview.seen
-    counted = seen is not None and seen.cpu_us is not None and seen.wait_us is not None
-    return counted and len(interview.own_moves) > IDLE_MOVES
-
-
-def _slept_through(played: Played) -> Verdict | None:
-    """Return the failure of a bot that slept through a long enough interview, by its sums; else None."""
-    seen, moves = played.seen, played.own_moves[1:]
-    assert seen is not None
-    assert seen.cpu_us is not None
-    assert seen.wait_us is not None
+def _slept_through(played: PlayedScenario, cpu_us: int, wait_us: int) -> Verdict | None:
+    """Return the failure of a bot that slept through a conformance game, by sums of its times; else None."""
+    moves = played.own_moves[1:]
     median_us = percentile([move.wall_us for move in moves], 0.5)
-    total_us = sum(move.wall_us for move in moves) - seen.wait_us
-    if median_us < IDLE_US or seen.cpu_us >= IDLE_SHARE * total_us:
+    total_us = sum(move.wall_us for move in moves) - wait_us
+    if median_us < IDLE_US or cpu_us >= IDLE_SHARE * total_us:
         return None
     return failed(
-        f"in the game {played.scenario.title}, its moves took {median_us / 1000:.0f} ms (median), "
-        f"but in all of these {total_us / 1000:.0f} ms it computed for {seen.cpu_us / 1000:.0f} ms: "
-        "it sleeps, or waits for something",
+        f"{played.where}, its moves took {median_us / 1000:.0f} ms (median), but in all of these "
+        f"{total_us / 1000:.0f} ms it computed for {cpu_us / 1000:.0f} ms: it sleeps, or waits for something",
         NO_SLEEP,
     )
 
@@ -136,16 +136,12 @@ def _is_idle(move: MoveRecord) -> bool:
 
 
 def memory(evidence: Evidence) -> Verdict:
-    """Memory, against the limit."""
-    over = [
-        each
-        for each in evidence.played
-        if each.lost_by_fault and each.record.result.fault in ("memory-limit", "out-of-memory")
-    ]
-    if over:
-        verdict = by_fault(over[0])
-        return failed(verdict.sentence, verdict.advice)
-    most = max((each.seen.memory_bytes for each in evidence.interviews if each.seen), default=0) >> 20
+    """Judge the memory, against the limit."""
+    for each in evidence.played:
+        if each.lost_by_fault and each.record.result.fault in ("memory-limit", "out-of-memory"):
+            verdict = fault_verdict(each)
+            return failed(verdict.sentence, verdict.advice)
+    most = max((observed.memory_bytes for _, observed in evidence.observed), default=0) >> 20
     if not most:
         return skipped("it was not seen for long enough")
     text = f"at most {most} MB were seen, {evidence.memory_mb} MB are allowed"
@@ -156,16 +152,14 @@ def memory(evidence: Evidence) -> Verdict:
 
 def repeats(evidence: Evidence) -> Verdict:
     """Report whether the bot plays the same game again: information only."""
-    same: dict[tuple[str, int], set[tuple[str, ...]]] = {}
-    count: dict[tuple[str, int], int] = {}
+    games: dict[tuple[str, int], list[tuple[str, ...]]] = {}
     for each in evidence.played:
-        if each.seen is None and each.scenario.opponent and each.ended_regularly:
-            key = (each.scenario.opponent, each.bot)
-            same.setdefault(key, set()).add(tuple(move.move for move in each.record.moves))
-            count[key] = count.get(key, 0) + 1
-    repeated = {key: games for key, games in same.items() if count[key] > 1}
+        if each.observed is None and each.scenario.opponent and each.ended_regularly:
+            moves = tuple(move.move for move in each.record.moves)
+            games.setdefault((each.scenario.opponent, each.bot), []).append(moves)
+    repeated = [same for same in games.values() if len(same) > 1]
     if not repeated:
         return skipped("needs several games against the same opponent, and one of each was played")
-    if all(len(games) == 1 for games in repeated.values()):
+    if all(len(set(same)) == 1 for same in repeated):
         return passed("it plays the same game again against the same opponent")
     return passed("it plays different games against the same opponent")

@@ -1,34 +1,62 @@
-"""The scenarios of a check: a list of games to play, the most informative first.  Pure."""
+"""The games of a check: settings, scenarios in their order, and moves of the test opponents.  Pure."""
 
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from referee.conformance.script import TestOpponent
+from referee.conformance.script import Choose, TestOpponent
 from referee.games.base import Side
-from referee.games.catalog import AnyGame, parse_game
+from referee.games.catalog import DEFAULT_GAME, AnyGame, parse_game
 from referee.games.opening import OpeningError, parse_opening
-from tournaments.checking.settings import Settings
-from tournaments.checking.test_opponents import (
-    chaining,
-    has_extra_turns,
-    has_swap,
-    opening_with,
-    swapping,
-    varied,
-    without_swap,
-)
+from referee.judge.clock import DEFAULT_MOVE_S, TimeControl
+from referee.judge.limits import Limits
+from referee.sandbox.bubblewrap import Sandbox
+
+DEFAULT_TOTAL_S = 120.0
+"""Seconds for a whole check.  A bot that answers at once needs 3 s, one that thinks for 0.1 s a move 60 s."""
+DEFAULT_SEED = 1
 
 FIRST_LEGAL, SWAP_HAPPY = "first_legal", "swap_happy"
 PLAYS = ("plays-first", "plays-second")
 """Ids of the items for whole games, by the bot's index: it moves first, or second."""
 SWAP_REPLIES = 5
-"""Replies of the examiner where the bot is offered the swap: some turns after the offer are played."""
+"""Number of the test opponent's last reply where the bot is offered the swap: some turns follow the offer."""
 PARTING_REPLY = 5
-"""The examiner's reply with which it ends a game in the middle."""
-LEFT_TURN = 4
-"""The bot's turn in which the examiner ends a game in the middle."""
+"""Number of the reply with which the test opponent ends a game in the middle."""
+EXIT_TURN = 4
+"""Number of the bot's turn in which the test opponent exits in the middle of a game."""
 MAX_FIRST_MOVES = 12
 """Greatest number of first moves after which the bot is offered the swap."""
+EXAMINED_POSITIONS = 60
+"""Positions of a game that are searched for an extra turn: about one game."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a check.  Raises ValueError for impossible values."""
+
+    games: tuple[str, ...] = (DEFAULT_GAME,)
+    """Spec texts; the first one is checked fully, of each other one four games are played."""
+    control: TimeControl = field(default_factory=lambda: TimeControl(move_s=DEFAULT_MOVE_S))
+    limits: Limits = field(default_factory=Limits)
+    sandbox: Sandbox = field(default_factory=Sandbox)
+    rounds: int = 1
+    """Games against each opponent from each seat."""
+    seed: int = DEFAULT_SEED
+    """Seed of the random opponent; each further game against it has the next seed."""
+    total_s: float = DEFAULT_TOTAL_S
+    """Seconds after which the remaining games are left out; the report names them."""
+
+    def __post_init__(self) -> None:
+        if not self.games:
+            raise ValueError("a check needs a game")
+        if self.rounds < 1:
+            raise ValueError(f"the games against each opponent must be at least 1, not {self.rounds}")
+        if not 0 <= self.seed < 10**9:
+            raise ValueError(f"a seed is a whole number from 0 to 999999999, not {self.seed}")
+        if not 0 < self.total_s < float("inf"):
+            raise ValueError(f"the time for a check must be more than 0 seconds, not {self.total_s:g}")
 
 
 @dataclass(frozen=True)
@@ -36,111 +64,97 @@ class Scenario:
     """One game to be played for the check."""
 
     key: str
-    """Name of its record: letters, digits, hyphens and underscores."""
+    """Name of the game's record: letters, digits, hyphens and underscores."""
     title: str
     """Description of the game that can follow "in the game"."""
     item: str
-    """Id of the item that it is played for."""
+    """Id of the item that the game is played for."""
     game: str
     index: int
     """0 if the checked bot moves first."""
     opponent: str = ""
-    """A sample bot, for a game; empty for an interview."""
-    examiner: TestOpponent | None = None
-    """The opponent of an interview; None for a game."""
+    """The sample bot of a game between processes; empty for a conformance game."""
+    test_opponent: TestOpponent | None = None
+    """The opponent of a conformance game; None for a game between processes."""
     opening: str = ""
 
 
 def scenarios(settings: Settings, capabilities: tuple[str, ...]) -> Iterator[Scenario]:
     """Yield all scenarios in order; the first game is checked fully, the others briefly."""
     for number, text in enumerate(settings.games):
-        yield from _of_game(text, settings, capabilities, number, full=number == 0)
+        make = _ScenarioFactory(text, prefix=f"{number + 1}-" if number else "")
+        for index, item in enumerate(PLAYS):
+            opponent = TestOpponent(varied, waits=True)
+            yield make.conformance_game(index, "watched", "against an examiner", item, opponent)
+        if number == 0:
+            yield from _rest_of_full_check(make, settings, capabilities)
+        else:
+            yield from make.games(f"random:{settings.seed}", 1)
 
 
-def _of_game(
-    text: str, settings: Settings, capabilities: tuple[str, ...], number: int, *, full: bool
+def _rest_of_full_check(
+    make: "_ScenarioFactory", settings: Settings, capabilities: tuple[str, ...]
 ) -> Iterator[Scenario]:
-    """Yield one game's scenarios, short and informative ones first: a slow bot's check is cut short."""
-    make = _Maker(text, f"{number + 1}-" if number else "")
+    """Yield one game's scenarios, short and informative ones first, as a slow bot's check is cut short."""
     game = make.rules
-    for index, item in enumerate(PLAYS):
-        yield make.talk(index, "watched", "against an examiner", item, TestOpponent(varied, waits=True))
-    if not full:
-        yield from make.games(f"random:{settings.seed}", 1)
-        return
-    if has_swap(game):
-        yield make.talk(
-            0, "swapped", "against an examiner that swaps at once", "swap", TestOpponent(swapping)
-        )
-    yield from _endings(make)
+    can_swap = has_swap(game)
+    if can_swap:
+        what = "against an examiner that swaps at once"
+        yield make.conformance_game(0, "swapped", what, "swap", TestOpponent(swapping))
+    yield from _early_ends(make)
     yield from make.games(FIRST_LEGAL, settings.rounds)
     for seed in range(settings.seed, settings.seed + settings.rounds):
         yield from make.games(f"random:{seed}", 1)
-    if has_swap(game):
+    if can_swap:
         yield from make.games(SWAP_HAPPY, settings.rounds)
     if has_extra_turns(game):
         what = "against an examiner that takes many extra turns"
         for index in Side:
-            yield make.talk(index, "chains", what, "extra-turns", TestOpponent(chaining))
-    if has_swap(game):
+            yield make.conformance_game(index, "chains", what, "extra-turns", TestOpponent(chaining))
+    if can_swap:
         for first in range(min(len(without_swap(game, game.initial_state())), MAX_FIRST_MOVES)):
-            examiner = TestOpponent(opening_with(first), stops_at=SWAP_REPLIES, plays_on_after_swap=True)
             what = f"against an examiner that begins with move {first + 1}"
-            yield make.talk(1, f"offered-{first + 1}", what, "swap", examiner)
+            opponent = TestOpponent(opening_with(first), stops_at=SWAP_REPLIES, plays_on_after_swap=True)
+            yield make.conformance_game(1, f"offered-{first + 1}", what, "swap", opponent)
     if "openings" in capabilities:
         for index in Side:
-            for place, opening in enumerate(_openings(game, index), 1):
-                what = f"from the opening {opening!r}"
-                yield make.talk(index, f"opening-{place}", what, "openings", TestOpponent(varied), opening)
+            for number, opening in enumerate(_openings(game, index), 1):
+                yield make.conformance_game(
+                    index,
+                    f"opening-{number}",
+                    f"from the opening {opening!r}",
+                    "openings",
+                    TestOpponent(varied),
+                    opening,
+                )
 
 
-def _endings(make: "_Maker") -> Iterator[Scenario]:
-    """Yield interviews with an END at unexpected moments."""
+def _early_ends(make: "_ScenarioFactory") -> Iterator[Scenario]:
+    """Yield conformance games with an END at unexpected moments."""
     item = "end-mid-game"
     what = "against an examiner that loses at its first reply"
-    yield make.talk(1, "end-at-once", what, item, TestOpponent(varied, stops_at=1))
+    yield make.conformance_game(1, "end-at-once", what, item, TestOpponent(varied, stops_at=1))
     what = "against an examiner that loses in the middle of the game"
     for index in Side:
-        yield make.talk(
-            index, "end-waiting", what, item, TestOpponent(varied, stops_at=PARTING_REPLY, waits=True)
-        )
-    for turn, key in ((1, "end-first-turn"), (LEFT_TURN, "end-thinking")):
+        opponent = TestOpponent(varied, stops_at=PARTING_REPLY, waits=True)
+        yield make.conformance_game(index, "end-waiting", what, item, opponent)
+    for turn, key in ((1, "end-first-turn"), (EXIT_TURN, "end-thinking")):
         what = f"against an examiner that goes away in the bot's turn {turn}"
-        yield make.talk(0, key, what, item, TestOpponent(varied, leaves_in=turn))
+        yield make.conformance_game(0, key, what, item, TestOpponent(varied, leaves_in=turn))
 
 
-class _Maker:
-    """Makes the scenarios of one game."""
+class _ScenarioFactory:
+    """Factory of the scenarios of one game."""
 
     def __init__(self, game: str, prefix: str) -> None:
         self.rules = parse_game(game)
         self._game, self._prefix = game, prefix
         self._seats = self.rules.seats(self.rules.initial_state())
 
-    def talk(
-        self, index: int, key: str, what: str, item: str, examiner: TestOpponent, opening: str = ""
+    def conformance_game(
+        self, index: int, key: str, what: str, item: str, opponent: TestOpponent, opening: str = ""
     ) -> Scenario:
-        """Return an interview."""
-        return self._scenario(index, key, what, item, examiner=examiner, opening=opening)
-
-    def games(self, opponent: str, times: int) -> Iterator[Scenario]:
-        """Yield games against a sample bot from both seats, ``times`` of each."""
-        for again in range(times):
-            for index, item in enumerate(PLAYS):
-                key = opponent.replace(":", "-") + (f"-{again + 1}" if again else "")
-                yield self._scenario(index, key, f"against {opponent}", item, opponent=opponent)
-
-    def _scenario(
-        self,
-        index: int,
-        key: str,
-        what: str,
-        item: str,
-        *,
-        opponent: str = "",
-        examiner: TestOpponent | None = None,
-        opening: str = "",
-    ) -> Scenario:
+        """Return a conformance game; ``what`` completes the title after the bot's seat."""
         seat = self._seats[index]
         return Scenario(
             key=f"{self._prefix}{key}-{seat.lower()}",
@@ -148,10 +162,23 @@ class _Maker:
             item=item,
             game=self._game,
             index=index,
-            opponent=opponent,
-            examiner=examiner,
+            test_opponent=opponent,
             opening=opening,
         )
+
+    def games(self, opponent: str, times: int) -> Iterator[Scenario]:
+        """Yield games against a sample bot from both seats, ``times`` of each."""
+        for again in range(times):
+            for index, (seat, item) in enumerate(zip(self._seats, PLAYS, strict=True)):
+                key = opponent.replace(":", "-") + (f"-{again + 1}" if again else "")
+                yield Scenario(
+                    key=f"{self._prefix}{key}-{seat.lower()}",
+                    title=f"as {seat} against {opponent}",
+                    item=item,
+                    game=self._game,
+                    index=index,
+                    opponent=opponent,
+                )
 
 
 def _openings(game: AnyGame, side: Side) -> Iterator[str]:
@@ -159,7 +186,7 @@ def _openings(game: AnyGame, side: Side) -> Iterator[str]:
     state, moves = game.initial_state(), []
     for _ in range(2):
         if game.outcome(state) is not None:
-            return  # a board so small that the game is over by then
+            return  # on a very small board the game is over by then
         move = varied(game, state)
         moves.append(game.format_move(state, move))
         state = game.apply(state, move)
@@ -170,12 +197,80 @@ def _openings(game: AnyGame, side: Side) -> Iterator[str]:
         return
     numbers = game.board_text(game.initial_state()).split(",")
     pits, seeds = len(numbers) // 2 - 1, sum(map(int, numbers))
-    row = list(range(pits, 0, -1))  # the seed count of each pit is its way to the store
+    row = list(range(pits, 0, -1))  # the seed count of each pit is its distance from the store
     rest = seeds - 2 * sum(row)
     board = [*row, rest // 2, *row, rest - rest // 2]
     opening = f"{','.join(map(str, board))};{game.seats(game.initial_state())[side]}"
     try:
         if rest >= 0 and parse_opening(game, opening):
             yield opening
-    except OpeningError:  # a board on which that is no position
+    except OpeningError:  # not a possible position of this board
         return
+
+
+def varied(game: AnyGame, state: Any) -> Any:
+    """Return any legal move but the swap, the same one in the same position."""
+    moves = without_swap(game, state)
+    return moves[zlib.crc32(game.board_text(state).encode()) % len(moves)]
+
+
+def swapping(game: AnyGame, state: Any) -> Any:
+    """Return the swap if it is legal, else the move of ``varied``."""
+    swap = game.swap
+    return swap if swap is not None and swap in game.legal_moves(state) else varied(game, state)
+
+
+def chaining(game: AnyGame, state: Any) -> Any:
+    """Return the last of the moves that give an extra turn, else the move of ``varied``.
+
+    In Kalah the last one is nearest to the store; the extra turns of the other pits remain possible.
+    """
+    again = [move for move in without_swap(game, state) if gives_extra_turn(game, state, move)]
+    return again[-1] if again else varied(game, state)
+
+
+def opening_with(number: int) -> Choose:
+    """Return a player whose first move is the legal move of this number, from 0; then ``varied``."""
+
+    def choose(game: AnyGame, state: Any) -> Any:
+        if state == game.initial_state():
+            return without_swap(game, state)[number]
+        return varied(game, state)
+
+    return choose
+
+
+def without_swap(game: AnyGame, state: Any) -> list[Any]:
+    """Return the legal moves but the swap."""
+    return [move for move in game.legal_moves(state) if game.swap is None or move != game.swap]
+
+
+def has_extra_turns(game: AnyGame) -> bool:
+    """Return whether a player can move twice in a row, by trying the first positions of the game."""
+    state = game.initial_state()
+    for _ in range(EXAMINED_POSITIONS):
+        if game.outcome(state) is not None:
+            return False
+        if any(gives_extra_turn(game, state, move) for move in without_swap(game, state)):
+            return True
+        state = game.apply(state, varied(game, state))
+    return False
+
+
+def has_swap(game: AnyGame) -> bool:
+    """Return whether the second player may swap, by trying the first positions of the game.
+
+    The rules offer the swap only in a position where it is legal.
+    """
+    state = game.initial_state()
+    for _ in range(EXAMINED_POSITIONS):
+        if game.outcome(state) is not None or game.to_move(state) is Side.SECOND:
+            break
+        state = game.apply(state, varied(game, state))
+    return game.swap is not None and game.swap in game.legal_moves(state)
+
+
+def gives_extra_turn(game: AnyGame, state: Any, move: Any) -> bool:
+    """Return whether the mover is to move again after this move."""
+    following = game.apply(state, move)
+    return game.outcome(following) is None and game.to_move(following) is game.to_move(state)

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode, urlsplit
 
-from tournaments.bots.manifest import ManifestError, load_manifest
+from tournaments.bots.errors import ManifestError
+from tournaments.bots.manifest import load_manifest
 from tournaments.bots.upload.names import passed_over
 from tournaments.bots.upload.upload import UploadLimits, size_text
 from tournaments.reporting.tables import json_text
@@ -124,7 +125,7 @@ class Client:
             token.encode("ascii")
         except UnicodeEncodeError as error:
             raise SubmitError("the token has characters that none has: copy it again") from error
-        self.tells_the_token = parts.scheme == "http" and not _is_this_machine(parts.hostname)
+        self.exposes_token = parts.scheme == "http" and not _is_this_machine(parts.hostname)
         """True if the token can be read on the way to the server."""
         self.base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._token = token
@@ -133,18 +134,18 @@ class Client:
     def submit(self, package: Package) -> dict[str, Any]:
         """Send an upload; return the server's answer (``SubmissionAnswer``).  Raises SubmitError."""
         query = urlencode({"name": package.name})
-        return self._ask("POST", f"/api/v1/submissions?{query}", package.content)
+        return self._request("POST", f"/api/v1/submissions?{query}", package.content)
 
     def version(self, number: int) -> dict[str, Any]:
         """Return a version and the report of its check (``VersionAnswer``); ``number`` is its id."""
-        return self._ask("GET", f"/api/v1/submissions/{number}")
+        return self._request("GET", f"/api/v1/submissions/{number}")
 
     def log(self, number: int, after: int) -> dict[str, Any]:
         """Return the lines of the log after the first ``after`` (``LogAnswer``)."""
-        return self._ask("GET", f"/api/v1/submissions/{number}/log?after={after}")
+        return self._request("GET", f"/api/v1/submissions/{number}/log?after={after}")
 
-    def follow(self, number: int, told: Callable[[str], None], wait: Callable[[float], None]) -> None:
-        """Call ``told`` with each line of the check's log until its end.  Raises SubmitError.
+    def follow(self, number: int, on_line: Callable[[str], None], wait: Callable[[float], None]) -> None:
+        """Call ``on_line`` with each line of the check's log until its end.  Raises SubmitError.
 
         A server that does not answer for a while is polled again: accepted uploads are not lost.
         """
@@ -163,7 +164,7 @@ class Client:
                 after = 0
                 continue
             for line in answer["lines"]:
-                told(line)
+                on_line(line)
             after = answer["next"]
             if answer["is_over"]:
                 return
@@ -174,7 +175,7 @@ class Client:
         """Return the address of a page for a browser."""
         return self.base + quote(path, safe="/?=&#%")
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+    def _request(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
         request = urllib.request.Request(self.base + path, body, method=method)
         request.add_header("Authorization", f"Bearer {self._token}")
         request.add_header("Accept", "application/json")
@@ -187,7 +188,7 @@ class Client:
                     raise http.client.IncompleteRead(text, answer.length)
         except urllib.error.HTTPError as error:
             with error:
-                self._refuse(error.code, error.read(LONGEST_ANSWER), error.headers.get("Location"))
+                self._raise_refusal(error.code, error.read(LONGEST_ANSWER), error.headers.get("Location"))
         except urllib.error.URLError as error:
             raise SubmitError(
                 f"{self.base} cannot be reached: {_reason(error.reason)}", is_ours=True
@@ -199,7 +200,7 @@ class Client:
             raise SubmitError(f"{self.base} does not answer like a kalarena server: is this its address?")
         return found
 
-    def _refuse(self, status: int, text: bytes, location: str | None) -> NoReturn:
+    def _raise_refusal(self, status: int, text: bytes, location: str | None) -> NoReturn:
         found = _json(text)
         message = ""
         if found is not None and isinstance(found.get("error"), str):

@@ -1,6 +1,7 @@
-"""`kalarena check`."""
+"""The command `kalarena check`."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,20 +12,25 @@ from referee.judge.limits import Limits
 from referee.judge.verdict_text import visible
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
-from tournaments.bots.manifest import ManifestError, load_manifest
-from tournaments.bots.resolve import BotError, resolve_bot
+from tournaments.bots.errors import BotError, ManifestError
+from tournaments.bots.manifest import load_manifest
+from tournaments.bots.resolve import resolve_bot
 from tournaments.checking.check import check_bot, not_found
-from tournaments.checking.junit import junit_xml
-from tournaments.checking.played import Played
-from tournaments.checking.report import Item, Report, Status
-from tournaments.checking.scenarios import Scenario
-from tournaments.checking.settings import DEFAULT_SEED, DEFAULT_TOTAL_S, Settings
-from tournaments.checking.text import head_lines, item_lines, plain, summary_lines
-from tournaments.cli.compiling import announce_compilation
+from tournaments.checking.evidence import PlayedScenario
+from tournaments.checking.report import (
+    Item,
+    Report,
+    Status,
+    head_lines,
+    item_lines,
+    junit_xml,
+    plain,
+    summary_lines,
+)
+from tournaments.checking.scenarios import DEFAULT_SEED, DEFAULT_TOTAL_S, Scenario, Settings
+from tournaments.cli.game_options import announce_compilation, sandbox_options, time_control, time_options
 from tournaments.cli.main import Fault, Usage
-from tournaments.cli.play import leash_for_signals
-from tournaments.cli.sandbox_options import sandbox_options
-from tournaments.cli.time_options import time_control, time_options
+from tournaments.cli.play import cancel_on_signals
 from tournaments.reporting.tables import json_text
 
 FAILED = 1
@@ -132,8 +138,8 @@ def command(
         except OSError as error:
             raise Usage(f"--keep: {keep}: {error.strerror}") from error
     announce_compilation(bot)
-    shown = _Shown(bot, settings, verbose=verbose, quiet=as_json, keep=keep)
-    report = _check(bot, settings, shown, build_in=settings.sandbox if sandbox == REQUIRED else None)
+    output = _CheckOutput(bot, settings, verbose=verbose, quiet=as_json, keep=keep)
+    report = _check(bot, settings, output, build_in=settings.sandbox if sandbox == REQUIRED else None)
     if junit is not None:
         try:
             junit.write_bytes(junit_xml(report))
@@ -142,30 +148,30 @@ def command(
     if as_json:
         click.echo(json_text(report.to_json()))
     else:
-        shown.end(report)
+        output.end(report)
     if report.host_fault:
         raise SystemExit(NOT_CHECKED)
     if not report.passed:
         raise SystemExit(FAILED)
 
 
-def _check(bot: str, settings: Settings, shown: "_Shown", *, build_in: Sandbox | None) -> Report:
+def _check(bot: str, settings: Settings, output: "_CheckOutput", *, build_in: Sandbox | None) -> Report:
     try:
         player = resolve_bot(bot, Path.cwd(), game=settings.games[0], build_in=build_in)
     except BotError as error:
         report = not_found(bot, str(error), settings, is_ours=error.is_ours)
-        shown.item(report.items[0])
+        output.item(report.items[0])
         return report
-    with leash_for_signals() as leash:
+    with cancel_on_signals() as cancel_fd:
         return check_bot(
             player,
             settings,
-            on_item=shown.item,
-            on_scenario=shown.scenario,
-            on_played=shown.keep,
-            leash=leash,
+            on_item=output.item,
+            on_scenario=output.scenario,
+            on_played=output.keep,
+            cancel_fd=cancel_fd,
         )
-    raise AssertionError("whoever stops a check ends the program")
+    raise AssertionError("a cancelled check ends the program")
 
 
 def _games(bot: str, game: str | None) -> tuple[str, ...]:
@@ -184,7 +190,7 @@ def _games(bot: str, game: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parse_game(GAMES[name].example).name for name in named))
 
 
-class _Shown:
+class _CheckOutput:
     """Output of a check while it runs."""
 
     def __init__(
@@ -200,7 +206,7 @@ class _Shown:
         self._has_begun = False
 
     def scenario(self, scenario: Scenario, number: int, total: int) -> None:
-        """Show on a terminal which scenario is being played."""
+        """Show on a terminal the scenario that begins."""
         if self._live:
             click.echo(f"\r\x1b[K[{number}/{total}] {scenario.title}"[:90], nl=False, err=True)
 
@@ -220,7 +226,7 @@ class _Shown:
         paint = _coloured if self._marks else plain
         _echo(item_lines(item, marks=self._marks, verbose=self._verbose, paint=paint))
 
-    def keep(self, played: Played) -> None:
+    def keep(self, played: PlayedScenario) -> None:
         """Write a game's record, if --keep was given.  Raises Fault."""
         if self._keep is None:
             return
@@ -246,6 +252,6 @@ def _coloured(text: str, status: Status) -> str:
     return click.style(text, fg=COLOURS[status], bold=status is Status.FAILED)
 
 
-def _echo(lines: object) -> None:
-    for line in lines:  # type: ignore[attr-defined]
+def _echo(lines: Iterable[str]) -> None:
+    for line in lines:
         click.echo(line)

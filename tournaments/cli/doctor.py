@@ -25,7 +25,8 @@ STARTS = 10
 SHIM_STARTS = 3
 """Interpreters started for each median; they take longer."""
 SLOW_SHIM = 1.5
-"""A python3 on PATH that takes this many times as long to start as our own interpreter is called slow."""
+"""Ratio of the start times of the python3 on PATH and of our own interpreter above which it is called
+slow."""
 WIDTH = 79
 INDENT = 13
 
@@ -52,7 +53,7 @@ HOLDS_NOT = {
 }
 """Gaps in the protection of a tier."""
 
-ASKS = """
+PROBE_PROGRAM = """
 import os, socket, sys
 facts = dict(line.split(":", 1) for line in open("/proc/self/status") if line.startswith("Seccomp"))
 def reaches(address):
@@ -70,7 +71,7 @@ of ours or has a route to a documentation address (RFC 5737).  A connection that
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Findings on this host; None where there could be none."""
+    """Findings on this host; None for those that could not be examined."""
 
     tier: str
     confines: bool
@@ -147,13 +148,13 @@ def examine(found: Probe | None = None) -> Health:
 
 
 def _facts_inside(sandbox: Sandbox) -> tuple[int, bool, bool] | str:
-    """Return a bot's user, True if its system calls are filtered, and True if it is without a network.
+    """Return a bot's user, True if its system calls are filtered, and True if it has no network.
 
-    If the interpreter did not run, return a text with the reason.
+    Returns the error message instead if the interpreter did not run.
     """
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = str(listening.getsockname()[1])
-        done = run_as_bot(sandbox, (sys.executable, "-S", "-E", "-c", ASKS, port))
+        done = run_as_bot(sandbox, (sys.executable, "-S", "-E", "-c", PROBE_PROGRAM, port))
     words = done.output.split()
     if done.status or len(words) != 5:
         return _last_line(done)
@@ -189,7 +190,7 @@ def _start_ms(sandbox: Sandbox, times: int, command: tuple[str, ...]) -> float |
 
 
 def _is_slow(python3: str) -> bool:
-    """Return True if a python3 is slow, as a shim is that first looks for another one (pyenv's, asdf's)."""
+    """Return True if a python3 is slow, as a shim that searches for another one (pyenv's, asdf's)."""
     empty = ("-S", "-E", "-c", "")
     taken = _start_ms(Sandbox(), SHIM_STARTS, (python3, *empty))
     own = _start_ms(Sandbox(), SHIM_STARTS, (sys.executable, *empty))

@@ -7,8 +7,6 @@ from typing import Any
 import click
 from threadpoolctl import threadpool_limits
 
-from referee.judge.limits import Limits
-from referee.sandbox.host_resources import default_memory_here
 from tournaments.analysis.duel import Duel, duel_of
 from tournaments.cli.main import Usage
 from tournaments.cli.measuring import (
@@ -23,12 +21,12 @@ from tournaments.cli.measuring import (
     without_openings,
     wrapped,
 )
+from tournaments.cli.tournament.outcome import Outcome
 from tournaments.cli.tournament.results import terminal_width
-from tournaments.cli.tournament.run import Outcome
 from tournaments.config.format_tables import SprtTable
-from tournaments.config.load import Tournament, name_clash
-from tournaments.reporting.summary import Summary
+from tournaments.config.tournament import Tournament, name_clash
 from tournaments.reporting.tables import json_text
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.schedule.formats.sprt import Sprt
 from tournaments.schedule.plan import ROUND_ROBIN
 
@@ -46,7 +44,7 @@ OF_A_TEST = ("sprt", "alpha", "beta", "max_games")
 
 
 @dataclass
-class DuelSummary(Summary):
+class DuelResults(TournamentResults):
     """The results of a duel: the new version first, then the old one."""
 
     @cached_property
@@ -109,39 +107,29 @@ def command(
         form: dict[str, Any] = {"kind": ROUND_ROBIN}
     else:
         form = _test(sprt, alpha, beta, max_games)
-    control = settings.control  # errors in the options are reported before anything that takes long
+    _ = settings.control  # errors in the options are reported before anything that takes long
     one, other = settings.player(new), settings.player(old)
     if name_clash(one.name, [other.name]) is not None:
         one, other = distinct(one, [other.name], NEW), distinct(other, [one.name], OLD)
     pairs = (games or form["max_games"]) // 2
-    openings, source = settings.openings([one, other], pairs)
-    tournament = Tournament(
-        name=f"{one.name} against {other.name}",
-        game=settings.spec,
+    tournament = settings.tournament(
+        f"{one.name} against {other.name}",
+        [one, other],
+        settings.openings([one, other], pairs),
+        form=form,
         rounds=pairs if games is not None else 1,
         ranking="points",
-        control=control,
-        bots=(one, other),
-        sandbox_mode=settings.sandbox,
-        limits=Limits(memory_mb=default_memory_here(settings.concurrency)),
-        has_default_memory=True,
-        openings=openings,
-        openings_source=source,
-        format=form,
-        seed=settings.seed,
         anchor=other.name,
     )
     notes = _notes(tournament)
     if settings.shown:
         for note in notes:
             click.echo(f"{tournament.name}: {note}", err=True)
-    outcome = measure(settings, tournament, settings.directory("duel", one.name, other.name), DuelSummary)
-    summary = outcome.summary
-    assert isinstance(summary, DuelSummary)
+    outcome = measure(settings, tournament, settings.directory("duel", one.name, other.name), DuelResults)
     click.echo(
-        json_text(_json(summary, outcome, tournament, notes))
+        json_text(_json(outcome, tournament, notes))
         if settings.as_json
-        else _text(summary, outcome, tournament, notes)
+        else _text(outcome, tournament, notes)
     )
     finish(context, outcome)
 
@@ -182,14 +170,14 @@ def _notes(tournament: Tournament) -> list[str]:
     return notes
 
 
-def _text(summary: DuelSummary, outcome: Outcome, tournament: Tournament, notes: list[str]) -> str:
+def _text(outcome: Outcome[DuelResults], tournament: Tournament, notes: list[str]) -> str:
     """Return the result for people: faults, headline, figures, next steps."""
-    directory = outcome.directory.path
+    directory, results = outcome.directory.path, outcome.results
     width = terminal_width()
-    duel = summary.duel
+    duel = results.duel
     one, other = tournament.names
-    parts = [wrapped([f"{_labelled(one, NEW)} against {_labelled(other, OLD)}: {summary.about}"], width)]
-    faults = [line for name in (one, other) for line in fault_lines(name, summary.games, directory)]
+    parts = [wrapped([f"{_labelled(one, NEW)} against {_labelled(other, OLD)}: {results.about}"], width)]
+    faults = [line for name in (one, other) for line in fault_lines(name, results.games, directory)]
     if faults:
         parts.append(wrapped(faults, width))
     parts.append(wrapped([duel.headline(), *(f"  {line}" for line in duel.figures())], width))
@@ -205,8 +193,9 @@ def _labelled(name: str, label: str) -> str:
     return name if name.endswith(f"({label})") else f"{name} ({label})"
 
 
-def _json(summary: DuelSummary, outcome: Outcome, tournament: Tournament, notes: list[str]) -> dict[str, Any]:
+def _json(outcome: Outcome[DuelResults], tournament: Tournament, notes: list[str]) -> dict[str, Any]:
     """Return the result for scripts; docs/measuring.md has the fields."""
+    results = outcome.results
     one, other = tournament.bots
     return {
         "kind": "duel",
@@ -214,15 +203,15 @@ def _json(summary: DuelSummary, outcome: Outcome, tournament: Tournament, notes:
         "new_digest": one.digest,
         "old": other.name,
         "old_digest": other.digest,
-        "game": summary.game,
-        "time_control": summary.control,
+        "game": results.game,
+        "time_control": results.control,
         "openings": len(tournament.openings),
         "openings_source": tournament.openings_source,
         "seed": tournament.seed,
-        "sandbox": summary.sandbox,
-        "games": len(summary.games),
-        **summary.duel.to_json(),
+        "sandbox": results.sandbox,
+        "games": len(results.games),
+        **results.duel.to_json(),
         "notes": notes,
-        "faults": faults_json(summary.games, outcome.directory.path),
+        "faults": faults_json(results.games, outcome.directory.path),
         "directory": str(outcome.directory.path),
     }

@@ -9,9 +9,7 @@ from typing import Any
 
 import click
 
-from referee.judge.limits import Limits
 from referee.judge.results import Player
-from referee.sandbox.host_resources import default_memory_here
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
 from tournaments.analysis.ladder_position import LadderPlace, LevelResult, place_on
 from tournaments.cli.main import Usage
@@ -27,11 +25,11 @@ from tournaments.cli.measuring import (
     without_openings,
     wrapped,
 )
+from tournaments.cli.tournament.outcome import Outcome
 from tournaments.cli.tournament.results import terminal_width
-from tournaments.cli.tournament.run import Outcome
-from tournaments.config.load import Tournament
-from tournaments.reporting.summary import Summary
+from tournaments.config.tournament import Tournament
 from tournaments.reporting.tables import json_text
+from tournaments.reporting.tournament_results import TournamentResults
 
 LADDER = "ladder:"
 ALL_LEVELS = range(LOWEST_LEVEL, HIGHEST_LEVEL + 1)
@@ -51,7 +49,7 @@ BAR_NEEDS = 100
 
 
 @dataclass
-class GauntletSummary(Summary):
+class GauntletResults(TournamentResults):
     """The results of a gauntlet: the first bot against levels of the ladder."""
 
     @property
@@ -99,41 +97,32 @@ def command(
     settings = Settings(**options)
     chosen = _levels(levels) if levels is not None else list(ALL_LEVELS)
     rounds = _rounds(games, fixed=levels is not None)
-    control = settings.control  # errors in the options are reported before anything that takes long
+    _ = settings.control  # errors in the options are reported before anything that takes long
     player = settings.player(bot)
     player = distinct(player, [f"{LADDER}{level}" for level in chosen], "tested")
-    openings, source = settings.openings([player], rounds if levels is not None else rounds * PAIRS)
-    ladder = [_reference(settings, level, seeded=bool(openings)) for level in chosen]
+    book = settings.openings([player], rounds if levels is not None else rounds * PAIRS)
+    ladder = [_reference(settings, level, seeded=bool(book.texts)) for level in chosen]
     form: dict[str, Any] = {"kind": "gauntlet", "challengers": [player.name]}
     if levels is None:
         form = {"kind": "placement", "challengers": [player.name], "pairs": PAIRS}
-    tournament = Tournament(
-        name=f"{player.name} on the ladder",
-        game=settings.spec,
+    tournament = settings.tournament(
+        f"{player.name} on the ladder",
+        [player, *ladder],
+        book,
+        form=form,
         rounds=rounds,
         ranking="rating",
-        control=control,
-        bots=(player, *ladder),
-        sandbox_mode=settings.sandbox,
-        limits=Limits(memory_mb=default_memory_here(settings.concurrency)),
-        has_default_memory=True,
-        openings=openings,
-        openings_source=source,
-        format=form,
-        seed=settings.seed,
         anchor=player.name,
     )
     path = settings.directory("gauntlet", player.name)
-    note = "" if openings else without_openings([player])
+    note = "" if book.texts else without_openings([player])
     if note and settings.shown:
         click.echo(f"{tournament.name}: {note}", err=True)
-    outcome = measure(settings, tournament, path, GauntletSummary)
-    summary = outcome.summary
-    assert isinstance(summary, GauntletSummary)
+    outcome = measure(settings, tournament, path, GauntletResults)
     if settings.as_json:
-        click.echo(json_text(_json(summary, outcome, tournament, note)))
+        click.echo(json_text(_json(outcome, tournament, note)))
     else:
-        click.echo(_text(summary, outcome, note, terminal_width()))
+        click.echo(_text(outcome, note, terminal_width()))
     finish(context, outcome)
 
 
@@ -168,15 +157,15 @@ def _reference(settings: Settings, level: int, *, seeded: bool) -> Player:
     return settings.player(f"{name}:{settings.seed}" if seeded else name, name)
 
 
-def _text(summary: GauntletSummary, outcome: Outcome, note: str, width: int | None) -> str:
+def _text(outcome: Outcome[GauntletResults], note: str, width: int | None) -> str:
     """Return the result for people: faults, levels, position, next steps."""
-    directory = outcome.directory.path
-    bot = summary.file_bots[0]
-    place = summary.place
-    parts = [wrapped([f"{bot} on the ladder: {summary.about}"], width)]
-    faults = [*fault_lines(bot, summary.games, directory)]
-    for name in summary.levels.values():
-        faults += fault_lines(name, summary.games, directory)
+    directory, results = outcome.directory.path, outcome.results
+    bot = results.file_bots[0]
+    place = results.place
+    parts = [wrapped([f"{bot} on the ladder: {results.about}"], width)]
+    faults = [*fault_lines(bot, results.games, directory)]
+    for name in results.levels.values():
+        faults += fault_lines(name, results.games, directory)
     if faults:
         parts.append(wrapped(faults, width))
     if place.met:
@@ -213,28 +202,29 @@ def table(results: Sequence[LevelResult], *, with_bars: bool) -> str:
     return "\n".join(lines)
 
 
-def _json(summary: GauntletSummary, outcome: Outcome, tournament: Tournament, note: str) -> dict[str, Any]:
+def _json(outcome: Outcome[GauntletResults], tournament: Tournament, note: str) -> dict[str, Any]:
     """Return the result for scripts; docs/measuring.md has the fields."""
-    place = summary.place
+    results = outcome.results
+    place = results.place
     bot = tournament.bots[0]
     return {
         "kind": "gauntlet",
         "bot": bot.name,
         "digest": bot.digest,
-        "game": summary.game,
-        "time_control": summary.control,
+        "game": results.game,
+        "time_control": results.control,
         "openings": len(tournament.openings),
         "openings_source": tournament.openings_source,
         "seed": tournament.seed,
-        "format": summary.plan.kind,
-        "sandbox": summary.sandbox,
-        "games": len(summary.games),
-        "games_total": summary.total,
-        "finished": summary.done >= summary.total and not outcome.interrupted,
+        "format": results.plan.kind,
+        "sandbox": results.sandbox,
+        "games": len(results.games),
+        "games_total": results.total,
+        "finished": results.done >= results.total and not outcome.interrupted,
         "levels": [result.to_json() for result in place.results],
         "place": place.to_json(),
         "sentences": place.sentences(),
         "note": note,
-        "faults": faults_json(summary.games, outcome.directory.path),
+        "faults": faults_json(results.games, outcome.directory.path),
         "directory": str(outcome.directory.path),
     }

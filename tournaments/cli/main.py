@@ -1,15 +1,17 @@
 """The command `kalarena` and its subcommands."""
 
 import errno
+import importlib
 import io
 import os
 import signal
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from referee.version import VERSION
-from tournaments.cli.lazy import LazyGroup
 
 COMMANDS = {
     "admin": ("tournaments.cli.admin", "Manage a server's course: roster, accounts, backup."),
@@ -21,15 +23,14 @@ COMMANDS = {
     "solve": ("tournaments.cli.solve", "The exact value and the best first moves of small Kalah boards."),
     "doctor": ("tournaments.cli.doctor", "Say how well this host can hold bots, and what would help."),
     "games": ("tournaments.cli.games", "List the games, their presets and options."),
-    "perft": ("tournaments.cli.perft", "Count move sequences, the test of a rule book."),
+    "perft": ("tournaments.cli.games", "Count move sequences, the test of a rule book."),
     "play": ("tournaments.cli.play", "Play one game between two bots."),
     "submit": ("tournaments.cli.submit", "Submit a bot to a server, and follow its check there."),
     "tournament": ("tournaments.cli.tournament", "Run tournaments; tables, reports, marks, appeals."),
     "verify": ("tournaments.cli.verify", "Judge games again from their records."),
     "worker": ("tournaments.cli.worker", "Play games of a tournament that runs on another machine."),
 }
-"""Subcommand -> (module whose ``command`` it is, one line of help)."""
-
+"""Subcommand -> (module of the command, one line of help)."""
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
@@ -45,6 +46,36 @@ class Usage(click.ClickException):
     """Something the user can put right: exit status 2."""
 
     exit_code = 2
+
+
+class LazyGroup(click.Group):
+    """A command group that loads its subcommands when used: `--help` must not load a database layer."""
+
+    def __init__(self, *arguments: Any, commands_of: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        """``commands_of``: subcommand -> (module, one line of help).
+
+        The module has the command as ``command``, or as ``SUBCOMMAND_command``.
+        """
+        super().__init__(*arguments, **options)
+        self._known = commands_of
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        """Return all names, sorted."""
+        return sorted(self._known)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        """Return the command of a name; None if there is none."""
+        if name not in self._known:
+            return None
+        module = importlib.import_module(self._known[name][0])
+        found = getattr(module, f"{name.replace('-', '_')}_command", None) or module.command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands in `--help`."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in sorted(self._known.items())])
 
 
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -74,9 +105,7 @@ def entry() -> None:
 
 
 def _say_what_is_no_end(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Ignore a Ctrl-C that came while the interpreter ran a callback of its own, where it has no effect;
-    report everything else as always.
-    """
+    """Ignore a Ctrl-C in a callback of the interpreter, where it has no effect; report all else as usual."""
     if not isinstance(unraisable.exc_value, SystemExit | KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 

@@ -2,12 +2,12 @@
 
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -19,32 +19,31 @@ from referee.judge.results import Player
 from referee.judge.verdict_text import visible
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
+from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import NAME
-from tournaments.bots.resolve import BotError, resolve_bot
-from tournaments.cli.compiling import announce_compilation
+from tournaments.bots.resolve import resolve_bot
+from tournaments.cli.game_options import (
+    TIME_OPTIONS,
+    announce_compilation,
+    sandbox_option,
+    time_control,
+    with_options,
+)
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
-from tournaments.cli.sandbox_options import sandbox_option
-from tournaments.cli.time_options import TIME_OPTIONS, time_control
-from tournaments.cli.tournament.ending import Ending, program, same_command
-from tournaments.cli.tournament.run import Outcome, run_in
-from tournaments.config.load import CANNOT_TAKE_OPENINGS, Tournament, name_clash
-from tournaments.config.openings import random_openings, read_openings
-from tournaments.reporting.summary import Summary
+from tournaments.cli.tournament.outcome import Outcome, Results, program, same_command
+from tournaments.cli.tournament.run import run_in
+from tournaments.config.openings import SHORT_PLIES, OpeningBook
+from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, Tournament, build_tournament, name_clash
 from tournaments.reporting.tournament_directory import LOCK_FILE, STORE_FILE
 from tournaments.results.game_files import GAMES, slug
 from tournaments.results.game_summary import GameSummary
 
-OPENING_PLIES = 5
-"""Length of random openings in plies: in Kalah with six pits and four seeds there are 13,580 of them, more
-than any duel needs by default, and the game is still open."""
 FAULTS_TOLD = 5
 """Most faults of a bot that are listed one by one."""
 LONGEST_LABEL = 40
 """Characters to which a bot's name is cut before a label is appended; names have at most 60 characters."""
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_OPTIONS = (
+measuring_options = with_options(
     click.option(
         "--game", default=DEFAULT_GAME, show_default=True, metavar="SPEC", help="See `kalarena games`."
     ),
@@ -54,7 +53,7 @@ _OPTIONS = (
         "openings_file",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"Openings, one a line.  [default: random ones of {OPENING_PLIES} plies]",
+        help=f"Openings, one a line.  [default: random ones of {SHORT_PLIES} plies]",
     ),
     click.option(
         "--seed",
@@ -81,13 +80,7 @@ _OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object, nothing else."),
     click.option("--quiet", is_flag=True, help="Print the result, and nothing before it but errors."),
 )
-
-
-def measuring_options(command: Command) -> Command:
-    """Add to a command the options whose values ``Settings`` takes."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+"""Decorator that adds the options whose values ``Settings`` takes."""
 
 
 @dataclass(frozen=True)
@@ -155,20 +148,45 @@ class Settings:
             raise Usage(str(error)) from error
         return player if NAME.fullmatch(player.name) else replace(player, name=_as_name(player.name))
 
-    def openings(self, players: Sequence[Player], wanted: int) -> tuple[tuple[str, ...], str]:
-        """Return openings and their source; none if one of the players cannot take any.  Raises Usage."""
+    def openings(self, players: Sequence[Player], wanted: int) -> OpeningBook:
+        """Return the openings; none if one of the players cannot take any.  Raises Usage."""
         unable = [player.name for player in players if "openings" not in player.capabilities]
-        if self.openings_file is None and unable:
-            return (), ""
+        if self.openings_file is None:
+            return OpeningBook() if unable else OpeningBook.short(self.spec, self.seed, wanted)
+        if unable:
+            raise Usage(f"--openings: {unable[0]} {CANNOT_TAKE_OPENINGS}")
         try:
-            if self.openings_file is None:
-                return _random_openings(self.spec, self.seed, wanted)
-            if unable:
-                raise Usage(f"--openings: {unable[0]} {CANNOT_TAKE_OPENINGS}")
-            texts = read_openings(parse_game(self.spec), self.openings_file)
+            return OpeningBook.from_file(self.spec, self.openings_file)
         except OpeningError as error:
             raise Usage(f"--openings: {error}") from error
-        return texts, "; ".join(texts)
+
+    def tournament(
+        self,
+        name: str,
+        bots: Sequence[Player],
+        book: OpeningBook,
+        *,
+        rounds: int,
+        ranking: str,
+        anchor: str,
+        form: Mapping[str, Any],
+    ) -> Tournament:
+        """Return the tournament of these bots."""
+        return build_tournament(
+            name=name,
+            game=self.spec,
+            bots=bots,
+            control=self.control,
+            format_table=form,
+            rounds=rounds,
+            openings=lambda _: book,
+            ranking=ranking,
+            seed=self.seed,
+            anchor=anchor,
+            sandbox_mode=self.sandbox,
+            has_default_memory=True,
+            concurrency=self.concurrency,
+        )
 
     def directory(self, kind: str, *names: str) -> Path:
         """Return the directory for the games: --out, else a new one.  Raises Usage."""
@@ -207,18 +225,6 @@ def distinct(player: Player, others: Sequence[str], label: str) -> Player:
     return replace(player, name=f"{player.name[:LONGEST_LABEL].rstrip()} ({label})")
 
 
-def _random_openings(spec: str, seed: int, wanted: int) -> tuple[tuple[str, ...], str]:
-    """Return random openings; shorter ones for games that would be over by then, none if all would be."""
-    rules = parse_game(spec)
-    for plies in range(OPENING_PLIES, 0, -1):
-        try:
-            texts = random_openings(rules, plies, seed, wanted)
-        except OpeningError:
-            continue
-        return texts, f"random, {plies} plies, seed {seed}"
-    return (), ""  # a board so small that the game is over after any move
-
-
 def without_openings(players: Sequence[Player]) -> str:
     """Return why these players play without openings, and what follows from that."""
     names = " and ".join(player.name for player in players if "openings" not in player.capabilities)
@@ -231,7 +237,7 @@ def without_openings(players: Sequence[Player]) -> str:
     )
 
 
-def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[Summary]) -> Outcome:
+def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[Results]) -> Outcome[Results]:
     """Play the games.  Raises Usage, Fault."""
     if settings.shown and settings.out is None:
         click.echo(f"{tournament.name}: the games go to {path}", err=True)
@@ -240,24 +246,21 @@ def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[S
         tournament,
         settings.confined,
         base=Path.cwd(),
-        concurrency=settings.concurrency,
         shown=settings.shown,
         kind=kind,
     )
 
 
-def finish(context: click.Context, outcome: Outcome) -> None:
+def finish(context: click.Context, outcome: Outcome[Results]) -> None:
     """Print which games are missing, if any, and exit with the matching status.  Raises Fault, SystemExit."""
-    ending = Ending(outcome.summary, outcome.report, outcome.directory)
-    for line in ending.unplayed():
+    for line in outcome.unplayed_lines():
         click.echo(line, err=True)
     again = same_command(context, [context.info_name or ""], out=str(outcome.directory.path))
     if outcome.interrupted:
-        missing, total = outcome.report.missing, outcome.report.total
-        click.echo(f"stopped with {missing} of {total} games to play; this goes on:\n  {again}", err=True)
+        click.echo(f"{outcome.stopped('this')}\n  {again}", err=True)
         raise SystemExit(INTERRUPTED)
     if outcome.report.unplayed:
-        raise Fault(f"{ending.missing()}:\n  {again}")
+        raise Fault(f"{outcome.missing()}:\n  {again}")
 
 
 def wrapped(lines: Sequence[str], width: int | None) -> str:

@@ -15,10 +15,10 @@ from tournaments.bots.manifest import MANIFEST_FILE, check_name
 from tournaments.cli.main import Fault, Usage
 
 NAME_LINE = re.compile(rb'^name = ".*"$', re.MULTILINE)
-"""A kit's manifest has one such line."""
+"""The line of a kit's manifest with the name."""
 
 EXECUTABLE = 0o111
-"""The bits of a file's mode that are kept; all others are as for any new file."""
+"""The bits of a file's mode that are copied."""
 
 
 def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -60,7 +60,7 @@ def command(language: str, directory: Path, name: str | None) -> None:
         raise Fault(
             f"{error.filename or directory}: the kit could not be written completely: {error.strerror}"
         ) from error
-    _say_what_next(starter, directory)
+    _print_next_steps(starter, directory)
 
 
 def _make(directory: Path) -> None:
@@ -100,7 +100,7 @@ def _copy(source: Path, target: Path, title: str) -> None:
 
 
 def _needs(starter: Starter) -> str:
-    """Return which programs a language needs, and whether they are installed, as a phrase."""
+    """Return a phrase on the programs that a language needs and those that are missing."""
     if not starter.programs:
         return "needs nothing more"
     missing = [program for program in starter.programs if shutil.which(program) is None]
@@ -109,7 +109,7 @@ def _needs(starter: Starter) -> str:
     return f"needs {' and '.join(missing)}, not on PATH (Debian and Ubuntu: apt install {starter.package})"
 
 
-def _say_what_next(starter: Starter, directory: Path) -> None:
+def _print_next_steps(starter: Starter, directory: Path) -> None:
     text = str(directory)
     if text.partition(":")[0] in SAMPLE_BOTS:
         text = f"./{text}"  # else the sample bot of this name would be meant

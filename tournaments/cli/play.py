@@ -1,16 +1,21 @@
-"""`kalarena play`."""
+"""`kalarena play`, and the conversation of a game, shown on standard error as it happens."""
 
 import contextlib
 import os
+import queue
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
+from protocol.messages import SWAP_WORD
 from referee.errors import GameStoppedError, RefereeError
-from referee.games.catalog import DEFAULT_GAME, parse_game
+from referee.games.base import MoveError
+from referee.games.catalog import DEFAULT_GAME, AnyGame, parse_game
 from referee.games.opening import parse_opening
 from referee.games.spec import SpecError
 from referee.judge.limits import Limits
@@ -18,11 +23,16 @@ from referee.judge.results import GameRecord, Player, WireLine
 from referee.judge.verdict_text import visible
 from referee.play import Job, play_alone
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
-from tournaments.bots.resolve import BotError, resolve_bot
-from tournaments.cli.compiling import announce_compilation
+from tournaments.bots.errors import BotError
+from tournaments.bots.resolve import resolve_bot
+from tournaments.cli.game_options import announce_compilation, sandbox_options, time_control, time_options
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
-from tournaments.cli.sandbox_options import sandbox_options
-from tournaments.cli.time_options import time_control, time_options
+from tournaments.files.durable import write_file
+
+MAX_WAITING = 10_000
+"""Lines that may wait to be shown; more are dropped: the record has them all."""
+LAST_LINES_S = 2.0
+"""Seconds for which the end of the game waits for lines that are still to be shown."""
 
 
 @click.command("play")
@@ -95,9 +105,12 @@ def command(
     keep = keep_files is not None
     job = Job("play", spec, players, control, limits, opening, confined, keep_files=keep)
     try:
-        with _shown(job) if verbose else contextlib.nullcontext() as observe, leash_for_signals() as leash:
+        with (
+            _shown(job) if verbose else contextlib.nullcontext() as observe,
+            cancel_on_signals() as cancel_fd,
+        ):
             try:
-                played = play_alone(job, observe=observe, leash=leash)
+                played = play_alone(job, observe=observe, cancel_fd=cancel_fd)
             except GameStoppedError as error:
                 if record is not None and isinstance(error.unfinished, GameRecord):
                     _keep_unfinished(record, error.unfinished)
@@ -125,9 +138,9 @@ def command(
 @contextlib.contextmanager
 def _shown(job: Job) -> Iterator[Callable[[WireLine], None]]:
     """Show the conversation of a game until the end of the block."""
-    from tournaments.cli.conversation import ConversationView  # its pictures take time to import
+    from tournaments.reporting.board.board_renderer import text_picture  # takes time to import
 
-    view = ConversationView(parse_game(job.game), job.players, job.opening)
+    view = ConversationView(parse_game(job.game), job.players, job.opening, text_picture)
     with view.shown():
         yield view.add
 
@@ -149,8 +162,8 @@ def refuse_openings(players: tuple[Player, Player]) -> None:
 
 
 @contextlib.contextmanager
-def leash_for_signals() -> Iterator[int]:
-    """Yield a descriptor that becomes readable on a signal to stop, so that no bot is left behind.
+def cancel_on_signals() -> Iterator[int]:
+    """Provide a descriptor that becomes readable on a signal to stop, so that no bot is left behind.
 
     Raises SystemExit at the end of the block if such a signal ended the game.
     """
@@ -167,19 +180,19 @@ def leash_for_signals() -> Iterator[int]:
         if signal.getsignal(number) is not signal.SIG_IGN
     ]
     before = {number: signal.signal(number, stop) for number in numbers}
-    given_up = False
+    was_cancelled = False
     try:
         yield reader
     except RefereeError:
-        given_up = bool(stopped)
-        if not given_up:
+        was_cancelled = bool(stopped)
+        if not was_cancelled:
             raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         os.close(reader)
         os.close(writer)
-    if given_up:
+    if was_cancelled:
         click.echo("stopped: the game was given up", err=True)
         raise SystemExit(INTERRUPTED)
 
@@ -245,12 +258,77 @@ def _write(path: Path, content: bytes) -> str | None:
         if target.exists() and not target.is_file():
             target.write_bytes(content)  # a device or a pipe, which is not to be replaced
             return None
-        temporary = target.with_name(target.name + ".part")
-        try:
-            temporary.write_bytes(content)
-            os.replace(temporary, target)  # noqa: PTH105
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_file(target, content)
     except OSError as error:
         return f"{path}: the record could not be written: {error.strerror}"
     return None
+
+
+class ConversationView:
+    """Shows lines from a thread of its own: a terminal or pipe that takes nothing must not hold up a game."""
+
+    def __init__(
+        self,
+        game: AnyGame,
+        players: tuple[Player, Player],
+        opening: str,
+        picture: Callable[[AnyGame, Any], str],
+    ) -> None:
+        """``picture`` returns a board in characters."""
+        self._game = game
+        self._draw = picture
+        self._players = players
+        steps = parse_opening(game, opening)
+        self._state = steps[-1].state if steps else game.initial_state()
+        self._waiting: queue.Queue[WireLine | None] = queue.Queue(MAX_WAITING)
+        self._thread = threading.Thread(target=self._show_all, daemon=True)
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the lines that are added, until the end of the block."""
+        self._thread.start()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(queue.Full):
+                self._waiting.put_nowait(None)
+            self._thread.join(LAST_LINES_S)
+
+    def add(self, line: WireLine) -> None:
+        """Add a line to be shown; never waits."""
+        with contextlib.suppress(queue.Full):
+            self._waiting.put_nowait(line)
+
+    def _show_all(self) -> None:
+        while (line := self._waiting.get()) is not None:
+            try:
+                self._show(line)
+            except OSError:  # the reader has gone
+                return
+
+    def _show(self, line: WireLine) -> None:
+        arrow = "<-" if line.direction == "to" else "->"
+        name = self._players[line.player].name
+        text = f"{line.at_us / 1000:10.1f} ms  {line.player + 1} {name}  {arrow}  {visible(line.line)}\n"
+        os.write(sys.stderr.fileno(), (text + self._picture(line)).encode("utf-8", "backslashreplace"))
+
+    def _picture(self, line: WireLine) -> str:
+        """Return the board after a move, once: with the line to the bot that is next, or the first END."""
+        match line.line.split(";") if line.direction == "to" else []:
+            case ["CHANGE", move, board, "YOU" | "END"] if self._follow(move, board):
+                rows = self._draw(self._game, self._state).split("\n")
+                return "".join(f"      {row}".rstrip() + "\n" for row in rows)
+        return ""
+
+    def _follow(self, move: str, board: str) -> bool:
+        """Apply a move that was sent; return False if it is not the next one of our game."""
+        game, state = self._game, self._state
+        try:
+            swapped = move == SWAP_WORD and game.swap is not None
+            following = game.apply(state, game.swap if swapped else game.parse_move(state, move))
+        except MoveError:
+            return False
+        if game.board_text(following) != board:
+            return False
+        self._state = following
+        return True

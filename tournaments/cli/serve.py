@@ -14,19 +14,19 @@ import trio
 
 from tournaments.cli.main import Fault, Usage
 from tournaments.database.base import StoreError
-from tournaments.engines.remote.errors import ClusterError
-from tournaments.processes.process_settings import going_first
+from tournaments.engines.remote.extra import ClusterError
+from tournaments.processes.process_settings import raised_priority
 from tournaments.web.data_directory import DataDirectoryError
 from tournaments.web.server import ListenError
 from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file
 from tournaments.web.server_main import Ready, open_host
 
 DATA = Path("kalarena-data")
-"""Default data directory: in the folder where the server is started, as `results` of tournaments are."""
+"""Default data directory: in the folder in which the server is started, like `results` of tournaments."""
 SWITCH_S = 0.0005
-"""Seconds for which a computing thread may keep the interpreter while others wait.  Python's own 5 ms may be
-spent several times for one page, while a table is being made in another thread."""
-COLLECTING = (5_000, 10, 10)
+"""Seconds for which a computing thread may keep the interpreter while others wait.  A page might wait several
+times for Python's own 5 ms, while a table is being made in another thread."""
+GC_THRESHOLDS = (5_000, 10, 10)
 """Thresholds of the garbage collector: new objects, and collections of the younger generations.  With
 Python's own 700, 10 and 10 a loaded server spent a fourteenth of its CPU time on it."""
 NICENESS = -10
@@ -63,11 +63,11 @@ def command(data: Path, host: str | None, port: int | None, config: Path | None,
         file = _file(data, host, port, config)
         _log(file.log_level)
         with open_host(data, file, demo=demo) as server:
-            _take_signals_once()
+            _ignore_further_signals()
             sys.setswitchinterval(SWITCH_S)
             _collect_seldom()
-            with going_first(NICENESS):
-                trio.run(server.run, partial(_say, data))
+            with raised_priority(NICENESS):
+                trio.run(server.run, partial(_print_ready, data))
     except (ListenError, DataDirectoryError, ServerFileError, ClusterError) as error:
         raise Usage(str(error)) from error
     except StoreError as error:
@@ -90,9 +90,10 @@ def _log(level: str) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _take_signals_once() -> None:
-    """Ignore SIGINT and SIGTERM except while the server handles them itself.  Another one while it ends, such
-    as a second Ctrl-C, must not disturb that.
+def _ignore_further_signals() -> None:
+    """Ignore SIGINT and SIGTERM except while the server handles them itself.
+
+    Another signal while the server ends, such as a second Ctrl-C, has no effect.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -102,11 +103,11 @@ def _collect_seldom() -> None:
     """Collect garbage in cycles less often, and never among the objects that exist from the beginning."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECTING)
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def _leave() -> None:
-    """Exit at once, as all is closed.  Taking 1,200 modules apart would last for seconds on a busy host."""
+    """Exit at once, since all is closed.  Finalizing 1,200 modules would take seconds on a busy host."""
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -114,7 +115,7 @@ def _leave() -> None:
     os._exit(0)
 
 
-def _say(data: Path, ready: Ready) -> None:
+def _print_ready(data: Path, ready: Ready) -> None:
     lines = [f"Kalarena is at {ready.url}, its data in {data}. Ctrl-C ends it."]
     if ready.admin_link is not None:
         lines += ["", "Open this link once, and choose the admin's password:", f"  {ready.admin_link}"]

@@ -18,7 +18,7 @@ from tournaments.cli.main import Fault, Usage
 from tournaments.reporting.tables import json_text
 
 UNFINISHED = 1
-"""Exit status if the limits did not suffice."""
+"""Exit status if a limit was reached."""
 
 REDRAW_S = 0.5
 """Seconds between two lines of progress."""
@@ -64,26 +64,26 @@ def command(
     if seconds is not None and math.isnan(seconds):
         raise Usage("--seconds: nan is no time")
     game, state = _parse(spec, position)
-    watch = _Watch(seconds, positions)
+    progress = _Progress(seconds, positions)
     try:
-        solver = Solver(game, state, memory_mb << 20, watch.on_slice)
+        solver = Solver(game, state, memory_mb << 20, progress.on_slice)
     except UnsuitableBoardError as error:
         raise Usage(f"{game.name}: {error}") from error
     except MemoryError as error:
         raise Usage(f"--memory-mb {memory_mb}: this host does not give so much; name less") from error
-    watch.solver, watch.state = solver, state
+    progress.solver, progress.state = solver, state
     try:
         solution = solve(solver, state, time.monotonic, all_moves=all_moves)
     except TooDeepError as error:
         raise Fault(f"{game.name}: {error}") from error
     except (KeyboardInterrupt, SystemExit):
-        watch.erase()
+        progress.erase()
         known = _value_text(game, state, solver.bounds(state))
         click.echo(f"Stopped after {solver.prover.positions:,} positions: {known}.", err=True)
         raise
-    watch.erase()
+    progress.erase()
     if as_json:
-        click.echo(json_text({**solution.to_json(), **_circumstances(solver)}))
+        click.echo(json_text({**solution.to_json(), **_solver_facts(solver)}))
     else:
         _print(solution, solver)
     if not solution.complete:
@@ -105,7 +105,7 @@ def _parse(spec: str, position: str | None) -> tuple[Kalah, KalahState]:
     return game, state
 
 
-class _Watch:
+class _Progress:
     """Stops the solver at its limits; shows progress on a terminal."""
 
     def __init__(self, seconds: float | None, positions: int | None) -> None:
@@ -141,12 +141,12 @@ class _Watch:
 
 def _value_text(game: Kalah, state: KalahState, bounds: Bounds) -> str:
     """Return the bounds of a value in words, as half a sentence."""
-    who = f"{game.seats(state)[Side.FIRST]}, the first player,"
+    player = f"{game.seats(state)[Side.FIRST]}, the first player,"
     if bounds.exact:
-        return f"{who} {_result(game, bounds.low)}"
+        return f"{player} {_result(game, bounds.low)}"
     if game.majority_end:
-        return f"{who} at least {_result(game, bounds.low)}, at most {_result(game, bounds.high)}"
-    return f"{who} ends between {_signed(bounds.low)} and {_signed(bounds.high)}"
+        return f"{player} at least {_result(game, bounds.low)}, at most {_result(game, bounds.high)}"
+    return f"{player} ends between {_signed(bounds.low)} and {_signed(bounds.high)}"
 
 
 def _result(game: Kalah, value: int) -> str:
@@ -160,7 +160,7 @@ def _signed(margin: int) -> str:
     return f"{margin:+}" if margin else "0"
 
 
-def _circumstances(solver: Solver) -> dict[str, object]:
+def _solver_facts(solver: Solver) -> dict[str, object]:
     return {
         "database_seeds": solver.database.seeds,
         "database_positions": solver.database.size,

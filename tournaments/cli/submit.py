@@ -50,7 +50,7 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
     try:
         package = pack(bot)
         client = Client(server, token)
-        if client.tells_the_token:
+        if client.exposes_token:
             click.echo(
                 f"warning: {client.base} is not https: the token travels unencrypted, and whoever sees it "
                 "can submit for you",
@@ -59,7 +59,7 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
         submitted = client.submit(package)
         version = submitted["version"]
         if not as_json:
-            _tell_taken(package.name, package.left_out, submitted, client.page(version["page"]))
+            _print_submission(package.name, package.left_out, submitted, client.page(version["page"]))
         if no_wait:
             if as_json:
                 click.echo(answer_text(submitted, None))
@@ -75,7 +75,7 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
     if as_json:
         click.echo(answer_text(submitted, found))
     else:
-        _tell_decided(found)
+        _print_decision(found)
     state = found["version"]["state"]
     if state != "qualified":
         sys.exit(FAILED if state == "failed" else UNDECIDED)
@@ -95,17 +95,17 @@ def _nothing(_text: str) -> None:
     """Print nothing."""
 
 
-def _tell_taken(name: str, left_out: tuple[str, ...], submitted: Mapping[str, Any], page: str) -> None:
+def _print_submission(name: str, left_out: tuple[str, ...], submitted: Mapping[str, Any], page: str) -> None:
     version = submitted["version"]
     again = "" if submitted["new"] else ", which has the very same files already"
     click.echo(f"{name} was taken as version {version['number']}{again}: {page}")
-    aside = [*left_out, *submitted["passed_over"]]
-    if aside:
-        shown = ", ".join(visible(each) for each in aside[:5]) + (", ..." if len(aside) > 5 else "")
+    left_aside = [*left_out, *submitted["passed_over"]]
+    if left_aside:
+        shown = ", ".join(visible(each) for each in left_aside[:5]) + (", ..." if len(left_aside) > 5 else "")
         click.echo(f"left out, as no part of the bot or made by its build: {shown}")
 
 
-def _tell_decided(found: Mapping[str, Any]) -> None:
+def _print_decision(found: Mapping[str, Any]) -> None:
     version, report = found["version"], found["report"]
     number = version["number"]
     match version["state"]:

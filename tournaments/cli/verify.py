@@ -18,7 +18,7 @@ from tournaments.results.chain_check import ExpectedHead, HeadError
 from tournaments.results.store import StoreError
 
 WRONG = 1
-"""Exit status if something does not follow."""
+"""Exit status if a value does not follow."""
 PROGRESS_S = 0.2
 """Seconds between two updates of the progress line."""
 
@@ -69,7 +69,7 @@ def command(
                     complaints.append(found.to_json())
                 else:
                     progress.clear()
-                    click.echo(f"{found}{_remarked(found)}")
+                    click.echo(f"{found}{_remark_text(found)}")
     finally:
         progress.clear()
     if as_json:
@@ -150,7 +150,7 @@ def _verify(verification: Verification, path: Path, expected: ExpectedHead | Non
         raise Fault("a process that judged games was killed: is there enough memory? See --jobs") from error
 
 
-def _remarked(found: RecordFinding) -> str:
+def _remark_text(found: RecordFinding) -> str:
     if not found.complaint.remark:
         return ""
     return " (a remark)" if isinstance(found.complaint, Remark) else " (a remark: another version wrote it)"

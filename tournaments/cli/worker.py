@@ -10,12 +10,12 @@ from referee.sandbox.detection import Probe, probe
 from referee.sandbox.host_resources import usable_cores
 from tournaments.cli.doctor import Health, examine
 from tournaments.cli.main import Fault, Usage
-from tournaments.engines.remote.errors import ClusterError, require_extra
+from tournaments.engines.remote.extra import ClusterError, require_extra
 
 TIERS = list(Tier)
-"""The best is the first."""
+"""Tiers, the best first."""
 LOG_VARIABLE = "DASK_LOGGING__DISTRIBUTED"
-"""Dask's own setting.  We report errors ourselves; Dask shows tracebacks whenever a scheduler ends."""
+"""Dask's own setting.  This command reports errors itself; Dask shows tracebacks when a scheduler ends."""
 
 
 @click.command("worker")
@@ -63,7 +63,8 @@ def command(
     os.environ.setdefault(LOG_VARIABLE, "critical")  # before Dask is imported, and for the worker's process
     from tournaments.engines.remote.credentials import Credentials
     from tournaments.engines.remote.host import facts_of_this_host
-    from tournaments.engines.remote.requirements import Demands, fetch_demands
+    from tournaments.engines.remote.requirements import fetch_demands
+    from tournaments.engines.remote.waiting import Demands
     from tournaments.engines.remote.worker.lab_worker import work
 
     if not scheduler.startswith("tls://"):
@@ -80,43 +81,43 @@ def command(
         demands = fetch_demands(scheduler, trusted) or Demands()
         found = probe()
         strictest = min((Tier(require_tier), demands.tier), key=TIERS.index)
-        if refusal := weakness(strictest, found, examine(found)):
+        if refusal := refusal_of_tier(strictest, found, examine(found)):
             raise Usage(refusal)
         facts = facts_of_this_host(found.sandbox, programs=demands.programs)
         if refusal := demands.refusal(facts):
             raise Usage(refusal)
-        told = work(
+        was_stopped = work(
             scheduler,
             trusted,
             facts,
             slots,
             joins=lambda: click.echo(str(facts)),
-            joined=lambda: click.echo(playing(scheduler, slots)),
+            joined=lambda: click.echo(joined_message(scheduler, slots)),
             name=name,
             lifetime_s=lifetime,
         )
     except ClusterError as error:
         raise Fault(str(error)) from error
-    click.echo("stopped" if told else let_go(scheduler))
+    click.echo("stopped" if was_stopped else ended_message(scheduler))
 
 
-def playing(scheduler: str, slots: int) -> str:
-    """Return the message for the time when games can come."""
+def joined_message(scheduler: str, slots: int) -> str:
+    """Return the message after the scheduler has accepted this worker."""
     return (
         f"joined {scheduler}: plays {slots} game{'' if slots == 1 else 's'} at a time until this is stopped"
     )
 
 
-def let_go(scheduler: str) -> str:
-    """Return the message for the time when the scheduler has no more games for us."""
+def ended_message(scheduler: str) -> str:
+    """Return the message after the scheduler has ended the connection."""
     return (
         f"{scheduler} let us go: the tournament has ended, was stopped, or turned this host away and says "
         "why; or our lifetime is over"
     )
 
 
-def weakness(wanted: Tier, found: Probe, health: Health) -> str | None:
-    """Return why a host does not confine bots as well as required; None if it does."""
+def refusal_of_tier(wanted: Tier, found: Probe, health: Health) -> str | None:
+    """Return the reason to refuse a host that does not confine bots as required; None if it does."""
     tier = found.sandbox.tier
     if TIERS.index(tier) > TIERS.index(wanted):
         advice = f"; try: {found.advice}" if found.advice else ""

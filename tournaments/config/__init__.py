@@ -1,4 +1,5 @@
-"""Tournament files: tournament.toml to a ``Tournament``, with all errors at once.
+"""Configuration of tournaments: from tournament.toml, or other validated choices, to a ``Tournament``.
 
-Begin at ``load.load_tournament``.
+Begin at ``tournament.build_tournament``, which every kind of tournament uses; ``load`` reads files, with all
+errors at once.
 """

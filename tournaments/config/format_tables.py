@@ -13,11 +13,23 @@ from pydantic import (
     model_validator,
 )
 
-from referee.games.spec import did_you_mean
+from tournaments.config.form_metadata import FormInput
+from tournaments.files.validation_errors import suggestion
 from tournaments.schedule.plan import FORMATS
 
 MAX_PAIRS = 100
 """Documented bound on pairs of games between two bots in one round."""
+
+Pairs = Annotated[
+    int,
+    Field(
+        ge=1, le=MAX_PAIRS, title="Pairs of games in a match", description="A pair: each moves first once."
+    ),
+]
+ExtraPairs = Annotated[
+    int, Field(ge=0, le=MAX_PAIRS, title="More pairs if a match is level", description="At most.")
+]
+ThirdPlace = Annotated[bool, Field(title="A match for the third place")]
 
 
 class _Format(BaseModel):
@@ -36,6 +48,8 @@ class _Format(BaseModel):
 
     That is so where all bots are compared by the same number of games against the same opponents.
     """
+    ABOUT: ClassVar[str]
+    """Description of the format for organisers."""
 
 
 class RoundRobinTable(_Format):
@@ -43,6 +57,7 @@ class RoundRobinTable(_Format):
 
     PAIRS_ROUNDS: ClassVar[bool] = False
     ANNULS: ClassVar[bool] = True
+    ABOUT: ClassVar[str] = "Everybody meets everybody. The fairest: n bots play n (n - 1) games a round."
     kind: Literal["round-robin"] = "round-robin"
 
 
@@ -51,8 +66,11 @@ class GauntletTable(_Format):
 
     PAIRS_ROUNDS: ClassVar[bool] = False
     ANNULS: ClassVar[bool] = True
+    ABOUT: ClassVar[str] = "Some bots, the challengers, meet all others, and not one another."
     kind: Literal["gauntlet"] = "gauntlet"
-    challengers: list[str]
+    challengers: list[str] = Field(
+        title="Challengers", description="Names of teams or reference players, with commas between them."
+    )
 
     @field_validator("challengers")
     @classmethod
@@ -68,18 +86,32 @@ class PlacementTable(_Format):
     """A challenger finds its rank among the other bots, which are in ascending order of strength."""
 
     TAKES_LATE_BOTS: ClassVar[bool] = False
+    ABOUT: ClassVar[str] = (
+        "One bot finds its rank among the others, which are in order of strength, the weakest first."
+    )
     kind: Literal["placement"] = "placement"
-    challengers: list[str] = Field(min_length=1, max_length=1)
-    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+    challengers: list[str] = Field(
+        min_length=1,
+        max_length=1,
+        title="Challenger",
+        description="The name of a team or a reference player.",
+    )
+    pairs: Pairs = 1
 
 
 class SwissTable(_Format):
     """In each round bots with equal points meet."""
 
     TAKES_MANUAL_PAIRINGS: ClassVar[bool] = True
+    ABOUT: ClassVar[str] = "In each round everybody meets somebody with as many points. For many bots."
     kind: Literal["swiss"] = "swiss"
-    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
-    scoring: Literal["games", "match"] = "games"
+    pairs: Pairs = 1
+    scoring: Annotated[
+        Literal["games", "match"],
+        FormInput(
+            choices=(("games", "games"), ("match", "matches: 2 for one that is won, 1 for one that is drawn"))
+        ),
+    ] = Field("games", title="Points are given for", description="These points decide the pairings.")
 
     @model_serializer(mode="wrap")
     def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -90,32 +122,41 @@ class SwissTable(_Format):
 class LadderTable(_Format):
     """Neighbours meet, and the better one moves up."""
 
+    ABOUT: ClassVar[str] = "Neighbours on a ladder meet, and the better one goes up."
     kind: Literal["ladder"] = "ladder"
-    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
+    pairs: Pairs = 1
 
 
 class KnockoutTable(_Format):
     """The loser of a match is eliminated."""
 
     TAKES_LATE_BOTS: ClassVar[bool] = False
+    ABOUT: ClassVar[str] = "The loser of a match is out. Good for a show."
     kind: Literal["knockout"] = "knockout"
-    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
-    extra_pairs: int = Field(2, ge=0, le=MAX_PAIRS)
-    third_place: bool = True
-    seeding: Literal["order", "random"] = "order"
+    pairs: Pairs = 1
+    extra_pairs: ExtraPairs = 2
+    third_place: ThirdPlace = True
+    seeding: Annotated[
+        Literal["order", "random"],
+        FormInput(choices=(("order", "in the order of the bots"), ("random", "by lot"))),
+    ] = Field("order", title="Seeding")
 
 
 class GroupsTable(_Format):
     """Round robins in groups, then a final of the best."""
 
     TAKES_LATE_BOTS: ClassVar[bool] = False
+    ABOUT: ClassVar[str] = "Round robins in groups, then a final of the best."
     kind: Literal["groups"] = "groups"
-    groups: int = Field(2, ge=1)
-    advance: int = Field(2, ge=1)
-    final: Literal["knockout", "round-robin"] = "knockout"
-    pairs: int = Field(1, ge=1, le=MAX_PAIRS)
-    extra_pairs: int = Field(2, ge=0, le=MAX_PAIRS)
-    third_place: bool = True
+    groups: int = Field(2, ge=1, title="Groups")
+    advance: int = Field(2, ge=1, title="Bots of each group in the final")
+    final: Annotated[
+        Literal["knockout", "round-robin"],
+        FormInput(choices=(("knockout", "knockout"), ("round-robin", "round robin"))),
+    ] = Field("knockout", title="Final")
+    pairs: Pairs = 1
+    extra_pairs: ExtraPairs = 2
+    third_place: ThirdPlace = True
 
 
 class SprtTable(_Format):
@@ -124,13 +165,18 @@ class SprtTable(_Format):
     EXTENDABLE: ClassVar[tuple[str, ...]] = ("max_games",)
     PAIRS_ROUNDS: ClassVar[bool] = False
     TAKES_LATE_BOTS: ClassVar[bool] = False
+    ABOUT: ClassVar[str] = "Two bots play until it is decided whether the first is stronger."
     kind: Literal["sprt"] = "sprt"
-    elo0: float = Field(0.0, allow_inf_nan=False, ge=-2000, le=2000)
-    elo1: float = Field(50.0, allow_inf_nan=False, ge=-2000, le=2000)
-    alpha: float = Field(0.05, gt=0, lt=0.5)
-    beta: float = Field(0.05, gt=0, lt=0.5)
-    max_games: int = Field(2000, ge=2, le=1_000_000)
-    batch: int = Field(16, ge=2, le=10_000, multiple_of=2)
+    elo0: float = Field(
+        0.0, allow_inf_nan=False, ge=-2000, le=2000, title="Not stronger: at most this Elo difference"
+    )
+    elo1: float = Field(
+        50.0, allow_inf_nan=False, ge=-2000, le=2000, title="Stronger: at least this Elo difference"
+    )
+    alpha: float = Field(0.05, gt=0, lt=0.5, title="Probability of accepting a bot that is not stronger")
+    beta: float = Field(0.05, gt=0, lt=0.5, title="Probability of rejecting a bot that is stronger")
+    max_games: Annotated[int, FormInput(step="2")] = Field(2000, ge=2, le=1_000_000, title="Most games")
+    batch: int = Field(16, ge=2, le=10_000, multiple_of=2, title="Games in a batch")
 
     @model_validator(mode="after")
     def _sensible(self) -> "SprtTable":
@@ -143,9 +189,9 @@ AnyFormatTable = (
     RoundRobinTable
     | GauntletTable
     | SwissTable
-    | LadderTable
     | KnockoutTable
     | GroupsTable
+    | LadderTable
     | SprtTable
     | PlacementTable
 )
@@ -164,8 +210,7 @@ def _with_kind(value: Any) -> Any:
             f"takes the name of a format, or a table with its name as kind; there are {', '.join(FORMATS)}"
         )
     if kind not in FORMATS:
-        hint = did_you_mean(kind, list(FORMATS)) or f"; there are {', '.join(FORMATS)}"
-        raise ValueError(f"there is no format {kind!r}{hint}")
+        raise ValueError(f"there is no format {kind!r}{suggestion(kind, FORMATS)}")
     return {"kind": kind} if isinstance(value, str) else value
 
 

@@ -6,16 +6,11 @@ from typing import Any
 
 from referee.judge.results import Player
 from referee.sandbox.detection import REQUIRED
+from tournaments.bots.errors import BotError
 from tournaments.bots.manifest import NAME
-from tournaments.bots.resolve import BotError, resolve_bot
-from tournaments.config.load import (
-    CANNOT_TAKE_OPENINGS,
-    ConfigError,
-    Tournament,
-    build_sandbox,
-    name_clash,
-    too_wide,
-)
+from tournaments.bots.resolve import resolve_bot
+from tournaments.config.load import ConfigError, build_sandbox, too_wide
+from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, Tournament, name_clash
 from tournaments.results.journal import Action, Entry
 
 

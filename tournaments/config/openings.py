@@ -2,14 +2,51 @@
 
 import random
 from pathlib import Path
+from typing import NamedTuple
 
-from referee.games.catalog import AnyGame
+from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import OpeningError, parse_opening
 
 MAX_OPENING_PLIES = 100
 """Documented bound on the plies of random openings."""
 ATTEMPTS = 1000
 """Maximum draws of a random opening; one that ends the game, or is a duplicate, is drawn again."""
+SHORT_PLIES = 5
+"""Length of random openings in plies where nobody chose one: in Kalah with six pits and four seeds there are
+13,580 of them, more than any duel needs by default, and the game is still open."""
+
+
+class OpeningBook(NamedTuple):
+    """Openings of a tournament, by default the game's own start alone."""
+
+    texts: tuple[str, ...] = ()
+    source: str = ""
+    """Description of the source; only results with the same source can be compared."""
+
+    @classmethod
+    def from_file(cls, game: str, path: Path) -> "OpeningBook":
+        """Return the openings of a file, for a game's spec text.  Raises OpeningError."""
+        texts = read_openings(parse_game(game), path)
+        return cls(texts, "; ".join(texts))
+
+    @classmethod
+    def random(cls, game: str, plies: int, seed: int, count: int) -> "OpeningBook":
+        """Return random openings, see ``random_openings``.  Raises OpeningError."""
+        texts = random_openings(parse_game(game), plies, seed, count)
+        return cls(texts, f"random, {plies} plies, seed {seed}")
+
+    @classmethod
+    def short(cls, game: str, seed: int, count: int) -> "OpeningBook":
+        """Return random openings of SHORT_PLIES plies.
+
+        They are shorter where a game would be over by then; there are none if any move ends it.
+        """
+        for plies in range(SHORT_PLIES, 0, -1):
+            try:
+                return cls.random(game, plies, seed, count)
+            except OpeningError:
+                continue
+        return cls()
 
 
 def read_openings(game: AnyGame, path: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A course: its people, teams, versions, competitions and settings, and a journal of all actions.
+"""A course: people, teams, versions, competitions, settings, and a journal of all actions.
 
 Begin at ``course.Course``; ``model`` has the data classes, ``schema`` the tables.
 """

@@ -1,4 +1,4 @@
-"""The journal of a course: an append-only log of actions, protected by triggers in the database."""
+"""The journal of a course: an append-only log of actions, protected by triggers of the database."""
 
 import json
 from collections.abc import Mapping

@@ -15,8 +15,7 @@ from tournaments.course.settings import SettingsTable
 from tournaments.course.teams import Teams
 from tournaments.course.transactions import Transactions
 from tournaments.course.versions import Versions
-from tournaments.database.base import Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location
 from tournaments.database.migrations import Migrations
 
 PEOPLE = "people"
@@ -24,8 +23,8 @@ PEOPLE = "people"
 MIGRATIONS = Migrations(
     scripts=Path(__file__).parent / "migrations",
     newest=REVISION,
-    what="course",
-    missing="start the server first",
+    noun="course",
+    remedy="start the server first",
 )
 
 
@@ -35,10 +34,10 @@ class Course:
     All its methods raise CourseError for an invalid request, and StoreError for an error of the database.
     """
 
-    def __init__(self, place: Location, passwords: Passwords | None = None) -> None:
+    def __init__(self, location: Location, passwords: Passwords | None = None) -> None:
         """Open the course's database at a location; create it or migrate it if needed."""
         passwords = passwords or Passwords()
-        self._connections = Connections(place)
+        self._connections = Connections(location)
         try:
             MIGRATIONS.apply(self._connections)
         except BaseException:
@@ -75,7 +74,7 @@ class Course:
 
     @property
     def writes_of_people(self) -> int:
-        """The same for accounts, teams, links, tokens and the end of sessions, which seldom change."""
+        """Number of such transactions for accounts, teams, links, tokens and the end of sessions."""
         return self._transactions.writes[PEOPLE]
 
     @contextmanager
@@ -88,7 +87,7 @@ class Course:
     def transaction(self) -> Iterator[None]:
         """Commit all changes of this thread in the block, or none.
 
-        Other writers are blocked meanwhile: no password is hashed in the block, and it waits for nothing.
+        Other writers are blocked meanwhile: the block must not hash passwords or wait.
         """
         with self._transactions.writing():
             yield

@@ -108,8 +108,8 @@ class Links:
                 raise CourseError(VOID)
             if found[1] is LinkPurpose.RESET:
                 # The password may not be all that was lost: tokens made with it are revoked.
-                mine = token.c.account_id == found[0].id
-                connection.execute(update(token).where(mine).values(revoked=True))
+                of_account = token.c.account_id == found[0].id
+                connection.execute(update(token).where(of_account).values(revoked=True))
             return keep_password(connection, found[0].id, kept)
 
     def purge(self, now: datetime) -> None:
@@ -149,8 +149,8 @@ class Tokens:
         with self._transactions.writing() as connection:
             if connection.execute(select(account.c.id).where(account.c.id == account_id)).first() is None:
                 raise CourseError(f"there is no account {account_id}")
-            mine = (token.c.account_id == account_id) & token.c.revoked.is_(False)
-            if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST:
+            valid = (token.c.account_id == account_id) & token.c.revoked.is_(False)
+            if connection.execute(select(func.count()).where(valid)).scalar_one() >= MOST:
                 raise CourseError(f"an account has at most {MOST} tokens: revoke one of them first")
             values = {"account_id": account_id, "name": name, "created_at": now, "expires_at": expires_at}
             statement = insert(token).values(digest=digest_of(secret), revoked=False, **values)
@@ -185,11 +185,11 @@ class Tokens:
 
     def revoke(self, token_id: int, account_id: int) -> None:
         """Revoke a token.  Raises CourseError if the account has no such token."""
-        mine = (token.c.id == token_id) & (token.c.account_id == account_id)
+        own_token = (token.c.id == token_id) & (token.c.account_id == account_id)
         with self._transactions.writing() as connection:
-            if connection.execute(select(token.c.id).where(mine)).first() is None:
+            if connection.execute(select(token.c.id).where(own_token)).first() is None:
                 raise CourseError(f"there is no token {token_id}")
-            connection.execute(update(token).where(mine).values(revoked=True))
+            connection.execute(update(token).where(own_token).values(revoked=True))
 
 
 def _token_of(row: Any) -> Token:
@@ -227,16 +227,16 @@ class Sessions:
 
     def find(self, secret: str, now: datetime) -> Session | None:
         """Return the session of a secret and renew it; None if it has ended or never existed."""
-        mine = (session.c.digest == digest_of(secret)) & (session.c.expires_at > now)
+        valid = (session.c.digest == digest_of(secret)) & (session.c.expires_at > now)
         with self._transactions.reading() as connection:
-            row = connection.execute(select(session).where(mine)).one_or_none()
+            row = connection.execute(select(session).where(valid)).one_or_none()
         if row is None:
             return None
         expires_at = row.expires_at
         if now + LIFETIME - expires_at > RENEWED_AFTER:
             expires_at = now + LIFETIME
             with self._transactions.writing() as connection:  # it may have been ended in the meantime
-                connection.execute(update(session).where(mine).values(expires_at=expires_at))
+                connection.execute(update(session).where(valid).values(expires_at=expires_at))
         return Session(row.account_id, csrf_of(secret), row.created_at, expires_at)
 
     def end(self, secret: str) -> None:

@@ -36,7 +36,7 @@ class Passwords:
         return self._hash(text)
 
     def check(self, kept: str | None, password: str) -> bool:
-        """Return whether a password matches ``kept``; without a hash, take as long as with one."""
+        """Return True if a password matches the hash ``kept``; without a hash, the call takes as long."""
         text = _normal(password)
         if len(text) > LONGEST:
             return False  # for any account
@@ -50,7 +50,7 @@ class Passwords:
             return False
 
     def is_old(self, kept: str) -> bool:
-        """Return whether a hash was made with other parameters."""
+        """Return True if a hash was made with other parameters."""
         return self._hasher.check_needs_rehash(kept)
 
     def _hash(self, text: str) -> str:

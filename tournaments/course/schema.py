@@ -1,8 +1,8 @@
 """Tables of the course's database, for SQLAlchemy.  Migrations create them; a test compares both.
 
-Moments are texts in UTC, whose order is that of time; data that may grow is JSON in a text; and a number
-called ``id`` is never reused: SQLite would do so, once the newest row is gone, but for
-``sqlite_autoincrement``.  Records of actions are never deleted; sessions and links are, when they have ended.
+Moments are texts in UTC, whose order is that of time.  Data that may grow is JSON in a text.  A number called
+``id`` is never reused; without ``sqlite_autoincrement``, SQLite would reuse that of the newest row when the
+row is gone.  Records of actions are never deleted; sessions and links are deleted when they have ended.
 """
 
 from datetime import UTC, datetime

@@ -20,19 +20,19 @@ from pydantic import (
 from sqlalchemy import insert, select, update
 
 from referee.games.catalog import DEFAULT_GAME, parse_game
-from referee.games.spec import did_you_mean
 from referee.judge.clock import DEFAULT_MOVE_S, TimeControl
 from referee.judge.limits import LEAST, Limits
 from referee.sandbox.detection import MODES, REQUIRED
 from sample_bots.catalog import SAMPLE_BOTS, sample_bot_command
 from sample_bots.options import BadOptionError
-from tournaments.checking.settings import DEFAULT_TOTAL_S
+from tournaments.checking.scenarios import DEFAULT_TOTAL_S
+from tournaments.config.form_metadata import FormInput
 from tournaments.course.model import CourseError
 from tournaments.course.schema import setting
 from tournaments.course.texts import person_name, shown
 from tournaments.course.transactions import Transactions
 from tournaments.database.base import StoreError
-from tournaments.files.validation_errors import render
+from tournaments.files.validation_errors import problem_line, suggestion
 
 CLOCK_TIME = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
 MOST_REFERENCES = 20
@@ -58,18 +58,18 @@ class SettingsError(CourseError):
         """Problems by the setting's name; "" is the key for several settings together."""
 
 
-def _nothing(value: Any) -> Any:
+def _empty_as_none(value: Any) -> Any:
     """Return None for an empty text, which forms send for omitted values."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
-def _words(value: Any) -> Any:
+def _split(value: Any) -> Any:
     return [word for word in re.split(r"[\s,]+", value) if word] if isinstance(value, str) else value
 
 
 def _moment(value: Any) -> Any:
     """Parse texts as in ISO 8601 and no others: pydantic would accept numbers, too."""
-    value = _nothing(value)
+    value = _empty_as_none(value)
     if not isinstance(value, str):
         return value
     try:
@@ -78,7 +78,7 @@ def _moment(value: Any) -> Any:
         raise ValueError(f"must be a day and a time, as 2026-01-31T18:00, not {shown(value)}") from None
 
 
-Left = BeforeValidator(_nothing)
+EmptyAsNone = BeforeValidator(_empty_as_none)
 """Validator of optional values."""
 
 
@@ -87,48 +87,131 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    title: str = "Kalarena"
-    game: str = DEFAULT_GAME
-    """Spec text of the game of the practice ladder and of checks."""
-
-    move_s: Annotated[float | None, Left] = Field(DEFAULT_MOVE_S, gt=0, le=LONGEST_S, allow_inf_nan=False)
-    total_s: Annotated[float | None, Left] = Field(None, gt=0, le=LONGEST_S, allow_inf_nan=False)
-    """Time of all of a bot's moves of one game together, in seconds."""
-    increment_s: float = Field(0.0, ge=0, le=LONGEST_S, allow_inf_nan=False)
-
-    time_zone: str = "UTC"
-    """Time zone of days and of moments without a zone, as in the IANA database, such as ``Europe/Berlin``."""
-
-    uploads_open: bool = True
-    deadline: Annotated[datetime | None, BeforeValidator(_moment)] = None
-    """Deadline for uploads: an upload at this moment still counts, a later one is refused."""
-    frozen_at: Annotated[datetime | None, BeforeValidator(_moment)] = None
-    """Moment until which frozen versions were submitted, for tournaments.  It refuses no upload."""
-    uploads_per_day: Annotated[int | None, Left] = Field(None, ge=1, le=MOST_UPLOADS)
-    """Maximum uploads of a team per day in ``time_zone``."""
-    uploads_total: Annotated[int | None, Left] = Field(None, ge=1, le=MOST_UPLOADS)
-    upload_mb: float = Field(20.0, gt=0, le=LARGEST_UPLOAD_MB, allow_inf_nan=False)
-    """Maximum size of an upload in MiB."""
-
-    standings_for: Literal["nobody", "anonymous", "named"] = "nobody"
-    """Standings for visitors, who are not signed in."""
-    students_see_names: bool = True
-
-    practice_on: bool = True
-    practice_places: Annotated[int | None, Left] = Field(None, ge=1, le=256)
-    """Number of practice games at a time; None is all slots of the server."""
-    quiet_from: Annotated[str | None, Left] = None
-    """``HH:MM`` in ``time_zone``: practice rests from then until ``quiet_to``."""
-    quiet_to: Annotated[str | None, Left] = None
-    references: Annotated[list[str], BeforeValidator(_words)] = Field(
-        default=["ladder:1", "ladder:3", "ladder:5", "ladder:7"], max_length=MOST_REFERENCES
+    title: str = Field("Kalarena", title="Title", description="Above every page.")
+    game: str = Field(
+        DEFAULT_GAME,
+        title="Game",
+        description=f"Game of the practice ladder and of checks: a preset such as {DEFAULT_GAME}, "
+        "or a spec text; kalarena games lists them.",
     )
-    """Reference players of the practice ladder."""
 
-    sandbox_mode: str = REQUIRED
-    memory_mb: int = Field(_LIMITS.memory_mb, ge=LEAST["memory_mb"], le=1 << 20)
-    processes: int = Field(_LIMITS.processes, ge=LEAST["processes"], le=1 << 16)
-    check_total_s: float = Field(DEFAULT_TOTAL_S, gt=0, le=LONGEST_S, allow_inf_nan=False)
+    move_s: Annotated[float | None, EmptyAsNone] = Field(
+        DEFAULT_MOVE_S,
+        gt=0,
+        le=LONGEST_S,
+        allow_inf_nan=False,
+        title="Seconds per move",
+        description="Empty: no limit per move.",
+    )
+    total_s: Annotated[float | None, EmptyAsNone] = Field(
+        None,
+        gt=0,
+        le=LONGEST_S,
+        allow_inf_nan=False,
+        title="Seconds for all moves of a game",
+        description="Empty: no such limit.",
+    )
+    increment_s: float = Field(
+        0.0,
+        ge=0,
+        le=LONGEST_S,
+        allow_inf_nan=False,
+        title="Seconds added after each move",
+        description="To the limit for all moves.",
+    )
+
+    time_zone: str = Field(
+        "UTC",
+        title="Time zone",
+        description="Of the deadline, of days and of quiet hours, as in Europe/Berlin.",
+    )
+    """Name in the IANA database; it also applies to moments without a zone."""
+
+    uploads_open: bool = Field(True, title="Uploads are open")
+    deadline: Annotated[datetime | None, BeforeValidator(_moment)] = Field(
+        None,
+        title="Deadline",
+        description="An upload at this moment still counts, a later one is refused. Empty: none.",
+    )
+    frozen_at: Annotated[datetime | None, BeforeValidator(_moment)] = Field(
+        None,
+        title="Frozen since",
+        description="Tournaments of frozen versions take what was submitted until then; it refuses no "
+        "upload. Empty: the deadline, once it is over.",
+    )
+    uploads_per_day: Annotated[int | None, EmptyAsNone] = Field(
+        None,
+        ge=1,
+        le=MOST_UPLOADS,
+        title="Uploads of a team per day",
+        description="Empty: no limit.",
+    )
+    uploads_total: Annotated[int | None, EmptyAsNone] = Field(
+        None,
+        ge=1,
+        le=MOST_UPLOADS,
+        title="Uploads of a team in all",
+        description="Empty: no limit.",
+    )
+    upload_mb: float = Field(
+        20.0, gt=0, le=LARGEST_UPLOAD_MB, allow_inf_nan=False, title="Largest upload in MiB"
+    )
+
+    standings_for: Annotated[
+        Literal["nobody", "anonymous", "named"],
+        FormInput(
+            choices=(
+                ("nobody", "nothing but the sign-in page"),
+                ("anonymous", "standings and games with pseudonyms"),
+                ("named", "standings and games with the teams' names"),
+            )
+        ),
+    ] = Field("nobody", title="Visitors, who are not signed in, see")
+    students_see_names: bool = Field(
+        True, title="Students see the names of other teams", description="Otherwise they see pseudonyms."
+    )
+
+    practice_on: bool = Field(True, title="Practice games are played")
+    practice_places: Annotated[int | None, EmptyAsNone] = Field(
+        None,
+        ge=1,
+        le=256,
+        title="Practice games at a time",
+        description="At most; checks and tournaments always go first. Empty: as many as the server has "
+        "places.",
+    )
+    quiet_from: Annotated[str | None, EmptyAsNone, FormInput("time")] = Field(
+        None, title="No practice from", description="Both times, or neither."
+    )
+    """``HH:MM`` in ``time_zone``; practice rests from then until ``quiet_to``."""
+    quiet_to: Annotated[str | None, EmptyAsNone, FormInput("time")] = Field(None, title="No practice until")
+    references: Annotated[list[str], BeforeValidator(_split)] = Field(
+        default=["ladder:1", "ladder:3", "ladder:5", "ladder:7"],
+        max_length=MOST_REFERENCES,
+        title="Reference players",
+        description="Bots of Kalarena that play, too, such as ladder:3 ladder:7, with spaces between them.",
+    )
+
+    sandbox_mode: Annotated[str, FormInput(choices=tuple((mode, mode) for mode in sorted(MODES)))] = Field(
+        REQUIRED,
+        title="Sandbox",
+        description="required: no bot runs unless it is held by the sandbox. The others are for trying out "
+        "on your own machine alone.",
+    )
+    memory_mb: int = Field(
+        _LIMITS.memory_mb, ge=LEAST["memory_mb"], le=1 << 20, title="Memory of a bot in MiB"
+    )
+    processes: int = Field(
+        _LIMITS.processes, ge=LEAST["processes"], le=1 << 16, title="Processes and threads of a bot"
+    )
+    check_total_s: float = Field(
+        DEFAULT_TOTAL_S,
+        gt=0,
+        le=LONGEST_S,
+        allow_inf_nan=False,
+        title="Seconds for a whole check",
+        description="The build before it may take as long, and two minutes at most.",
+    )
 
     def control(self) -> TimeControl:
         """Return the time control of the practice ladder and of checks."""
@@ -236,7 +319,7 @@ def is_zone(name: str) -> bool:
 def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
     for item in error.errors():
         where = str(item["loc"][0]) if item["loc"] else ""
-        yield where, render(item, lambda _: list(Settings.model_fields)).removeprefix(": ")
+        yield where, problem_line(item, Settings)
 
 
 def check_reference(text: str) -> None:
@@ -244,13 +327,12 @@ def check_reference(text: str) -> None:
     try:
         if sample_bot_command(text, compiled=False) is None:
             name = text.partition(":")[0]
-            hint = did_you_mean(name, list(SAMPLE_BOTS)) or f"; there are {', '.join(SAMPLE_BOTS)}"
-            raise ValueError(f"there is no reference player {shown(text)}{hint}")
+            raise ValueError(f"there is no reference player {shown(text)}{suggestion(name, SAMPLE_BOTS)}")
     except BadOptionError as error:
         raise ValueError(str(error)) from None
 
 
-_ONLY = 1
+_ONLY_ID = 1
 
 
 class SettingsTable:
@@ -277,14 +359,14 @@ class SettingsTable:
         with self._transactions.writing() as connection:
             if connection.execute(select(setting.c.id)).first() is None:
                 content = json.dumps({"memory_mb": memory_mb})
-                connection.execute(insert(setting).values(id=_ONLY, content=content))
+                connection.execute(insert(setting).values(id=_ONLY_ID, content=content))
 
     def save(self, settings: Settings) -> None:
         """Store all settings."""
         values = {"content": settings.model_dump_json()}
         with self._transactions.writing() as connection:
             if connection.execute(select(setting.c.id)).first() is None:
-                connection.execute(insert(setting).values(id=_ONLY, **values))
+                connection.execute(insert(setting).values(id=_ONLY_ID, **values))
             else:
                 connection.execute(update(setting).values(**values))
 
@@ -308,13 +390,13 @@ def may_upload(settings: Settings, now: datetime, uploads_today: int, uploads_be
     if not settings.uploads_open:
         return "Uploads are closed."
     if settings.deadline is not None and now > settings.deadline:
-        return f"The deadline was {told(settings, settings.deadline)}."
+        return f"The deadline was {moment_text(settings, settings.deadline)}."
     total = settings.uploads_total
     if total is not None and uploads_before >= total:
         return f"A team has {_uploads(total)} in all, and yours are used up."
     daily = settings.uploads_per_day
     if daily is not None and uploads_today >= daily:
-        tomorrow = told(settings, day_of(settings, now)[1])
+        tomorrow = moment_text(settings, day_of(settings, now)[1])
         return f"A team has {_uploads(daily)} a day, and yours are used up: the next day begins {tomorrow}."
     return None
 
@@ -347,7 +429,7 @@ def is_quiet(settings: Settings, now: datetime) -> bool:
     return clock >= begins or clock < ends  # over midnight
 
 
-def told(settings: Settings, moment: datetime) -> str:
+def moment_text(settings: Settings, moment: datetime) -> str:
     """Return a moment as text for people, in the course's time zone."""
     return f"{moment.astimezone(settings.zone):%Y-%m-%d %H:%M} ({settings.time_zone})"
 

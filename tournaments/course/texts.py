@@ -16,13 +16,13 @@ LOGIN = re.compile(r"\w[\w.+@-]{0,99}")
 """Numbers and short names of accounts, and mail addresses."""
 
 BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0")
-"""Letters by their category that are invisible.
+"""Invisible characters whose category is that of letters.
 
 These are Hangul fillers, in Unicode's Default_Ignorable_Code_Point: names that differ in them alone look the
 same.
 """
 JOINERS = frozenset("\u200c\u200d")
-"""Invisible joiners, which belong into words of Persian and of Indic scripts."""
+"""Invisible joiners, which are part of words in Persian and in Indic scripts."""
 
 
 def login_of(text: str) -> str:
@@ -86,7 +86,7 @@ def storable(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return a user's text for a sentence: in quotes, on one line, cut if it is long."""
+    """Return a user's text in quotes for a sentence, on one line and cut if it is long."""
     return quote(text, LONGEST_SHOWN)
 
 

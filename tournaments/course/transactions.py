@@ -7,7 +7,7 @@ from threading import Lock, local
 
 from sqlalchemy import Connection
 
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections
 
 
 class Transactions:
@@ -19,13 +19,15 @@ class Transactions:
     as a whole or not at all.  Within ``reading``, all reads are of the same moment.
     """
 
-    def __init__(self, connections: Connections, group: str = "", of: "Transactions | None" = None) -> None:
-        """``group`` is the group of the tables that use this object; ``of`` is the course's own object."""
+    def __init__(
+        self, connections: Connections, group: str = "", parent: "Transactions | None" = None
+    ) -> None:
+        """Create the transactions of a group of tables; ``parent`` is the course's own object."""
         self._connections = connections
         self._group = group
-        self._outer: local = local() if of is None else of._outer
-        self._counting: Lock = Lock() if of is None else of._counting
-        self.writes: Counter[str] = Counter() if of is None else of.writes
+        self._outer: local = local() if parent is None else parent._outer
+        self._counting: Lock = Lock() if parent is None else parent._counting
+        self.writes: Counter[str] = Counter() if parent is None else parent.writes
         """Group -> number of transactions that may have changed its tables since this process began."""
 
     def group(self, name: str) -> "Transactions":
@@ -35,7 +37,7 @@ class Transactions:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Begin a transaction that sees one moment and does not wait for a writer."""
-        outer = self._begun() or getattr(self._outer, "reader", None)
+        outer = self._current() or getattr(self._outer, "reader", None)
         if outer is not None:
             yield outer
             return
@@ -49,7 +51,7 @@ class Transactions:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Begin a transaction that is committed as a whole or not at all, and excludes other writers."""
-        outer = self._begun()
+        outer = self._current()
         if outer is not None:
             self._outer.groups.add(self._group)
             yield outer
@@ -66,5 +68,5 @@ class Transactions:
             with self._counting:
                 self.writes.update(groups)
 
-    def _begun(self) -> Connection | None:
+    def _current(self) -> Connection | None:
         return getattr(self._outer, "connection", None)

@@ -1,4 +1,4 @@
 """Databases: locations in SQLite files or PostgreSQL, transactions, migrations, errors as sentences.
 
-Begin at ``place.Place``.  The tables are in ``results.schema`` and ``course.schema``.
+Begin at ``base``.  The tables are in ``results.schema`` and ``course.schema``.
 """

@@ -1,12 +1,15 @@
-"""The interface of a location of tables, which each kind of database implements, and its exceptions."""
+"""The interface of a location of tables, its transactions, and the exceptions of the database layer."""
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
+from types import TracebackType
 from typing import Any, ClassVar, NamedTuple
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 
 
 class StoreError(Exception):
@@ -30,7 +33,7 @@ KIND = "kalarena_kind"
 """Execution option of a connection: the Kind of its transactions."""
 
 BUSY_TIMEOUT_MS = 10_000
-"""Milliseconds for which a writer waits for another one before it gives up."""
+"""Milliseconds for which a writer waits for another one."""
 
 
 class Kind(StrEnum):
@@ -39,7 +42,7 @@ class Kind(StrEnum):
     READ = "read"
     """Sees one moment and does not wait."""
     WRITE = "write"
-    """The only one that writes here: the data that it has read stay the same until its end."""
+    """The only writer of the location: the data that it has read stay the same until its end."""
     MIGRATE = "migrate"
     """As WRITE, and changes tables."""
 
@@ -64,3 +67,64 @@ class Location(ABC):
     @abstractmethod
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
         """Return the meaning of an error of the driver; ``writes`` unless opened read-only."""
+
+
+class Connections:
+    """Transactions at one location, for any thread.  Use as a context manager; raises StoreError."""
+
+    def __init__(self, location: Location, *, read_only: bool = False) -> None:
+        """``read_only`` connections change nothing.  The first transaction opens the database."""
+        self.location = location
+        self.read_only = read_only
+        self._open = ExitStack()
+        self._engine = self._open.enter_context(location.engine(read_only=read_only))
+        self._engines = {kind: self._engine.execution_options(**location.options(kind)) for kind in Kind}
+
+    def __enter__(self) -> "Connections":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections."""
+        self._open.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Provide a transaction that sees one moment and does not wait for a writer."""
+        with self.explained(), self._engines[Kind.READ].connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, action: str = "", kind: Kind = Kind.WRITE) -> Iterator[Connection]:
+        """Provide a transaction that keeps all or nothing; ``action`` begins the error message if it fails.
+
+        A location has one such transaction at a time, so that the data that it has read do not change before
+        its end.
+        """
+        with self.explained(action), self._engines[kind].begin() as connection:
+            yield connection
+
+    @contextmanager
+    def explained(self, action: str = "") -> Iterator[None]:
+        """Turn errors of the database, and errors in the data that it returned, into a StoreError."""
+        try:
+            yield
+        except DBAPIError as error:
+            sentence, is_ours = self.location.explain(error, writes=not self.read_only)
+            raise StoreError(f"{self.location}: {action}{sentence}", is_ours=is_ours) from error
+        except NoConnectionError as error:
+            text = "too much is asked of the database at once: try again"
+            raise StoreError(f"{self.location}: {action}{text}", is_ours=True) from error
+        except OSError as error:  # of copying the file
+            raise StoreError(f"{self.location} cannot be read: {error.strerror}", is_ours=True) from error
+        except UnicodeEncodeError as error:
+            text = "it holds half a character, which cannot be kept"
+            raise StoreError(f"{self.location}: {action}{text}") from error
+        except (ValueError, TypeError) as error:  # stored JSON or text that is damaged
+            raise StoreError(
+                f"{self.location}: this {self.location.noun} is damaged ({error})", is_ours=True
+            ) from error

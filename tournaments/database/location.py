@@ -18,7 +18,7 @@ SLUG = re.compile("[a-z0-9-]{1,40}")
 class Database:
     """A folder of SQLite files, or a PostgreSQL database with a schema instead of each file."""
 
-    where: Path | URL
+    address: Path | URL
 
     @classmethod
     def at(cls, location: str | Path) -> "Database":
@@ -30,25 +30,25 @@ class Database:
         return cls(Path(location))
 
     def course(self) -> Location:
-        """Return accounts, teams, versions: ``course.db``, private to its owner, or the schema ``course``.
+        """Return the location of the course: ``course.db``, private to its owner, or the schema ``course``.
 
-        The folder is made.  Raises StoreError.
+        The folder is made if it is missing.  Raises StoreError.
         """
-        return self._place("course", "course.db", is_private=True)
+        return self._location("course", "course.db", is_private=True)
 
     def competition(self, slug: str) -> Location:
-        """Return the games of one: ``competitions/SLUG/results.db``, or the schema ``competition-SLUG``.
+        """Return the location of a competition: ``competitions/SLUG/results.db``, or ``competition-SLUG``.
 
-        The folder is made.  Raises StoreError, and ValueError if ``slug`` is no slug.
+        The folder is made if it is missing.  Raises StoreError, and ValueError if ``slug`` is no slug.
         """
         if not SLUG.fullmatch(slug):
             raise ValueError(f"no competition's name: {slug!r}")
-        return self._place(f"competition-{slug}", f"competitions/{slug}/results.db")
+        return self._location(f"competition-{slug}", f"competitions/{slug}/results.db")
 
-    def _place(self, schema: str, file: str, *, is_private: bool = False) -> Location:
-        if isinstance(self.where, URL):
-            return PostgreSQLSchema(self.where, schema)
-        path = self.where / file
+    def _location(self, schema: str, file: str, *, is_private: bool = False) -> Location:
+        if isinstance(self.address, URL):
+            return PostgreSQLSchema(self.address, schema)
+        path = self.address / file
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -1,7 +1,7 @@
 """Migrations of tables by Alembic, all steps and their record in one transaction.
 
-Migrations call the functions that make a table append-only, also old ones: their statements must stay as
-they are.
+All migrations, also old ones, call the functions that make a table append-only: the statements of these
+functions must not change.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect
 
-from tournaments.database.base import Kind, StoreError
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Kind, StoreError
 
 _VERSION_TABLE = "alembic_version"
 """Alembic's own name for the table with the revision."""
@@ -25,18 +24,18 @@ class Migrations:
     """Alembic's folder, with ``env.py`` and ``versions``."""
     newest: str
     """The revision that the tables of this version of kalarena have."""
-    what: str
+    noun: str
     """Noun for these tables in messages, such as "results store"."""
-    missing: str
+    remedy: str
     """Remedy for messages if there are no tables and none may be made."""
     readable: tuple[str, ...] = ()
-    """Older revisions that can be read as they are: newer ones only add tables to them."""
+    """Older revisions that are readable without a migration: newer ones only add tables."""
 
     def apply(self, connections: Connections) -> str:
-        """Make the tables, or bring them up to date if they are old; return the revision that they have.
+        """Make the tables, or migrate them if they are old; return their revision.
 
-        Raises StoreError, also if they are newer than this program, or not ours; if opened read-only, for
-        any but the newest and the readable ones.
+        Raises StoreError, also for tables of a newer version or of another program, and for read-only tables
+        of a revision that is neither the newest nor readable.
         """
         with connections.reading() as connection:
             tables = inspect(connection).get_table_names()
@@ -50,7 +49,7 @@ class Migrations:
         return self.newest
 
     def _migrate(self, connections: Connections, found: str | None, tables: Sequence[str]) -> None:
-        # Imported here because that takes 0.2 s, and tables are rarely new or old.
+        # Imported here since that takes 0.2 s, and migrations are rare.
         from alembic import command
         from alembic.config import Config
         from alembic.script import ScriptDirectory
@@ -58,16 +57,16 @@ class Migrations:
         config = Config()
         config.set_main_option("script_location", str(self.scripts).replace("%", "%%"))
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        place = connections.place
+        location = connections.location
         if found is not None and found not in known:
             raise StoreError(
-                f"{place} was written by a newer version of kalarena (its schema is {found}, the newest "
+                f"{location} was written by a newer version of kalarena (its schema is {found}, the newest "
                 f"known here is {self.newest}): upgrade kalarena to use it"
             )
         if found is None and tables:
-            raise StoreError(f"{place}: this {place.noun} is no {self.what}, but another program's")
+            raise StoreError(f"{location}: this {location.noun} is no {self.noun}, but another program's")
         if connections.read_only:
-            raise StoreError(f"{place} holds nothing yet, or is of an older version: {self.missing}")
+            raise StoreError(f"{location} holds nothing yet, or is of an older version: {self.remedy}")
         with connections.writing("it could not be brought up to date: ", Kind.MIGRATE) as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")

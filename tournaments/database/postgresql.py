@@ -13,30 +13,30 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from tournaments.database.base import BUSY_TIMEOUT_MS, KIND, Explanation, Kind, Location, StoreError
 
 SCHEMA = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-"""Names of schemas.  PostgreSQL cuts longer ones off, and ``pg_`` is its own."""
+"""Names of schemas.  PostgreSQL truncates longer ones, and reserves ``pg_``."""
 
 CONNECT_TIMEOUT_S = 5
 """Seconds that a server may take to answer a new connection."""
 
 STATEMENT_TIMEOUT_MS = 30_000
-"""Our statements take milliseconds: one that takes longer is better given up than waited for by a page."""
+"""Time limit of a statement, which takes milliseconds as a rule: a page does not wait longer."""
 
 IDLE_TIMEOUT_MS = 60_000
-"""A transaction in which nothing happens for so long has been forgotten, and others wait for it."""
+"""Time after which an idle transaction is ended, since others wait for it."""
 
 NETWORK_TIMEOUT_S = 30
-"""A server that has not answered the network for so long is gone."""
+"""Seconds without a network answer after which a server is considered gone."""
 
 POOL = 2
-"""Connections that are kept at one place: a server allows 100 by default, and there are many places."""
+"""Connections kept open for one location: a server allows 100 by default, and there are many locations."""
 
 POOL_OVERFLOW = 8
-"""More that are made while they are needed."""
+"""Further connections that are opened when needed."""
 
 POOL_TIMEOUT_S = 10
 """Seconds to wait for a connection when all are in use."""
 
-_HOW = (
+_URL_FORM = (
     "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
     "and in the password %40 for @, %2F for /, %3A for : and %25 for %"
 )
@@ -51,9 +51,9 @@ def parse_url(text: str) -> URL:
         is_one = False
     # The rest of a password with an @ in it would be taken for a host, whose name is no secret.
     if not is_one or text.count("@") > 1:
-        raise StoreError(f"the database's address cannot be read: {_HOW}")
+        raise StoreError(f"the database's address cannot be read: {_URL_FORM}")
     if not url.database:
-        raise StoreError(f"the database's address names no database: {_HOW}")
+        raise StoreError(f"the database's address names no database: {_URL_FORM}")
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -76,7 +76,7 @@ class PostgreSQLSchema(Location):
 
     @contextmanager
     def engine(self, *, read_only: bool) -> Iterator[Engine]:
-        """Provide an engine that notices a lost connection, and makes it anew, when it is next used."""
+        """Provide an engine that detects a lost connection when it is next used, and replaces it."""
         try:
             engine = create_engine(
                 self.url,
@@ -86,7 +86,7 @@ class PostgreSQLSchema(Location):
                 pool_timeout=POOL_TIMEOUT_S,
                 pool_pre_ping=True,
                 pool_use_lifo=True,
-                hide_parameters=True,  # what is kept may be secret, and tracebacks are logged
+                hide_parameters=True,  # values may be secret, and tracebacks are logged
             )
         except ImportError as error:
             raise StoreError(
@@ -107,7 +107,7 @@ class PostgreSQLSchema(Location):
             "synchronous_commit": "on",  # what is committed survives a crash of the server
             "default_transaction_read_only": "on" if read_only else "off",
         }
-        ours = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        settings_text = " ".join(f"-c {name}={value}" for name, value in settings.items())
         defaults = {
             "connect_timeout": CONNECT_TIMEOUT_S,
             "application_name": f"kalarena {self.schema}",
@@ -116,29 +116,29 @@ class PostgreSQLSchema(Location):
             "keepalives_count": 3,
             "tcp_user_timeout": NETWORK_TIMEOUT_S * 1000,
         }
-        theirs = self.url.query
-        options = {"options": f"{theirs.get('options', '')} {ours}".strip()}
-        return {name: value for name, value in defaults.items() if name not in theirs} | options
+        query = self.url.query
+        options = {"options": f"{query.get('options', '')} {settings_text}".strip()}
+        return {name: value for name, value in defaults.items() if name not in query} | options
 
     def options(self, kind: Kind) -> dict[str, Any]:
-        """Return options: a reader sees one moment, as with SQLite, a writer the data since its lock."""
+        """Return the kind and its isolation: a reader sees one moment, a writer the data since its lock."""
         return {KIND: kind, "isolation_level": "REPEATABLE READ" if kind is Kind.READ else "READ COMMITTED"}
 
     def _begin(self, connection: Connection) -> None:
         kind = connection.get_execution_options()[KIND]
         if kind is Kind.READ:
             return
-        # One writer at a time, as with SQLite: else one overwrites what another made of the same row.
+        # One writer at a time, as with SQLite: otherwise a writer could overwrite the changes of another one.
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_lock_number(self.schema),))
         if kind is Kind.MIGRATE:
-            # All games may have to be written anew, which takes its time.
+            # A migration may rewrite all games, which takes long.
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
             find = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
             if connection.exec_driver_sql(find, (self.schema,)).first() is None:
                 connection.exec_driver_sql(f'CREATE SCHEMA "{self.schema}"')
 
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
-        """Explain an error by its SQLSTATE, which the server cannot send while there is no connection."""
+        """Explain an error by its SQLSTATE, which is missing if there is no connection."""
         text = " ".join(str(_primary_message(error)).split())
         if self.url.password:
             text = text.replace(str(self.url.password), "***")

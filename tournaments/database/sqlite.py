@@ -25,19 +25,19 @@ from sqlalchemy.pool import NullPool
 from tournaments.database.base import BUSY_TIMEOUT_MS, KIND, Explanation, Kind, Location
 
 WAL = "-wal"
-"""SQLite's own ending of the file that holds the latest commits."""
+"""SQLite's suffix of the file with the latest commits."""
 
 COPIES_TRIED = 5
-"""A run keeps a game now and then, and a copy takes less time than that: two are nearly always enough."""
+"""Maximum number of copies: a run stores games less often than a copy takes, so that two usually suffice."""
 
 _NOT_HERE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 """SQLite's errors if it would have to write something before it could read."""
 _PRIMARY = 0xFF
-"""The part of an SQLite error code that is its kind; the rest is its place.  https://sqlite.org/rescode.html"""
+"""Bits of an SQLite error code with its kind; the others are details.  https://sqlite.org/rescode.html"""
 
 
 class ReadOnlyFile:
-    """Opens connections that change nothing; ``close`` it when they are gone."""
+    """Read-only connections to a file; ``close`` must be called after their end."""
 
     def __init__(self, path: Path, busy_timeout_s: float) -> None:
         self._path = path.resolve()
@@ -45,7 +45,7 @@ class ReadOnlyFile:
         self._copies: tempfile.TemporaryDirectory[str] | None = None
 
     def connect(self) -> sqlite3.Connection:
-        """Return a connection that sees everything that is committed.  Raises sqlite3.Error, OSError.
+        """Return a connection that sees all committed data.  Raises sqlite3.Error, OSError.
 
         A folder that cannot be written has no ``-wal`` if no process is writing and none was killed; then the
         file does not change.  Otherwise the ``-shm`` of that ``-wal`` is used, or without it a copy.
@@ -116,11 +116,11 @@ PRIVATE = 0o600
 SIDE_FILES = ("-wal", "-shm")
 """Endings of the files that SQLite keeps beside a file, with the file's own mode."""
 KEPT_OPEN = 10
-"""Connections that are kept open: to open one costs more than most queries."""
+"""Connections that are kept open: opening one costs more than most queries."""
 BESIDE = 40
 """Further connections, as many as Trio has threads, so that no thread waits for a connection."""
 BUSY_POLL_S = 0.005
-"""Seconds between two tries of a change that SQLite itself does not wait for; it takes some milliseconds."""
+"""Seconds between two tries of a change for which SQLite itself does not wait; it takes some milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ class SQLiteFile(Location):
 
         @event.listens_for(engine, "connect")
         def _connect(connection: sqlite3.Connection, _record: Any) -> None:
-            # The driver's own idea of transactions loses updates: we begin them ourselves.
+            # The driver's own transactions lose updates: the listener below begins them instead.
             connection.isolation_level = None
-            # What is committed survives a crash of the process and of the machine.
+            # Committed data survive a crash of the process and of the machine.
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = FULL")
 
@@ -174,18 +174,18 @@ class SQLiteFile(Location):
             if kind is Kind.READ:
                 connection.exec_driver_sql("BEGIN")
                 return
-            # A table that is made anew by a migration is dropped first, and others may refer to it.
+            # A migration drops a table before it makes it anew, and others may refer to the table.
             connection.exec_driver_sql(f"PRAGMA foreign_keys = {'OFF' if kind is Kind.MIGRATE else 'ON'}")
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
         return engine
 
     def options(self, kind: Kind) -> dict[str, Any]:
-        """Return the kind alone, which the listener for ``begin`` reads."""
+        """Return the kind, which the listener for ``begin`` reads."""
         return {KIND: kind}
 
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
-        """Explain an error by SQLite's number of it."""
+        """Explain an error by its SQLite error code."""
         code = _primary_code(error)
         return Explanation(_sentence(code, str(error.orig), writes), code in (_OURS if writes else _HOSTS))
 
@@ -196,7 +196,7 @@ def _keep_private(path: Path) -> None:
     Errors are ignored: SQLite reports them when it opens the file, or its owner has to decide.
     """
     with suppress(OSError):
-        # Never open and close it here: that drops the locks of all this process's connections to it.
+        # The file must not be opened and closed here: that drops all locks of this process on it.
         # https://sqlite.org/howtocorrupt.html, 2.2
         os.mknod(path, stat.S_IFREG | PRIVATE)
     for name in (path.name, *(path.name + side for side in SIDE_FILES)):
@@ -207,10 +207,10 @@ def _keep_private(path: Path) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Let the database write ahead to a log.
+    """Turn on the write-ahead log.
 
-    A fresh database is changed to that by its first connection.  SQLite does not wait when another connection
-    is about to do the same, whatever the timeout: it reports at once that the database is locked.
+    The first connection changes a new database.  If another connection is about to do the same, SQLite does
+    not wait, whatever the timeout: it reports at once that the database is locked.
     """
     give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
@@ -229,7 +229,7 @@ def _reading_engine(file: ReadOnlyFile) -> Engine:
 
 
 _NOT_ALLOWED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
-"""SQLite's errors of a file that may not be used.  For readers they are the user's to correct."""
+"""SQLite's errors of a file without permission; a reader's user can correct them."""
 _HOSTS = {
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CORRUPT),
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
@@ -239,8 +239,8 @@ _OURS = _HOSTS | _NOT_ALLOWED
 
 
 def _primary_code(error: DBAPIError) -> int:
-    """Return SQLite's number of an error, without its extended part; 0 if it has none."""
-    return int(getattr(error.orig, "sqlite_errorcode", 0)) & 0xFF
+    """Return the primary SQLite error code; 0 if the error has none."""
+    return int(getattr(error.orig, "sqlite_errorcode", 0)) & _PRIMARY
 
 
 def _sentence(code: int, text: str, writes: bool) -> str:

@@ -1,10 +1,10 @@
-"""An engine that plays games in worker processes of this machine, one game to a process at a time.
+"""Engine that plays games in worker processes of this machine, one game to a process at a time.
 
 The tournament's own process never touches a bot's pipe, so that nothing it does can delay a stamp.
 
-Each game hangs on a leash, a named pipe that only this process holds open for writing.  When it is
-closed, because the game was cancelled or because this process was killed, the worker gives the game up
-at once and kills its bots.  (Killing the worker instead would leave the bots alone in the world.)
+Each game has a cancel pipe, a named pipe that only this process holds open for writing.  When the pipe is
+closed, because the game was cancelled or because this process was killed, the worker cancels the game at once
+and kills its bots.  (If the worker were killed instead, the bots would go on running.)
 
 Optionally, each game has a core of its own, which its bots share with their referee.  A game then cannot take
 time from another one, and a line passes between two processes in half the time, since no sleeping core has to
@@ -21,22 +21,21 @@ from pathlib import Path
 import trio
 import trio_parallel
 
-from referee.play import Job, play_leashed
-from referee.process.subreaper import adopt_orphans, sweep_orphans
+from referee.play import Job, play_in_worker
+from referee.process.subreaper import become_subreaper, kill_orphans
 from referee.sandbox.host_resources import usable_cores
-from tournaments.engines.base import Begun, EngineError, Follower
-from tournaments.engines.live_feed import followed
+from tournaments.engines.base import EngineError, OnSnapshot, OnStart, followed
 from tournaments.processes.process_settings import lower_priority
 from tournaments.results.game_summary import PackedGame
 
-LEASH_PATTERN = "leash-*"
-"""The named pipes in the scratch directory."""
+PIPE_PATTERN = "leash-*"
+"""Names of the cancel pipes in the scratch directory."""
 FEED_PATTERN = "feed-*"
-"""The sockets there, for games that are followed."""
+"""Names of the sockets there, for games that are followed."""
 
 
 class LocalEngine:
-    """See ``open_local_engine``."""
+    """Engine of this machine, see ``open_local_engine``."""
 
     def __init__(
         self, context: trio_parallel.WorkerContext, concurrency: int, scratch: Path, *, own_core: bool
@@ -45,47 +44,49 @@ class LocalEngine:
         self.concurrency = concurrency
         cores = usable_cores()
         pinned = own_core and concurrency <= len(cores)
-        self._places: list[int | None] = [*cores[:concurrency]] if pinned else [None] * concurrency
+        self._cores: list[int | None] = [*cores[:concurrency]] if pinned else [None] * concurrency
         self._games = trio.CapacityLimiter(concurrency)
         self._workers = trio.CapacityLimiter(concurrency)  # trio_parallel's own is the number of cores
         self._scratch = scratch
-        self._leashes = 0
+        self._pipes = 0
 
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+    async def play(
+        self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+    ) -> PackedGame:
         """Play one game in a worker; see ``Engine.play``.  Raises RefereeError, EngineError."""
-        path, leash = self._new_leash()
+        path, pipe = self._open_pipe()
         socket = self._scratch / FEED_PATTERN.replace("*", path.name)
         played: PackedGame | Exception = EngineError("unplayed")
         try:
-            async with trio.open_nursery() as nursery, followed(socket, follow) as feed:
-                nursery.start_soon(self._let_go_when_cancelled, leash)
+            async with trio.open_nursery() as nursery, followed(socket, on_snapshot) as feed:
+                nursery.start_soon(self._close_when_cancelled, pipe)
                 async with self._games:
-                    core = self._places.pop()
+                    core = self._cores.pop()
                     try:
-                        if begins is not None:
-                            begins("")
-                        # Not to be cancelled: the worker comes back by itself when the leash is let go.
+                        if on_start is not None:
+                            on_start("")
+                        # Not to be cancelled: the worker comes back by itself when the pipe is closed.
                         played = await self._context.run_sync(
                             _play, job, str(path), core, feed, limiter=self._workers
                         )
                     except Exception as error:
                         played = error
                     finally:
-                        self._places.append(core)
+                        self._cores.append(core)
                 nursery.cancel_scope.cancel()
         finally:
             path.unlink(missing_ok=True)
         if isinstance(played, trio_parallel.BrokenWorkerError):
-            sweep_orphans()  # its bots, which are ours now
+            kill_orphans()  # its bots, which are ours now
             raise EngineError(f"the worker process of game {job.key} died") from played
         if isinstance(played, Exception):
             raise played
         return played
 
-    def _new_leash(self) -> tuple[Path, int]:
-        """Return a named pipe and our end of it."""
-        self._leashes += 1
-        path = self._scratch / LEASH_PATTERN.replace("*", f"{os.getpid()}-{self._leashes}")
+    def _open_pipe(self) -> tuple[Path, int]:
+        """Return the path of a new cancel pipe, and a descriptor of it."""
+        self._pipes += 1
+        path = self._scratch / PIPE_PATTERN.replace("*", f"{os.getpid()}-{self._pipes}")
         try:
             os.mkfifo(path, 0o600)
             # Opening for reading as well keeps the open from waiting for a reader.
@@ -94,28 +95,22 @@ class LocalEngine:
             raise EngineError(f"{path}: a named pipe could not be made: {error.strerror}") from error
 
     @staticmethod
-    async def _let_go_when_cancelled(leash: int) -> None:
+    async def _close_when_cancelled(pipe: int) -> None:
         try:
             await trio.sleep_forever()
         finally:
-            os.close(leash)
+            os.close(pipe)
 
 
 def _remove_stale_files(scratch: Path) -> None:
-    for pattern in (LEASH_PATTERN, FEED_PATTERN):
+    for pattern in (PIPE_PATTERN, FEED_PATTERN):
         for stale in scratch.glob(pattern):
             stale.unlink(missing_ok=True)
 
 
-def _play(job: Job, leash: str, core: int | None, feed: str | None) -> PackedGame:
+def _play(job: Job, pipe: str, core: int | None, feed: str | None) -> PackedGame:
     """Play a game in a worker."""
-    return PackedGame.of(play_leashed(job, leash, core, feed))
-
-
-def _give_way(nice: int) -> bool:
-    """Lower the priority of a worker before its first game; its bots inherit the priority."""
-    lower_priority(nice)
-    return True
+    return PackedGame.of(play_in_worker(job, pipe, core, feed))
 
 
 @asynccontextmanager
@@ -125,14 +120,14 @@ async def open_local_engine(
     """Open an engine with this many workers; None is one per core.
 
     With ``own_core`` each game has a core of its own, as long as there are enough.  ``nice`` is the nice
-    value that the workers and their bots add to their own.
+    value that the workers, and the bots that they start, add to their own.
 
     ``scratch`` is a directory that only one engine uses; named pipes and sockets that a killed one left in
     it are removed.
     """
     _remove_stale_files(scratch)
-    adopt_orphans()
+    become_subreaper()
     async with trio_parallel.open_worker_context(
-        idle_timeout=math.inf, init=partial(_give_way, nice)
+        idle_timeout=math.inf, init=partial(lower_priority, nice)
     ) as context:
         yield LocalEngine(context, concurrency or len(usable_cores()), scratch, own_core=own_core)

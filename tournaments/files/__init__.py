@@ -1,1 +1,1 @@
-"""Files in the formats that people write: TOML with clear errors, tables of spreadsheets."""
+"""Files: tables of spreadsheets, clear errors in TOML files, locks, and writes that survive a kill."""

@@ -1,4 +1,4 @@
-"""Reader of tables in CSV as spreadsheets save them, with their marks and separators (pure)."""
+"""Reader of CSV tables as spreadsheets save them, with any of their separators (pure)."""
 
 import csv
 import io
@@ -26,14 +26,14 @@ def spreadsheet_rows(text: str) -> list[tuple[int, list[str]]]:
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    told = SEPARATOR_LINE.match(text)
-    skipped = 0 if told is None else 1
-    if told is None:
+    separator = SEPARATOR_LINE.match(text)
+    skipped = 0 if separator is None else 1
+    if separator is None:
         first = text.partition("\n")[0]
         delimiter = max(DELIMITERS, key=first.count)
     else:
-        delimiter = told[2]
-        text = text[told.end() :]
+        delimiter = separator[2]
+        text = text[separator.end() :]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begins = 1
     try:

@@ -1,17 +1,27 @@
-"""Error messages for TOML files, one line for each problem."""
+"""Error messages for TOML files, settings and API bodies, one line for each problem."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, get_args
 
 from referee.games.spec import did_you_mean
 
+if TYPE_CHECKING:  # importing pydantic takes longer than a game, and bot.toml needs none of it
+    from pydantic import BaseModel, ValidationError
 
-def render(item: Any, known_keys: Callable[[tuple[Any, ...]], list[str]]) -> str:
-    """Return one of pydantic's errors as a line; ``known_keys`` returns the valid keys at a location."""
+
+def problem_lines(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
+    """Return the problems that a model found, a line each."""
+    return [problem_line(item, model) for item in error.errors()]
+
+
+def problem_line(item: Any, model: "type[BaseModel]") -> str:
+    """Return one of the errors of a ValidationError as a line, which begins with its location."""
+    where, keys = _locate(item["loc"], model)
+    return _problem(item, where, keys).removeprefix(": ")  # a problem of the whole file has no location
+
+
+def _problem(item: Any, where: str, keys: list[str]) -> str:
     location: tuple[Any, ...] = item["loc"]
-    where = ""
-    for part in location:
-        where += f"[{part + 1}]" if isinstance(part, int) else ("." if where else "") + str(part)
     context = item.get("ctx", {})
     given = shown(item["input"])
     noun = (
@@ -19,7 +29,7 @@ def render(item: Any, known_keys: Callable[[tuple[Any, ...]], list[str]]) -> str
     )
     match item["type"]:
         case "extra_forbidden":
-            return unknown_key(where, str(location[-1]), known_keys(location))
+            return unknown_key(where, str(location[-1]), keys)
         case "missing":
             return f"{where}: is missing"
         case "value_error":
@@ -42,13 +52,54 @@ def render(item: Any, known_keys: Callable[[tuple[Any, ...]], list[str]]) -> str
     return f"{where}: must be {message}, not {given}"
 
 
-def unknown_key(where: str, key: str, known: Sequence[str]) -> str:
+TAG = "kind"
+"""Key by which a table of several possible kinds is recognized; pydantic puts its value into locations."""
+
+
+def _locate(location: tuple[Any, ...], model: "type[BaseModel]") -> tuple[str, list[str]]:
+    """Return a location as the file's author would write it, and the keys of the table that it ends in."""
+    where = ""
+    tables, models = [model], [model]
+    for part in location:
+        if isinstance(part, int):
+            where += f"[{part + 1}]"
+        elif len(models) > 1 and (tagged := [one for one in models if _tag(one) == part]):
+            models = tagged
+        else:
+            where += ("." if where else "") + str(part)
+            tables = models
+            found = [field for one in models for key, field in _fields(one) if key == part]
+            models = _models_in(found[0].annotation) if found else []
+    return where, [key for table in tables[:1] for key, _ in _fields(table)]
+
+
+def _tag(model: "type[BaseModel]") -> Any:
+    return model.model_fields[TAG].default if TAG in model.model_fields else None
+
+
+def _fields(model: "type[BaseModel]") -> list[tuple[str, Any]]:
+    """Return the keys of a table as the file has them, and their fields."""
+    return [(field.alias or name, field) for name, field in model.model_fields.items()]
+
+
+def _models_in(annotation: Any) -> "list[type[BaseModel]]":
+    """Return the models of an annotation, which may be a union, a list, or annotated."""
+    if hasattr(annotation, "model_fields"):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models_in(part)]
+
+
+def unknown_key(where: str, key: str, known: Collection[str]) -> str:
     """Return the line about an unknown key."""
-    hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
-    return f"{where}: unknown key{hint}"
+    return f"{where}: unknown key{suggestion(key, known)}"
+
+
+def suggestion(wrong: str, known: Collection[str]) -> str:
+    """Return the end of a message about an unknown word: the known word that is like it, or all of them."""
+    return did_you_mean(wrong, known) or f"; there are {', '.join(known)}"
 
 
 def shown(value: Any, limit: int = 60) -> str:
-    """Return a value of the file, cut if it is long."""
+    """Return the text of a value from the file, cut if it is long."""
     text = repr(value)
     return text if len(text) <= limit else text[:limit] + "..."

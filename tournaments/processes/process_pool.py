@@ -1,4 +1,4 @@
-"""Work on many items in several processes, all of which end with their user."""
+"""Pools of processes for work on many items; the processes end with the pool's user."""
 
 import multiprocessing
 import signal
@@ -68,8 +68,8 @@ def map_in_processes(
 def _interrupts_deferred() -> Iterator[None]:
     """Defer SIGINT until the end, and block it for good in processes that are started meanwhile.
 
-    Ctrl-C goes to all processes, but only the pool's user is to act on it.  Blocking is not enough here: the
-    signal may be delivered to another thread, of a library, whose handler then runs in this one.
+    Ctrl-C is sent to all processes, and only the pool's user must react.  Blocking is not enough here: the
+    signal may be delivered to a library's thread, and the handler then runs in this one.
     """
     deferred: list[tuple[Any, ...]] = []
     is_main = threading.current_thread() is threading.main_thread()

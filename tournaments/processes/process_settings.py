@@ -5,32 +5,32 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 AUTOGROUP = Path("/proc/self/autogroup")
-"""Nice value of this process's session.
+"""File with the nice value of this process's session.
 
-Where Linux shares processors between sessions, sched(7), nice values of processes count within one session
-alone.
+If Linux shares processors between sessions, sched(7), nice values of processes count only within a session.
 """
 
 
-def lower_priority(nice: int) -> None:
-    """Lower the priority by ``nice`` (0 to 19) below that of an ordinary process, and never raise it.
+def lower_priority(nice: int) -> bool:
+    """Lower the priority by ``nice`` (0 to 19) below that of an ordinary process.
 
-    A higher priority of the parent process is not inherited.
+    The priority is never raised, and a higher priority of the parent process is not kept.  Returns True, as
+    the initializer of a worker process must.
     """
-    is_now = os.getpriority(os.PRIO_PROCESS, 0)
-    os.setpriority(os.PRIO_PROCESS, 0, min(19, max(0, is_now) + nice))
+    current = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, min(19, max(0, current) + nice))
+    return True
 
 
 @contextlib.contextmanager
-def going_first(nice: int) -> Iterator[None]:
-    """Raise the priority in the block: to this nice value (below 0), also of the session.
+def raised_priority(nice: int) -> Iterator[None]:
+    """Raise the priority of the process and its session in the block, to this nice value (below 0).
 
-    Only root may do so, or a process that root permits, with `Nice=` in a unit of systemd.  For others
-    nothing happens.  Processes that are started meanwhile have the same priority, unless they lower it.
+    Only root may do so, or a process with `Nice=` in its systemd unit; for others there is no effect.
+    Processes that are started meanwhile have the same priority, unless they lower it.
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with contextlib.suppress(OSError):
@@ -59,11 +59,11 @@ def _set_autogroup_nice(nice: int) -> None:
         AUTOGROUP.write_text(str(nice), encoding="utf-8")
 
 
-SELDOM = (20_000, 20, 20)
+GC_THRESHOLDS = (20_000, 20, 20)
 """Thresholds of the garbage collector: objects, and collections of the younger generations.
 
-A game that arrives is a thousand objects, none in a cycle: with Python's own 700, 10 and 10 a fourth of the
-head's time for a game was spent on collections.
+A received game is a thousand objects, none in a cycle: with Python's own 700, 10 and 10 the head of a cluster
+spent a fourth of its time for a game on collections.
 """
 SWITCH_S = 0.0005
 """Maximum seconds for which a thread keeps the interpreter while others wait.
@@ -72,11 +72,11 @@ Python's own 5 ms would be added to each message between two threads while a thi
 """
 
 
-@contextmanager
+@contextlib.contextmanager
 def prepare_for_many_games() -> Iterator[None]:
-    """Use these settings in this process during the block."""
+    """Use GC_THRESHOLDS and SWITCH_S in this process during the block."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
-    gc.set_threshold(*SELDOM)
+    gc.set_threshold(*GC_THRESHOLDS)
     sys.setswitchinterval(SWITCH_S)
     try:
         yield

@@ -1,4 +1,4 @@
 """Results for people and programs: tables, the report's pages, marks, exports, verification.
 
-Begin at ``summary.Summary``, the store's contents in all forms of output.
+Begin at ``tournament_results.TournamentResults``, the store's contents in all forms of output.
 """

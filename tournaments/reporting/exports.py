@@ -5,15 +5,17 @@ Games are read from the store one at a time, and written at once: memory does no
 
 import contextlib
 import csv
+import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
 from referee.judge.results import GameRecord
+from tournaments.files.durable import os_errors_as, replacing
 from tournaments.reporting.pgn import pgn_of
 from tournaments.reporting.tables import inert
 from tournaments.results.game_summary import GameSummary
@@ -305,30 +307,24 @@ def whole_file(path: Path) -> Iterator[TextIO]:
     Raises ExportError.  The old file stays unchanged if the block raises an exception.
     """
     with (
-        _replacing(path) as temporary,
-        temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+        _replacing(path) as file,
+        io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="") as text,
     ):
-        yield file
+        yield text
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all.  Raises ExportError."""
-    with _replacing(path) as temporary:
-        temporary.write_bytes(content)
+    with _replacing(path) as file:
+        file.write(content)
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside a file; replace the file by it in the end.  Raises ExportError."""
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Provide a new file that replaces the one at a path when the block ends.  Raises ExportError."""
     path = path.resolve()  # the target of a link is replaced, not the link
     if path.exists() and not path.is_file():
         raise ExportError(f"{path} is no file, so that it cannot be replaced by one")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield temporary
-        os.replace(temporary, path)  # noqa: PTH105
-    except OSError as error:
-        raise ExportError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with os_errors_as(ExportError, f"{path} cannot be written"), replacing(path, part=part) as file:
+        yield file

@@ -3,14 +3,14 @@
 They are drawn once and stored in a file of the lecturer, so that the next report uses the same ones.
 """
 
-import contextlib
 import csv
-import fcntl
 import io
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from tournaments.files.durable import FileLock, os_errors_as
 
 KEY_FILE = "pseudonyms.csv"
 """Name of the file in the tournament's directory."""
@@ -26,18 +26,8 @@ BIRDS = (
     *("Avocet", "Bittern", "Bunting", "Condor", "Crane", "Curlew", "Dunlin", "Egret", "Falcon", "Finch"),
     *("Gannet", "Godwit", "Grebe", "Heron", "Hoopoe", "Ibis", "Jackdaw", "Kestrel", "Kingfisher", "Lapwing"),
     *("Linnet", "Magpie", "Merlin", "Nuthatch", "Oriole", "Osprey", "Petrel", "Pipit", "Plover", "Puffin"),
-    *(
-        "Redstart",
-        "Sandpiper",
-        "Shrike",
-        "Siskin",
-        "Skylark",
-        "Stork",
-        "Swallow",
-        "Tern",
-        "Thrush",
-        "Wagtail",
-    ),
+    *("Redstart", "Sandpiper", "Shrike", "Siskin", "Skylark", "Stork", "Swallow", "Tern", "Thrush"),
+    "Wagtail",
 )
 """Words of pseudonyms: two make one, 800 in all, far more than a course has bots."""
 
@@ -58,10 +48,11 @@ def pseudonyms_for(path: Path, names: Sequence[str], chance: random.Random | Non
     known = _read(path) if path.exists() else {}
     if all(name in known for name in names) and known:
         return known
-    with _locked(path) as descriptor:
+    cannot_be_kept = os_errors_as(PseudonymError, f"{path}: the pseudonyms cannot be kept here")
+    with cannot_be_kept, FileLock(path, create=PRIVATE) as lock:
         known = _read(path)  # another report may have been quicker
         drawn = draw([name for name in names if name not in known], known, chance or random.SystemRandom())
-        _append(descriptor, path, drawn)
+        _append(lock.descriptor, drawn)
     return known | drawn
 
 
@@ -106,22 +97,8 @@ def _read(path: Path) -> dict[str, str]:
     return known
 
 
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """Open the file, creating it if needed, and hold its lock."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
-    except OSError as error:
-        raise PseudonymError(f"{path}: the pseudonyms cannot be kept here: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _append(descriptor: int, path: Path, drawn: Mapping[str, str]) -> None:
-    """Append all of the rows, or none."""
+def _append(descriptor: int, drawn: Mapping[str, str]) -> None:
+    """Append all of the rows, or none.  Raises OSError."""
     size = os.fstat(descriptor).st_size
     out = io.StringIO()
     if size and os.pread(descriptor, 1, size - 1) != b"\n":  # an editor left the last line open
@@ -134,11 +111,11 @@ def _append(descriptor: int, path: Path, drawn: Mapping[str, str]) -> None:
     try:
         written = 0
         while written < len(text):
-            written += os.write(descriptor, text[written:])
+            written += os.pwrite(descriptor, text[written:], size + written)
         os.fsync(descriptor)
-    except OSError as error:
+    except OSError:
         os.ftruncate(descriptor, size)
-        raise PseudonymError(f"{path}: the pseudonyms cannot be kept here: {error.strerror}") from error
+        raise
 
 
 FORMULA = ("=", "+", "-", "@", "'")

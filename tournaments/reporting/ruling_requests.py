@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from tournaments.config.format_tables import FORMAT_TABLES
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import BOT, GAME, ON_PAIRINGS, Action, Entry
 from tournaments.results.rulings import RulingError, Rulings
 from tournaments.schedule.formats.swiss_pairing import can_avoid
@@ -24,13 +24,13 @@ class Ruling:
     """Additional data, see ``journal.Entry``."""
 
 
-def withdrawal(summary: Summary, bot: str, annul: bool | None = None) -> Ruling:
+def withdrawal(summary: TournamentResults, bot: str, annul: bool | None = None) -> Ruling:
     """Return the withdrawal of a bot; ``annul`` tells whether its games count, None is the format's rule."""
     annulled = FORMAT_TABLES[summary.plan.kind].ANNULS if annul is None else annul
     return Ruling(Action.WITHDRAW, bot, {"annul": annulled})
 
 
-def restoration(summary: Summary, subject: str) -> Ruling:
+def restoration(summary: TournamentResults, subject: str) -> Ruling:
     """Return the ruling that restores a void game or a withdrawn bot, ``subject``.
 
     Raises RulingError if rounds were paired without the bot meanwhile.
@@ -58,7 +58,7 @@ class PairingRequest:
     """True if earlier rulings on these pairings are taken back."""
 
 
-def pairing_rulings(summary: Summary, request: PairingRequest) -> list[Ruling]:
+def pairing_rulings(summary: TournamentResults, request: PairingRequest) -> list[Ruling]:
     """Return the rulings that a request stands for.
 
     Raises:
@@ -90,7 +90,7 @@ def pairing_rulings(summary: Summary, request: PairingRequest) -> list[Ruling]:
     return rulings
 
 
-def entries_of(summary: Summary, rulings: Sequence[Ruling], why: str, now: datetime) -> list[Entry]:
+def entries_of(summary: TournamentResults, rulings: Sequence[Ruling], why: str, now: datetime) -> list[Entry]:
     """Return the entries for rulings, for ``Store.note``.  Raises RulingError for an invalid ruling.
 
     All have one round and one moment: a replacement begins when the replaced bot ends.
@@ -124,7 +124,7 @@ def _check_rounds(rulings: Rulings) -> None:
             )
 
 
-def unexpected(summary: Summary, entries: Sequence[Entry]) -> Iterator[str]:
+def unexpected(summary: TournamentResults, entries: Sequence[Entry]) -> Iterator[str]:
     """Yield sentences on consequences of these entries that a lecturer might not expect."""
     rounds = {game.key: game.round for game in summary.kept}
     yield from _of_pairings(summary, entries)
@@ -137,7 +137,7 @@ def unexpected(summary: Summary, entries: Sequence[Entry]) -> Iterator[str]:
             )
 
 
-def _of_pairings(summary: Summary, entries: Sequence[Entry]) -> Iterator[str]:
+def _of_pairings(summary: TournamentResults, entries: Sequence[Entry]) -> Iterator[str]:
     """Yield sentences on pairings that a lecturer might not expect."""
     rulings = summary.rulings
     for number in sorted({entry.data["for_round"] for entry in entries if entry.action in ON_PAIRINGS}):

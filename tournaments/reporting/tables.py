@@ -1,7 +1,6 @@
-"""Standings as text, CSV, JSON and HTML (pure)."""
+"""Standings as text, CSV and JSON (pure); ``site.pages.standings_page`` renders them as HTML."""
 
 import csv
-import html
 import io
 import json
 import math
@@ -14,9 +13,6 @@ from referee.judge.verdict_text import visible
 from tournaments.analysis.rankings import criteria_of
 from tournaments.analysis.standing import Standing, Versus
 from tournaments.results.game_summary import GameSummary
-
-OPEN_FAULTS = 20
-"""Number of faults above which they are shown folded, bot by bot."""
 
 Ranking = str | Sequence[str]
 """A preset of tournaments/analysis/rankings.py, or criteria."""
@@ -334,122 +330,3 @@ def to_json(table: Sequence[Standing], ranking: Ranking, about: dict[str, Any]) 
 def json_text(value: Any) -> str:
     """Return JSON in the format of all output."""
     return json.dumps(value, indent=1)  # ASCII, which any terminal and any locale can show
-
-
-_STYLE = """
-:root { color-scheme: light dark; --line: #8886; --head: #eee; --page: #fff; --fault: #b30000; }
-@media (prefers-color-scheme: dark) {
-  :root { --head: #222; --page: #121212; --fault: #ff8a80; }
-}
-body { font: 16px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
-  background: var(--page); }
-h1 { margin-bottom: 0; overflow-wrap: anywhere; } h2 { margin: 2rem 0 .5rem; }
-.about { margin-top: .2rem; opacity: .75; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; }
-table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; }
-th, td { border: solid var(--line); border-width: 0 1px 1px 0; padding: .25rem .5rem; text-align: right;
-  white-space: nowrap; }
-th:first-child, td:first-child { border-left-width: 1px; }
-thead th { border-top-width: 1px; background: var(--head); }
-th.name, thead th.name, td.text, thead th.text { text-align: left; }
-th.name { position: sticky; left: 0; background: var(--page); }
-thead th.name { background: var(--head); }
-td.self { background: var(--head); }
-td.detail { white-space: normal; text-align: left; min-width: 14rem; overflow-wrap: anywhere; }
-.fault { color: var(--fault); }
-summary { cursor: pointer; margin: .3rem 0; }
-@media (max-width: 40rem) {
-  body { font-size: 14px; margin: 1rem auto; }
-  th, td { padding: .2rem .35rem; }
-  th.name { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; }
-}
-@media print { body { margin: 0; max-width: none; } .wide { overflow: visible; } }
-"""
-
-
-def to_html(
-    title: str,
-    about: str,
-    table: Sequence[Standing],
-    games: Sequence[GameSummary],
-    ranking: Ranking,
-    caveat: str = "",
-) -> str:
-    """Return one page that needs no other file: standings, cross table, faults."""
-    head, rows = people_columns(table, ranking)
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{html.escape(title)}</h1><p class=about>{html.escape(about)}</p>",
-        "<h2>Standings</h2>",
-        _html_table(head, rows, name_column=1),
-        f"<p>Ratings: {html.escape(caveat)}.</p>" if caveat else "",
-        "<h2>Cross table</h2><p>Points of the row against the column / games played.</p>",
-        _cross_table(table),
-        _faults(games),
-        "</body></html>",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]], name_column: int) -> str:
-    out = ["<div class=wide><table><thead><tr>"]
-    out += [
-        f"<th{' class=name' if index == name_column else ''}>{html.escape(cell)}</th>"
-        for index, cell in enumerate(head)
-    ]
-    out.append("</tr></thead><tbody>")
-    for row in rows:
-        out.append("<tr>")
-        for index, cell in enumerate(row):
-            tag = '<th class="name" scope="row">{}</th>' if index == name_column else "<td>{}</td>"
-            out.append(tag.format(html.escape(cell)))
-        out.append("</tr>")
-    return "".join(out) + "</tbody></table></div>"
-
-
-def _cross_table(table: Sequence[Standing]) -> str:
-    out = ["<div class=wide><table><thead><tr><th>#</th><th class=name>name</th>"]
-    out += [f'<th title="{html.escape(line.name)}">{place}</th>' for place, line in enumerate(table, 1)]
-    out.append("<th>points</th></tr></thead><tbody>")
-    for place, line in enumerate(table, 1):
-        out.append(f'<tr><td>{place}</td><th class="name" scope="row">{html.escape(line.name)}</th>')
-        for other in table:
-            versus = line.versus.get(other.name)
-            if versus is None:
-                out.append('<td class="self"></td>')
-            else:
-                hint = f"{line.name} against {other.name}: +{versus.wins} ={versus.draws} -{versus.losses}"
-                out.append(f'<td title="{html.escape(hint)}">{cross(versus)}</td>')
-        out.append(f"<td>{number(line.points)}</td></tr>")
-    return "".join(out) + "</tbody></table></div>"
-
-
-def _faults(games: Sequence[GameSummary]) -> str:
-    """Return the games that were lost by a fault, by the bot that lost them."""
-    by_bot: dict[str, list[GameSummary]] = {}
-    for game in games:
-        if game.fault is not None and game.winner is not None:
-            by_bot.setdefault((game.first, game.second)[1 - game.winner], []).append(game)
-    if not by_bot:
-        return "<h2>Faults</h2><p>No game was lost by a fault.</p>"
-    out = ["<h2>Faults</h2>"]
-    few = sum(map(len, by_bot.values())) <= OPEN_FAULTS
-    for bot, lost in sorted(by_bot.items()):
-        out.append(
-            f"<details{' open' if few else ''}><summary><b>{html.escape(bot)}</b>: {len(lost)}</summary>"
-        )
-        out.append(
-            "<div class=wide><table><thead><tr><th class=text>game</th><th class=text>reason</th>"
-            "<th class=text>what happened</th></tr></thead><tbody>"
-        )
-        for game in lost:
-            link = f'<a href="games/{html.escape(game.key)}/wire.txt">{html.escape(game.key)}</a>'
-            out.append(
-                f'<tr><td class="text">{link}</td><td class="text fault">{game.reason}</td>'
-                f'<td class="detail">{html.escape(game.detail)}</td></tr>'
-            )
-        out.append("</tbody></table></div></details>")
-    return "".join(out)

@@ -1,13 +1,12 @@
 """Directory of a tournament: results.db, the games' files and the reports, for one runner at a time."""
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tournaments.files.durable import FileLock, os_errors_as, write_file
 from tournaments.reporting import tables
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 
 STORE_FILE = "results.db"
 LOCK_FILE = ".lock"
@@ -22,10 +21,8 @@ class TournamentDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with os_errors_as(DirectoryError, f"{path} cannot be made"):
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DirectoryError(f"{path} cannot be made: {error.strerror}") from error
 
     @property
     def store_path(self) -> Path:
@@ -41,20 +38,15 @@ class TournamentDirectory:
     def locked(self) -> Iterator[None]:
         """Exclude other runners; the lock ends with the process, however it ends.  Raises DirectoryError."""
         try:
-            descriptor = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+            lock = FileLock(self.path / LOCK_FILE, create=0o644, wait=False)
+        except BlockingIOError as error:
+            raise DirectoryError(f"another run is at work in {self.path}: wait for it, or stop it") from error
         except OSError as error:
             raise DirectoryError(f"{self.path} cannot be written to: {error.strerror}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise DirectoryError(f"another run is at work in {self.path}: wait for it, or stop it") from error
-        try:
+        with lock:
             yield
-        finally:
-            os.close(descriptor)
 
-    def write_reports(self, summary: Summary) -> None:
+    def write_reports(self, summary: TournamentResults) -> None:
         """Write report.html, standings.csv, games.csv and results.json.  Raises DirectoryError."""
         contents = {
             self.report_path: summary.render("html"),
@@ -63,10 +55,8 @@ class TournamentDirectory:
             self.path / "results.json": summary.render("json") + "\n",
         }
         for path, text in contents.items():
-            temporary = path.with_name(path.name + ".part")
             try:
-                temporary.write_text(text, encoding="utf-8")
-                os.replace(temporary, path)  # noqa: PTH105
+                write_file(path, text.encode())
             except OSError as error:
                 raise DirectoryError(
                     f"{path} cannot be written: {error.strerror}; the results are safe in {self.store_path}"

@@ -5,10 +5,8 @@ Nothing is changed, and each process holds one game at a time in memory.
 
 import contextlib
 import csv
-import fcntl
 import io
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -23,10 +21,11 @@ from referee.judge.verdict_text import visible
 from referee.version import VERSION
 from tournaments.config.host_speed import ScaledControl
 from tournaments.database.base import Location
+from tournaments.files.durable import FileLock
 from tournaments.processes.process_pool import map_in_processes
 from tournaments.reporting import tables
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import LOCK_FILE, STORE_FILE
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain import Head, Link
 from tournaments.results.chain_check import CHAIN, HEAD, ChainCheck, ExpectedHead, Finding, changed
 from tournaments.results.game_files import GAMES, public_view, wire_text
@@ -138,7 +137,7 @@ class Verification:
         started: dict[str, str] = {}
         with Store(directory / STORE_FILE, read_only=True) as store:
             try:
-                summary = Summary.load(store)
+                summary = TournamentResults.load(store)
                 meant = DeclaredTournament.of(summary, store.identity())
             except NothingKeptError:
                 raise
@@ -152,7 +151,7 @@ class Verification:
                 return
             chained = store.chained()  # after the games, so that the chain covers each of them
             chain = None if chained is None else ChainCheck(chained)
-            judge = partial(_judge, store.place, meant, {} if chain is None else chain.games, directory)
+            judge = partial(_judge, store.location, meant, {} if chain is None else chain.games, directory)
             processes = min(self.processes, len(summary.kept) // GAMES_PER_PROCESS)
             judged = map_in_processes(judge, summary.kept, processes, (StoreError,))
             for number, (row, (complaints, started_at)) in enumerate(
@@ -199,7 +198,11 @@ class Verification:
         return self._elsewhere(finding.subject, Sentence(what, finding.text))
 
     def _of_reports(
-        self, summary: Summary, directory: Path, started: Mapping[str, str], chain: ChainCheck | None
+        self,
+        summary: TournamentResults,
+        directory: Path,
+        started: Mapping[str, str],
+        chain: ChainCheck | None,
     ) -> Iterator[RecordFinding]:
         """Compare the tables that were written last with the stored games.
 
@@ -207,7 +210,7 @@ class Verification:
         """
         games_csv = _read(directory / "games.csv")
         made_from = _made_from(games_csv or "", summary, started)
-        reports: dict[str, Callable[[Summary], str]] = {
+        reports: dict[str, Callable[[TournamentResults], str]] = {
             "results.json": lambda made: made.render("json") + "\n",
             "standings.csv": lambda made: made.render("csv") + "\n",
             "games.csv": lambda made: tables.games_csv(made.games),
@@ -278,7 +281,9 @@ class DeclaredTournament:
         return self.openings.get(pairing.opening % len(self.openings)) if self.openings else None
 
     @classmethod
-    def of(cls, summary: Summary, identity: Mapping[str, Any] | None = None) -> "DeclaredTournament":
+    def of(
+        cls, summary: TournamentResults, identity: Mapping[str, Any] | None = None
+    ) -> "DeclaredTournament":
         """Create the object from a summary and the identity in the store."""
         identity = identity or {}
         pairings = {pairing.key: pairing for pairing in summary.schedule.pairings(summary.history)}
@@ -297,7 +302,9 @@ class DeclaredTournament:
         )
 
 
-def _openings(summary: Summary, pairings: Mapping[str, Pairing], *, has_none: bool) -> Mapping[int, str]:
+def _openings(
+    summary: TournamentResults, pairings: Mapping[str, Pairing], *, has_none: bool
+) -> Mapping[int, str]:
     """Return the openings by number: the text that most games of that number have."""
     if has_none:
         return {0: ""}
@@ -495,22 +502,16 @@ def _read(path: Path) -> str | None:
 def _is_at_work(directory: Path) -> bool:
     """Return whether a run, or a ruling, holds the directory's lock."""
     try:
-        descriptor = os.open(directory / LOCK_FILE, os.O_RDONLY)
-    except OSError:  # there was no run, or the lock file is not readable
-        return False
-    try:
         # Shared: another check is no run. Released at once, so that a run can start.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        FileLock(directory / LOCK_FILE, shared=True, wait=False).close()
     except BlockingIOError:
         return True
-    except OSError:  # this file system has no locks
-        return False
-    finally:
-        os.close(descriptor)
+    except OSError:  # there was no run, or the file is not readable, or this file system has no locks
+        pass
     return False
 
 
-def _made_from(games_csv: str, summary: Summary, started: Mapping[str, str]) -> int | None:
+def _made_from(games_csv: str, summary: TournamentResults, started: Mapping[str, str]) -> int | None:
     """Return the number of games behind the tables, if they are those of an earlier time; else None.
 
     They are if all their games are still stored, and all games that they lack were started after theirs: a

@@ -15,8 +15,7 @@ from sqlalchemy import Connection, RowMapping, func, insert, select
 
 from referee.errors import RefereeError
 from referee.judge.results import GameRecord, Reason
-from tournaments.database.base import Location, StoreError
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location, StoreError
 from tournaments.database.migrations import Migrations
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain import (
@@ -98,8 +97,8 @@ class Store:
 
         ``read_only`` changes nothing, works on a medium that cannot be written, and needs an existing store.
         """
-        self.place = SQLiteFile(where) if isinstance(where, Path) else where
-        self._connections = Connections(self.place, read_only=read_only)
+        self.location = SQLiteFile(where) if isinstance(where, Path) else where
+        self._connections = Connections(self.location, read_only=read_only)
         try:
             revision = MIGRATIONS.apply(self._connections)
             self.is_chained = revision not in UNCHAINED
@@ -145,7 +144,7 @@ class Store:
         with self._connections.explained():
             differences = "; ".join(_differences(json.loads(row["identity"]), identity))
         raise StoreError(
-            f"{self.place} holds another tournament ({row['name']!r}): {differences}. "
+            f"{self.location} holds another tournament ({row['name']!r}): {differences}. "
             "Undo the change, or choose another directory with --out"
         )
 
@@ -165,7 +164,7 @@ class Store:
         """
         row = self._one_tournament()
         if row is None:
-            raise NothingKeptError(f"{self.place} holds no tournament yet: run the tournament first")
+            raise NothingKeptError(f"{self.location} holds no tournament yet: run the tournament first")
         with self._connections.explained():
             config: dict[str, Any] = json.loads(row["config"])
             return {"name": row["name"], **config}
@@ -259,11 +258,11 @@ class Store:
         """Return the record of a game.  Raises StoreError if it is not stored."""
         stored = self.stored([key]).get(key)
         if stored is None:
-            raise StoreError(f"{self.place} holds no game {key!r}")
+            raise StoreError(f"{self.location} holds no game {key!r}")
         try:
             return unpacked(stored.packed)
         except RefereeError as error:
-            raise StoreError(f"{self.place}: game {key}: {error}", is_ours=True) from error
+            raise StoreError(f"{self.location}: game {key}: {error}", is_ours=True) from error
 
     def stored(self, keys: Sequence[str]) -> dict[str, StoredGame]:
         """Return stored games by their keys, at most KEYS_AT_ONCE; missing games are left out."""

@@ -22,9 +22,9 @@ from referee.live_feed import Snapshot
 from referee.play import Job
 from referee.sandbox.bubblewrap import Sandbox
 from tournaments.checking.advice import what_happened, what_to_do
-from tournaments.checking.played import Played
+from tournaments.checking.evidence import PlayedScenario
 from tournaments.checking.scenarios import Scenario
-from tournaments.config.load import Tournament
+from tournaments.config.tournament import Tournament
 from tournaments.engines.base import Engine, EngineError
 from tournaments.running.runner import Run
 
@@ -130,7 +130,7 @@ async def _rehearse(job: Job, engine: Engine) -> Problem | None:
     longest_s = 2 * job.control.start_s + PLAY_S
     with trio.move_on_after(longest_s) as scope:
 
-        def follow(snapshot: Snapshot) -> None:
+        def on_snapshot(snapshot: Snapshot) -> None:
             nonlocal plies
             plies += len(snapshot.moves)
             # The first snapshot comes with the first turn: both seats have started by then.
@@ -138,7 +138,7 @@ async def _rehearse(job: Job, engine: Engine) -> Problem | None:
             scope.deadline = min(scope.deadline, trio.current_time() + left_s)
 
         try:
-            played = await engine.play(job, follow=follow)
+            played = await engine.play(job, on_snapshot=on_snapshot)
             return problem_of(played.record)
         except (RefereeError, EngineError):
             # The game was stopped here, or could not be played for a reason that is not the bot's.
@@ -155,7 +155,7 @@ def problem_of(record: GameRecord) -> Problem | None:
         return None
     loser = 1 - result.winner
     scenario = Scenario(record.key, "against itself", "", record.game, loser, record.players[loser].name)
-    played = Played(scenario, record)
+    played = PlayedScenario(scenario, record)
     advice = _advice_on_end(result.note) if result.fault == "exited" else what_to_do(played)
     return Problem(record.players[loser].name, what_happened(played), advice)
 

@@ -1,5 +1,7 @@
 """Writer of results that stores games as they end, and groups simultaneous ones.
 
+Tournaments and the practice ladder use it; the practice ladder has no files.
+
 A transaction waits for the disk once for all its games.  So games that end at the same time share one: a
 tournament on a few cores has a transaction for each game or few, and one on thousands has one for hundreds.
 A game is reported as stored only once it is on the disk, and no game waits for others that are still played.
@@ -8,9 +10,11 @@ Files are written after the store, and may be delayed: they can be made from it 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import trio
 import trio_parallel
@@ -18,7 +22,6 @@ import trio_parallel
 from tournaments.results.game_files import GameFilesError, write_game_files
 from tournaments.results.game_summary import PackedGame, unpacked
 from tournaments.results.store import Store, StoreError
-from tournaments.schedule.pairing import Pairing
 
 APART_S = 0.02
 """Minimum seconds between the beginnings of two transactions.
@@ -48,42 +51,44 @@ With more, the next run writes them.
 """
 
 
+T = TypeVar("T")
+
+
 @dataclass
-class _Batch:
+class _Batch(Generic[T]):
     """Games that are written together."""
 
-    games: list[tuple[Pairing, PackedGame]] = field(default_factory=list)
+    games: list[tuple[T, PackedGame]] = field(default_factory=list)
     is_taken: bool = False
     failure: StoreError | None = None
     """Error that kept all of them out of the store."""
 
 
-class ResultWriter:
-    """Writer of the store and of the games' files, outside the event loop."""
+class ResultWriter(Generic[T]):
+    """Writer of the store and of the games' files, outside the event loop.  See ``open_result_writer``.
+
+    ``T`` is the type of the caller's pairings.
+    """
 
     def __init__(
         self,
         store: Store,
-        directory: Path,
-        kept: Callable[[Pairing, PackedGame], None],
+        directory: Path | None,
+        on_stored: Callable[[T, PackedGame], None],
         processes: trio_parallel.WorkerContext,
     ) -> None:
-        """``kept`` is called, in the event loop, with each game that was added to the store.
-
-        ``processes`` are started when they are first needed.
-        """
         self._store = store
         self._directory = directory
-        self._kept = kept
+        self._on_stored = on_stored
         self._processes = processes
         self._storing = trio.Lock()
         self._filing = trio.Lock()
         self._behind = trio.Semaphore(BATCHES_BEHIND)
         self._without_files = 0
         self._next_at = -math.inf
-        self._batch = _Batch()
+        self._batch: _Batch[T] = _Batch()
 
-    async def keep(self, pairing: Pairing, game: PackedGame) -> None:
+    async def write(self, pairing: T, game: PackedGame) -> None:
         """Wait until the game is in the store.  Raises StoreError, GameFilesError."""
         if self._batch.is_taken or len(self._batch.games) >= MOST_AT_ONCE:
             self._batch = _Batch()
@@ -114,7 +119,7 @@ class ResultWriter:
             self._without_files -= len(batch.games)
             self._behind.release()
 
-    async def _store_batch(self, batch: _Batch) -> None:
+    async def _store_batch(self, batch: _Batch[T]) -> None:
         games = [packed for _, packed in batch.games]
         with trio.CancelScope(shield=True):  # stored games are always reported
             # A thread cannot be stopped half-way, nor can a transaction be half kept.
@@ -123,37 +128,51 @@ class ResultWriter:
             except StoreError as failure:
                 batch.failure = failure
                 raise
-            for ended, packed in batch.games:
+            for pairing, packed in batch.games:
                 if packed.summary.key in added:
-                    self._kept(ended, packed)
+                    self._on_stored(pairing, packed)
             self._without_files += len(games)
 
     async def _write_files(self, packed: Sequence[bytes]) -> None:
+        if self._directory is None:
+            return
         with trio.CancelScope(shield=self._without_files <= STILL_WRITTEN):
             await self._filing.acquire()
         try:
             with trio.CancelScope(shield=True):
-                await self._write_parts(packed)
+                await self._write_parts(self._directory, packed)
         finally:
             self._filing.release()
 
-    async def _write_parts(self, packed: Sequence[bytes]) -> None:
+    async def _write_parts(self, directory: Path, packed: Sequence[bytes]) -> None:
         parts = [packed[at : at + FILES_AT_ONCE] for at in range(0, len(packed), FILES_AT_ONCE)]
         if len(packed) <= FILES_AT_ONCE and self._without_files <= MOST_BEHIND_ONE:
-            await trio.to_thread.run_sync(write_files_of, self._directory, packed)
+            await trio.to_thread.run_sync(write_files_of, directory, packed)
             return
         async with trio.open_nursery() as nursery:
             for part in parts:
-                nursery.start_soon(self._write_part, part)
+                nursery.start_soon(self._write_part, directory, part)
 
-    async def _write_part(self, packed: Sequence[bytes]) -> None:
+    async def _write_part(self, directory: Path, packed: Sequence[bytes]) -> None:
         try:
-            await self._processes.run_sync(write_files_of, self._directory, packed)
+            await self._processes.run_sync(write_files_of, directory, packed)
         except trio_parallel.BrokenWorkerError as error:
             raise GameFilesError(
-                f"{self._directory}: a process that wrote files of games died; their results are safe, and "
+                f"{directory}: a process that wrote files of games died; their results are safe, and "
                 "the next run writes them"
             ) from error
+
+
+@asynccontextmanager
+async def open_result_writer(
+    store: Store, directory: Path | None, on_stored: Callable[[T, PackedGame], None]
+) -> AsyncIterator[ResultWriter[T]]:
+    """Open a writer into a store, and into the games' files in a directory; None if games have no files.
+
+    ``on_stored`` is called, in the event loop, with each game that was added to the store.
+    """
+    async with trio_parallel.open_worker_context() as processes:  # each starts when it is first needed
+        yield ResultWriter(store, directory, on_stored, processes)
 
 
 def write_files_of(directory: Path, packed: Sequence[bytes]) -> None:

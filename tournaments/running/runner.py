@@ -1,4 +1,8 @@
-"""Runner of a tournament, which plays the games that are due, and stores each as it ends."""
+"""Runs of a tournament: the games that are due are played, and each is stored as it ends.
+
+`kalarena tournament run`, `duel`, `gauntlet` and the server all call ``open_run``, open an engine, and call
+``play_all``.
+"""
 
 import math
 import os
@@ -8,21 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import trio
-import trio_parallel
 
 from referee.errors import RefereeError
 from referee.play import Job
 from referee.sandbox.bubblewrap import Sandbox
-from tournaments.config.load import Tournament
-from tournaments.engines.base import Begun, Engine, EngineError, WorkerLostError
+from tournaments.config.late_entries import with_late_bots
+from tournaments.config.tournament import Tournament
+from tournaments.config.tournament_config import TournamentConfig
+from tournaments.engines.base import Engine, EngineError, OnStart, WorkerLostError
 from tournaments.results.game_files import GAMES, GameFilesError, write_game_files
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.rulings import Rulings, result_of
 from tournaments.results.store import Store, StoreError
-from tournaments.running.result_writer import ResultWriter
+from tournaments.running.result_writer import open_result_writer
 from tournaments.schedule.pairing import Pairing
 
 MAX_ATTEMPTS = 3
@@ -47,31 +51,20 @@ OPEN = Sandbox()
 """No sandbox."""
 
 
-class Observer(Protocol):
-    """Callbacks for the events of each game, in the event loop; all of them return at once."""
+class Observer:
+    """Callbacks for the events of each game, in the event loop; all return at once, and do nothing here."""
 
     def started(self, pairing: Pairing, key: str, host: str = "") -> None:
         """Called when a game begins, as ``key``; called again when it is retried.
 
         ``host`` is the cluster host that plays it; empty if this machine does.
         """
-        ...
 
     def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
         """Called when a game has its result, and is stored; for ``host`` see ``PackedGame``."""
-        ...
 
     def unplayed(self, pairing: Pairing, why: str) -> None:
         """Called when the host could not play a game, in all its attempts."""
-        ...
-
-
-class _Nobody:
-    """An observer that ignores all events."""
-
-    def started(self, pairing: Pairing, key: str, host: str = "") -> None: ...
-    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None: ...
-    def unplayed(self, pairing: Pairing, why: str) -> None: ...
 
 
 @dataclass
@@ -79,7 +72,7 @@ class RunReport:
     """Report of a run."""
 
     total: int
-    """Number of games of the whole tournament, as far as they can be foreseen."""
+    """Estimated number of games of the whole tournament, exact once nothing is due."""
     before: int
     """Number of games that had a result before the run."""
     played: int = 0
@@ -93,14 +86,16 @@ class RunReport:
 
 
 class Run:
-    """One run of a tournament, with its state as it goes on.
+    """Run of a tournament, with its state as it goes on.
 
     Raises StoreError if the store holds games that this tournament does not have.
     """
 
-    def __init__(self, tournament: Tournament, store: Store) -> None:
+    def __init__(self, tournament: Tournament, store: Store, *, is_new: bool = False) -> None:
         self.tournament = tournament
         self.store = store
+        self.is_new = is_new
+        """True if the store held no tournament."""
         self.rulings = Rulings(tournament.names, store.games(), store.journal())
         self.schedule = tournament.plan.schedule(self.rulings.bots, self.rulings.entrants)
         self.history = self.rulings.history
@@ -108,16 +103,21 @@ class Run:
         strange = [key for key in self.rulings.results if key not in known]
         if strange:
             raise StoreError(
-                f"{store.place} holds {len(strange)} games that this tournament does not have, such as "
+                f"{store.location} holds {len(strange)} games that this tournament does not have, such as "
                 f"{strange[0]}: rounds = {tournament.rounds} can be raised, not lowered"
             )
         self.report = RunReport(total=self.schedule.total(self.history), before=len(self.rulings.results))
+
+    def claim(self) -> None:
+        """Record the tournament in the store.  Blocks.  Raises StoreError."""
+        config = TournamentConfig.of(self.tournament)
+        self.store.claim(config.name, config.config(), self.tournament.identity())
 
     def due(self) -> Sequence[Pairing]:
         """Return the games that can be started now."""
         return self.schedule.due(self.history)
 
-    def foresee(self) -> None:
+    def update_total(self) -> None:
         """Update the report's total.
 
         For 100,000 games that takes 10 ms, as long as a game: it is not done after each of them.
@@ -127,21 +127,16 @@ class Run:
     def job(self, pairing: Pairing, sandbox: Sandbox) -> Job:
         """Return the job of a pairing for the engine."""
         tournament = self.tournament
-        players = (tournament.players[pairing.first], tournament.players[pairing.second])
-        opening = tournament.opening(pairing.opening)
-        key = self.rulings.job_key(pairing.key)
-        control, limits = tournament.control, tournament.limits
-        keep_files = tournament.keep_files
         return Job(
-            key,
+            self.rulings.job_key(pairing.key),
             tournament.game,
-            players,
-            control,
-            limits,
-            opening,
+            (tournament.players[pairing.first], tournament.players[pairing.second]),
+            tournament.control,
+            tournament.limits,
+            tournament.opening(pairing.opening),
             sandbox,
             pairing.pair,
-            keep_files=keep_files,
+            keep_files=tournament.keep_files,
         )
 
     def ended(self, pairing: Pairing, game: GameSummary) -> None:
@@ -150,23 +145,44 @@ class Run:
         self.report.played += 1
 
 
-class Brake:
-    """Stops a run gently: games that are being played are finished and stored, and no other games begin."""
+def open_run(tournament: Tournament, store: Store, base: Path | None = None, *, claim: bool = True) -> Run:
+    """Return a run of a tournament in a store, where it is resumed if the store holds its games.
+
+    Args:
+        base: Folder of the tournament's file, for the paths of bots that joined later; None if none can join.
+        claim: True if the tournament is recorded in the store now.
+
+    Blocks.  Raises StoreError if the store holds another tournament; ConfigError, RulingError.
+    """
+    identity = store.identity()
+    config = None if identity is None else store.config()
+    tournament = tournament.with_memory_of(identity).with_ranking_of(config)
+    store.check_identity(tournament.identity())
+    if base is not None:
+        tournament = with_late_bots(tournament, store.journal(), base)
+    run = Run(tournament, store, is_new=identity is None)
+    if claim:
+        run.claim()
+    return run
+
+
+class StopRequest:
+    """Request to stop a run: games under way are finished and stored, and no other games begin."""
 
     def __init__(self) -> None:
-        self.pulled = False
+        self.is_set = False
         self._waiting: set[trio.CancelScope] = set()
 
-    def pull(self) -> None:
+    def set(self) -> None:
         """Begin no more games.  Called in the event loop."""
-        self.pulled = True
+        self.is_set = True
         for scope in self._waiting:
             scope.cancel()
 
     @contextmanager
     def cancels(self, scope: trio.CancelScope) -> Iterator[None]:
-        """Cancel the scope in this block when the brake is pulled: nothing is lost by that."""
-        if self.pulled:
+        """Cancel the scope in this block when the request is made: nothing is lost by that."""
+        if self.is_set:
             scope.cancel()
         self._waiting.add(scope)
         try:
@@ -174,15 +190,15 @@ class Brake:
         finally:
             self._waiting.discard(scope)
 
-    async def play(self, engine: Engine, job: Job, begins: Begun) -> PackedGame | None:
-        """Play one game, see ``Engine.play``; return None if the brake was pulled before it began."""
+    async def play(self, engine: Engine, job: Job, on_start: OnStart) -> PackedGame | None:
+        """Play one game, see ``Engine.play``; return None if the request was made before it began."""
         with trio.CancelScope() as scope, self.cancels(scope):
 
-            def begun(host: str) -> None:
+            def started(host: str) -> None:
                 self._waiting.discard(scope)
-                begins(host)
+                on_start(host)
 
-            return await engine.play(job, begun)
+            return await engine.play(job, started)
         return None
 
 
@@ -190,20 +206,20 @@ async def play_all(
     run: Run,
     engine: Engine,
     directory: Path,
-    observe: Observer | None = None,
+    observer: Observer | None = None,
     sandbox: Sandbox = OPEN,
-    brake: Brake | None = None,
+    stop: StopRequest | None = None,
 ) -> None:
-    """Play all games without a result, until the brake is pulled.
+    """Play all games without a result, until ``stop`` is set.
 
     Raises StoreError if a result cannot be stored, GameFilesError if a game's files cannot be written.
 
     The run's report is updated continuously.  When cancelled, games in progress are cancelled; stored ones
     stay, and the next run resumes there.
     """
-    brake = brake or Brake()
+    request = stop or StopRequest()
+    reported = observer or Observer()
     await trio.to_thread.run_sync(_restore_files, run, directory)
-    observer = observe or _Nobody()
     started: set[str] = set()
     waiting: deque[Pairing] = deque()
     under_way = 0
@@ -211,23 +227,25 @@ async def play_all(
 
     async def play_one(pairing: Pairing) -> None:
         nonlocal progress, under_way
-        game = await _play(run, engine, pairing, sandbox, observer, brake)
+        game = await _play(run, engine, pairing, sandbox, reported, request)
         if game is not None:
-            await keeper.keep(pairing, game)
+            await writer.write(pairing, game)
         under_way -= 1
         progress.set()
         progress = trio.Event()
 
-    def kept(pairing: Pairing, game: PackedGame) -> None:
+    def on_stored(pairing: Pairing, game: PackedGame) -> None:
         run.ended(pairing, game.summary)
-        observer.ended(pairing, game.summary, game.host)
+        reported.ended(pairing, game.summary, game.host)
 
-    async with trio_parallel.open_worker_context() as processes, trio.open_nursery() as nursery:
-        keeper = ResultWriter(run.store, directory, kept, processes)
+    async with (
+        open_result_writer(run.store, directory, on_stored) as writer,
+        trio.open_nursery() as nursery,
+    ):
         over = False
         changed, ask_at = True, -math.inf
         while not over:
-            if brake.pulled:
+            if request.is_set:
                 waiting.clear()
             # A schedule may be long: it is queried when all its due games were started, and not after each
             # game if a query takes long.
@@ -235,7 +253,7 @@ async def play_all(
                 asked_at = trio.current_time()
                 waiting.extend(pairing for pairing in run.due() if pairing.key not in started)
                 if waiting or not under_way:  # only then can there be new games
-                    run.foresee()
+                    run.update_total()
                 changed = False
                 ask_at = trio.current_time() + ASKING_SHARE * (trio.current_time() - asked_at)
             # More than the engine's slots, so that a worker never waits for the store.
@@ -270,17 +288,17 @@ def _restore_files(run: Run, directory: Path) -> None:
 
 
 async def _play(
-    run: Run, engine: Engine, pairing: Pairing, sandbox: Sandbox, observer: Observer, brake: Brake
+    run: Run, engine: Engine, pairing: Pairing, sandbox: Sandbox, observer: Observer, stop: StopRequest
 ) -> PackedGame | None:
     """Play a pairing, with retries after failures of the host.
 
-    Returns None if all attempts failed, or the brake was pulled.
+    Returns None if all attempts failed, or ``stop`` was set before the game began.
     """
     job = run.job(pairing, sandbox)
     attempts, losses, failure = 0, 0, ""
     while attempts < MAX_ATTEMPTS and losses < MAX_LOSSES:
         try:
-            game = await brake.play(engine, job, partial(observer.started, pairing, job.key))
+            game = await stop.play(engine, job, partial(observer.started, pairing, job.key))
             return None if game is None else game.in_round(pairing.round, pairing.pair)
         except WorkerLostError as error:
             losses += 1
@@ -292,3 +310,10 @@ async def _play(
     run.report.unplayed[job.key] = failure
     observer.unplayed(pairing, failure)
     return None
+
+
+def first_error(error: BaseException) -> BaseException:
+    """Return the first exception within the exception groups of nurseries."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

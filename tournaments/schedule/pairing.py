@@ -1,4 +1,4 @@
-"""Interface of tournament formats to the runner: pairings, results and schedules.
+"""Interface between tournament formats and the runner: pairings, results and schedules.
 
 A format is a pure function of the results so far.  It is called again whenever games have ended, so that a
 tournament that was killed continues as if nothing had happened.  It has these guarantees:
@@ -150,11 +150,11 @@ class History:
 
 
 class Schedule(Protocol):
-    """A tournament format with its entrants.
+    """A tournament format with its entrants; formats inherit the defaults.
 
     Contract, tested for every registered format in tests/test_formats_contract.py: all of these are pure
-    functions; ``due`` is a part of ``pairings``, in its order, without the games that have a result; when
-    every due game gets a result, again and again, that ends; the order in which results arrive, and calls in
+    functions; ``due`` is a part of ``pairings``, in its order, without the games that have a result; if
+    every due game gets a result, the tournament ends; the order in which results arrive, and calls in
     between, change nothing.
     """
 
@@ -173,17 +173,17 @@ class Schedule(Protocol):
     def places(self, history: History) -> Mapping[int, int]:
         """Return bot number -> rank (from 1, ties share one), where the format itself decides ranks.
 
-        A knockout does so.  Empty where the table decides.
+        A knockout does so.  Empty by default: the table decides.
         """
-        ...
+        return {}
 
     def byes(self, history: History) -> Mapping[int, float]:
-        """Return bot number -> points without a game.  Bots without any may be missing."""
-        ...
+        """Return bot number -> points without a game.  Bots without such points may be missing."""
+        return {}
 
     def conclusion(self, history: History) -> str:
-        """Return a remark on the tournament beside its table, in one sentence; empty if there is none."""
-        ...
+        """Return a remark on the tournament beside its table, in one sentence; empty by default."""
+        return ""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Plan of a tournament: all inputs of its pairings but the results, stored so that the store suffices."""
+"""Plan of a tournament: all inputs of its pairings except the results, as stored."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -27,13 +27,13 @@ FORMATS: dict[str, Callable[..., Schedule]] = {
 """Name -> the format's class, whose fields are its parameters."""
 
 ROUND_ROBIN = "round-robin"
-"""The format of a tournament that names none."""
+"""The default format of a tournament."""
 
 
 def schedule_of(
     parameters: Mapping[str, Any], entrants: Sequence[Entrant], rounds: int, seed: int, width: int
 ) -> Schedule:
-    """The schedule of a tournament.
+    """Return the schedule of a tournament.
 
     ``parameters`` holds the format's name as ``kind`` and its own parameters; ``rounds`` and ``seed`` go to
     the formats that have them, ``width`` is the number of digits of a bot's number in keys.

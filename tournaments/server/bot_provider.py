@@ -1,7 +1,7 @@
 """Players of a competition: competitors resolved to bots that can be started."""
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import trio
 
@@ -11,13 +11,12 @@ from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import SandboxError, find_sandbox
 from sample_bots.catalog import needs_kernels
 from tournaments.bots.build import BUILD_LIMIT_S
-from tournaments.bots.resolve import BotError
-from tournaments.bots.storage import ContentStore
+from tournaments.bots.errors import BotError
 from tournaments.course.course import Course
 from tournaments.course.model import Competitor
 from tournaments.server.bot_storage import BotStorage, NotBuiltError
 from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
-from tournaments.server.checks.bot_worker import WorkerError, do
+from tournaments.server.checks.bot_worker import WorkerError, run_job
 from tournaments.server.config import ServiceConfig
 
 MARGIN_S = 60.0
@@ -48,24 +47,11 @@ class CannotPlayError(Exception):
         """True if the host, and not the bot, is at fault."""
 
 
-@dataclass(frozen=True)
 class BotProvider:
-    """Stores of submissions and built bots, as workers need them."""
-
-    contents: ContentStore
-    workshop: BotStorage
-
-    def job(self, task: Task, content: str, name: str, game: str) -> BotJob:
-        """Return a job for the bot of a submission."""
-        contents, workshop = str(self.contents.root.absolute()), str(self.workshop.root)
-        return BotJob(task, name, game, contents, workshop, content)
-
-
-class BotCatalog:
     """Provider of players.  At its first use a bot is compared with its digest, and built if needed."""
 
-    def __init__(self, course: Course, shop: BotProvider, config: ServiceConfig) -> None:
-        self._course, self._shop, self._config = course, shop, config
+    def __init__(self, course: Course, storage: BotStorage, config: ServiceConfig) -> None:
+        self._course, self._storage, self._config = course, storage, config
         self._ready: dict[tuple[str, str], Player] = {}
         self._making: defaultdict[tuple[str, str], trio.Lock] = defaultdict(trio.Lock)
         self._workers = trio.CapacityLimiter(WORKERS)
@@ -111,13 +97,13 @@ class BotCatalog:
             return player_of(answer.player)
         for is_last_try in (False, True):
             try:
-                return await trio.to_thread.run_sync(self._shop.workshop.player, content, name, game)
+                return await trio.to_thread.run_sync(self._storage.player, content, name, game)
             except (BotError, SpecError) as error:
                 raise CannotPlayError(name, str(error), is_ours=False) from error
             except NotBuiltError as error:
                 if is_last_try:
                     raise CannotPlayError(name, str(error), is_ours=True) from error
-            answer = await self._ask(self._shop.job(Task.BUILD, content, name, game))
+            answer = await self._ask(self._storage.job(Task.BUILD, content, name, game))
             if answer.ours or answer.wrong:
                 raise CannotPlayError(name, answer.ours or answer.wrong, is_ours=bool(answer.ours))
         raise AssertionError("the second try returns or raises")
@@ -127,7 +113,7 @@ class BotCatalog:
         try:
             sandbox = await self.sandbox(settings.sandbox_mode)
             async with self._compilers if needs_kernels(job.reference) else self._workers:
-                return await do(
+                return await run_job(
                     replace(job, sandbox=sandbox, nice=self._config.nice),
                     lambda _line: None,
                     within_s=BUILD_LIMIT_S + MARGIN_S,

@@ -1,8 +1,8 @@
 """Cluster of other machines that play a server's tournaments, if its file has a ``[cluster]`` table.
 
-The scheduler runs on this machine, as long as the service does; workers come to it as people start them, or
-as jobs of Slurm while a tournament is being played.  Each tournament has an engine of its own there, since
-its demands on workers differ.  Checks and the practice ladder stay here.
+The scheduler runs on this machine, as long as the service.  Workers connect to it when people start them, or
+as jobs of Slurm while a tournament is being played.  Each tournament has an engine of its own on the cluster,
+since its requirements differ.  Checks and the practice ladder run on this machine.
 
 The module needs the extra, see ``require_extra``; modules that import Dask are imported when they are used.
 """
@@ -21,11 +21,11 @@ import trio
 
 from referee.sandbox.bubblewrap import Sandbox
 from tournaments.config.cluster_table import ServerClusterTable
-from tournaments.config.load import Tournament
+from tournaments.config.tournament import Tournament
 from tournaments.engines.base import Engine
-from tournaments.engines.remote.errors import SchedulerLostError
-from tournaments.engines.remote.requirements import Demands, wait_for_slots
-from tournaments.running.runner import Brake
+from tournaments.engines.remote.extra import SchedulerLostError
+from tournaments.engines.remote.waiting import Demands, wait_for_slots
+from tournaments.running.runner import StopRequest
 from tournaments.server.failures import Failures, kept_running
 
 if TYPE_CHECKING:  # they need the extra
@@ -34,10 +34,11 @@ if TYPE_CHECKING:  # they need the extra
 
 SLURM = "slurm"
 NAME_BYTES = 4
-"""Random bytes in each engine's name, so that a game is requested under another name after a pause."""
+"""Random bytes in each engine's name, so that a game has another name on the cluster after a pause."""
 LINGER_S = 60.0
 """Seconds for which Slurm jobs are kept after a tournament; a ruling stops a tournament for a moment."""
-MOST_TOLD = 20
+MAX_NEWS = 20
+"""Maximum number of events that are kept for the dashboard."""
 MOST_FOLLOWED = 200
 """Games of a tournament, running or waiting, that can be watched move by move at a time.
 
@@ -72,7 +73,7 @@ class _Site:
 
     address: str
     credentials: "Credentials"
-    watch: "DaskEngine"
+    observer: "DaskEngine"
     """Engine that plays nothing and observes the connected workers."""
 
 
@@ -94,7 +95,7 @@ class ServiceCluster:
         self._tournaments = 0
         self._changed = trio.Event()
         """Event that is set, and replaced, when the site or the number of tournaments changes."""
-        self._news: deque[News] = deque(maxlen=MOST_TOLD)
+        self._news: deque[News] = deque(maxlen=MAX_NEWS)
 
     def status(self) -> ClusterStatus:
         """Return the cluster's current status."""
@@ -105,7 +106,7 @@ class ServiceCluster:
             return ClusterStatus(0, (), "", news)
         is_ours = self._table.engine == SLURM
         command = "" if is_ours else worker_command(self._site.address, self._site.credentials.directory)
-        return ClusterStatus(self._site.watch.slots, hosts_of(self._site.watch), command, news)
+        return ClusterStatus(self._site.observer.slots, hosts_of(self._site.observer), command, news)
 
     async def run(self) -> None:
         """Run a scheduler, and Slurm jobs if configured, until cancelled.  Raises ClusterError."""
@@ -119,27 +120,27 @@ class ServiceCluster:
             await trio.to_thread.run_sync(publish_demands, address, credentials, Demands(tier=sandbox.tier))
             security = credentials.security()
             async with (
-                open_dask_engine(address, "server", security=security, refused=self._tell) as watch,
+                open_dask_engine(address, "server", security=security, refused=self._add_news) as observer,
                 trio.open_nursery() as nursery,
             ):
-                nursery.start_soon(remote_engine.report_workers, watch, self._tell)
+                nursery.start_soon(remote_engine.report_workers, observer, self._add_news)
                 if self._table.engine == SLURM:
-                    have_jobs = partial(self._have_jobs, address, credentials)
-                    nursery.start_soon(kept_running, "jobs of Slurm", have_jobs, self._failures)
-                self._is_now(_Site(address, credentials, watch))
+                    keep_jobs = partial(self._keep_jobs, address, credentials)
+                    nursery.start_soon(kept_running, "jobs of Slurm", keep_jobs, self._failures)
+                self._set_site(_Site(address, credentials, observer))
                 try:
                     await trio.sleep_forever()
                 finally:  # at once, and not when all jobs have ended
-                    self._is_now(None)
+                    self._set_site(None)
 
-    async def _have_jobs(self, address: str, credentials: "Credentials") -> None:
+    async def _keep_jobs(self, address: str, credentials: "Credentials") -> None:
         """Keep Slurm jobs while a tournament is being played."""
         from tournaments.engines.remote.remote_engine import open_jobs
 
         while True:
             while not self._tournaments:
                 await self._changed.wait()
-            async with open_jobs(address, credentials, self._table, self._folder, self._tell):
+            async with open_jobs(address, credentials, self._table, self._folder, self._add_news):
                 while self._tournaments:
                     await self._changed.wait()
                     with trio.move_on_after(LINGER_S):
@@ -158,37 +159,37 @@ class ServiceCluster:
 
     @asynccontextmanager
     async def engine(
-        self, slug: str, tournament: Tournament, demands: Demands, brake: Brake
+        self, slug: str, tournament: Tournament, demands: Demands, stop: StopRequest
     ) -> AsyncIterator[Engine]:
         """Open an engine for a tournament.
 
-        The engine is ready once there is a scheduler, and enough workers or the brake is pulled.  Raises
-        SchedulerLostError if the brake is pulled and there is no scheduler, and when the scheduler is lost:
+        The engine is ready once there is a scheduler, and enough workers or ``stop`` is set.  Raises
+        SchedulerLostError if ``stop`` is set and there is no scheduler, and when the scheduler is lost:
         then another engine can be opened.  Raises ClusterError.
         """
         from tournaments.engines.remote.remote_engine import open_engine_at
 
-        def tell(sentence: str) -> None:
-            self._tell(f"{tournament.name}: {sentence}")
+        def notify(sentence: str) -> None:
+            self._add_news(f"{tournament.name}: {sentence}")
 
         self._tournaments += 1
-        self._is_now(self._site)
+        self._set_site(self._site)
         try:
-            site = await self._there(brake)
+            site = await self._wait_for_site(stop)
             name = f"{slug}-{secrets.token_hex(NAME_BYTES)}"
             async with open_engine_at(
                 *(site.address, site.credentials, tournament, self._table, demands),
-                *(tournament.concurrency, tell, name),
+                *(tournament.concurrency, notify, name),
             ) as engine:
-                with trio.CancelScope() as scope, brake.cancels(scope):
-                    await wait_for_slots(engine, self._table.minimum, tell=tell)
+                with trio.CancelScope() as scope, stop.cancels(scope):
+                    await wait_for_slots(engine, self._table.minimum, notify=notify)
                 yield engine
         finally:
             self._tournaments -= 1
-            self._is_now(self._site)
+            self._set_site(self._site)
 
-    async def _there(self, brake: Brake) -> _Site:
-        with trio.CancelScope() as scope, brake.cancels(scope):
+    async def _wait_for_site(self, stop: StopRequest) -> _Site:
+        with trio.CancelScope() as scope, stop.cancels(scope):
             await trio.lowlevel.checkpoint()
             while self._site is None:
                 await self._changed.wait()
@@ -196,10 +197,10 @@ class ServiceCluster:
             raise SchedulerLostError("there is no scheduler")
         return self._site
 
-    def _is_now(self, site: _Site | None) -> None:
+    def _set_site(self, site: _Site | None) -> None:
         self._site = site
         self._changed.set()
         self._changed = trio.Event()
 
-    def _tell(self, sentence: str) -> None:
+    def _add_news(self, sentence: str) -> None:
         self._news.append(News(self._now(), sentence))

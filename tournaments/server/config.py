@@ -1,4 +1,4 @@
-"""Configuration of the service by the server's operator; lecturers' settings are in the course's settings."""
+"""Configuration of the service by the server's operator; the course has the lecturers' settings."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,13 @@ MAX_PLACES = 1024
 class ServiceConfig:
     """Resources and timing of the service.  Raises ValueError for invalid values."""
 
-    places: int | None = None
+    slots: int | None = None
     """Number of games and checks at a time; None is one per core."""
     checks: int | None = None
     """Number of checks at a time; None is half of the slots, so that games go on beside them."""
     nice: int = 5
-    """Nice value of games and checks, which yields to the pages.  The fair clock charges no bot for that."""
+    """Nice value of games and checks, below the priority of pages.  The fair clock does not charge bots for
+    it."""
     retry_s: float = 10.0
     """Seconds until a retry after a failure of the server, doubled after each further failure."""
     shutdown_s: float = 0.5
@@ -29,7 +30,7 @@ class ServiceConfig:
     """Cluster that plays the games of tournaments; None is this machine."""
 
     def __post_init__(self) -> None:
-        for name in ("places", "checks"):
+        for name in ("slots", "checks"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= MAX_PLACES:
                 raise ValueError(f"{name} must be from 1 to {MAX_PLACES}, not {value}")
@@ -40,10 +41,10 @@ class ServiceConfig:
             if not 0 < value < float("inf"):
                 raise ValueError(f"{name} must be more than 0 seconds, not {value:g}")
 
-    def places_on(self, cores: int) -> int:
+    def slots_on(self, cores: int) -> int:
         """Return the number of slots on a machine with ``cores`` cores."""
-        return self.places or cores
+        return self.slots or cores
 
     def checks_on(self, cores: int) -> int:
         """Return the number of checks at a time on a machine with ``cores`` cores."""
-        return self.checks or max(1, self.places_on(cores) // 2)
+        return self.checks or max(1, self.slots_on(cores) // 2)

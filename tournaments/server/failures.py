@@ -10,12 +10,8 @@ from datetime import datetime
 import trio
 
 MAX_KEPT = 100
-
-
 LONGEST_TRACE = 8000
-"""Maximum length of a traceback in characters; its end, which says what happened, is kept."""
-
-
+"""Maximum length of a traceback in characters; its end, with the error, is kept."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
 """Seconds until a failed task is restarted: at first, and at most."""
 

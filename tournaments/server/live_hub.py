@@ -1,8 +1,8 @@
 """Live state of running games, for watchers, and the engine wrapper that reports them.
 
-The hub holds the newest state of each game and wakes the tasks that wait for a newer one.  Games never wait
-for watchers: a slow watcher receives several changes at once.  The store does not depend on this module, the
-hub shows only events that were reported to it, and no result comes from here.
+The hub has the newest state of each game and wakes the tasks that wait for a newer one.  Games never wait for
+watchers: a slow watcher receives several changes at once.  The hub shows only reported events, the store does
+not depend on it, and it is never the source of a result.
 """
 
 import math
@@ -16,7 +16,7 @@ import trio
 from referee.judge.results import GameRecord
 from referee.live_feed import Snapshot
 from referee.play import Job
-from tournaments.engines.base import Begun, Engine, Follower
+from tournaments.engines.base import Engine, EngineWrapper, OnSnapshot, OnStart
 from tournaments.results.game_summary import PackedGame
 
 ENDED_STAYS_S = 60.0
@@ -95,9 +95,9 @@ class Channel:
     def snapshot(self, snapshot: Snapshot) -> None:
         """Add a snapshot's moves; see ``Engine.play``."""
         game = self.game
-        if game.kept is not None or snapshot.told != len(game.moves):
+        if game.kept is not None or snapshot.offset != len(game.moves):
             return  # a program of the same user may write to the feed's socket, too
-        self._now_is(
+        self._update(
             replace(
                 game,
                 moves=(*game.moves, *(move.text for move in snapshot.moves)),
@@ -129,10 +129,10 @@ class Channel:
     def _end(self, game: LiveGame) -> None:
         if self.game.kept is None:
             self.ended_at = self._hub.now()
-            self._now_is(game)
-            self._hub.list_changes()
+            self._update(game)
+            self._hub.publish_list()
 
-    def _now_is(self, game: LiveGame) -> None:
+    def _update(self, game: LiveGame) -> None:
         self.game = game
         self.changed.set()
         self.changed = trio.Event()
@@ -173,15 +173,15 @@ class Hub:
         self._channels[competition, job.key] = channel
         if replaced is not None:
             replaced.failed("The game was started again.")
-        self.list_changes()
+        self.publish_list()
         return channel
 
     def standings_changed(self) -> None:
         """Announce new standings of the practice ladder."""
         self._standings += 1
-        self.list_changes()
+        self.publish_list()
 
-    def list_changes(self) -> None:
+    def publish_list(self) -> None:
         """Wake the watchers of the list."""
         self._forget_old()
         self._going = [channel for channel in self._channels.values() if channel.ended_at is None]
@@ -211,7 +211,7 @@ class Hub:
 
         Raises TooManyWatchersError.
         """
-        with self._one_more():
+        with self._counted():
             yield _ListWatcher(self)
 
     @contextmanager
@@ -223,15 +223,15 @@ class Hub:
         channel = self._channels[competition, key]
         if channel.watchers >= MOST_OF_GAME:
             raise TooManyWatchersError
-        with self._one_more():
+        with self._counted():
             channel.watchers += 1
             try:
                 yield _GameWatcher(channel)
             finally:
                 channel.watchers -= 1
 
-    def has_place(self, game: LiveGame) -> bool:
-        """Return whether one more watcher of this game is possible."""
+    def has_room(self, game: LiveGame) -> bool:
+        """Return True if one more watcher of this game is possible."""
         channel = self._channels.get((game.competition, game.key))
         return self._watchers < MOST_WATCHERS and (channel is None or channel.watchers < MOST_OF_GAME)
 
@@ -244,12 +244,12 @@ class Hub:
         """Return the current state for ``watch_list``."""
         return NowPlaying(tuple(self.playing()), self._standings)
 
-    async def list_news(self) -> None:
+    async def wait_for_list_change(self) -> None:
         """Wait for a change of the list."""
         await self._list_changed.wait()
 
     @contextmanager
-    def _one_more(self) -> Iterator[None]:
+    def _counted(self) -> Iterator[None]:
         if self._watchers >= MOST_WATCHERS:
             raise TooManyWatchersError
         self._watchers += 1
@@ -259,13 +259,13 @@ class Hub:
             self._watchers -= 1
 
     def _forget_old(self) -> None:
-        ended = [(at, where) for where, one in self._channels.items() if (at := one.ended_at) is not None]
+        ended = [(at, key) for key, one in self._channels.items() if (at := one.ended_at) is not None]
         limit = self.now() - timedelta(seconds=ENDED_STAYS_S)
         surplus = len(ended) - MOST_ENDED
-        for place, (at, where) in enumerate(sorted(ended)):
-            if at > limit and place >= surplus:
+        for index, (at, key) in enumerate(sorted(ended)):
+            if at > limit and index >= surplus:
                 break
-            del self._channels[where]
+            del self._channels[key]
 
 
 class _ListWatcher:
@@ -273,7 +273,7 @@ class _ListWatcher:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._told: NowPlaying | None = None
+        self._last: NowPlaying | None = None
         self._due = 0.0
 
     def __aiter__(self) -> AsyncIterator[NowPlaying]:
@@ -281,19 +281,19 @@ class _ListWatcher:
 
     async def __anext__(self) -> NowPlaying:
         await trio.sleep_until(self._due)
-        while self._is_told(news := self._hub.now_playing()):
-            await self._hub.list_news()
-        self._told = news
+        while self._is_unchanged(news := self._hub.now_playing()):
+            await self._hub.wait_for_list_change()
+        self._last = news
         self._due = trio.current_time() + LIST_INTERVAL_S
         return news
 
-    def _is_told(self, news: NowPlaying) -> bool:
-        """Return whether games and standings are those of the last list; moves do not matter here."""
-        told = self._told
+    def _is_unchanged(self, news: NowPlaying) -> bool:
+        """Return True if games and standings are those of the last list; moves do not matter here."""
+        last = self._last
         return (
-            told is not None
-            and told.standings == news.standings
-            and [(game.competition, game.key, game.started_at) for game in told.games]
+            last is not None
+            and last.standings == news.standings
+            and [(game.competition, game.key, game.started_at) for game in last.games]
             == [(game.competition, game.key, game.started_at) for game in news.games]
         )
 
@@ -303,61 +303,58 @@ class _GameWatcher:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._told: LiveGame | None = None
+        self._last: LiveGame | None = None
         self._due = 0.0
 
     def __aiter__(self) -> AsyncIterator[LiveGame]:
         return self
 
     async def __anext__(self) -> LiveGame:
-        if self._told is not None and self._told.kept is not None:
+        if self._last is not None and self._last.kept is not None:
             raise StopAsyncIteration
         await trio.sleep_until(self._due)
-        while self._channel.game is self._told:
+        while self._channel.game is self._last:
             await self._channel.changed.wait()
-        self._told = self._channel.game
+        self._last = self._channel.game
         self._due = trio.current_time() + GAME_INTERVAL_S
-        return self._told
+        return self._last
 
 
 GIVEN_UP = "The game was given up; it has no result."
 
 
-class WatchedEngine:
+class WatchedEngine(EngineWrapper):
     """Engine of one competition that plays with another engine and reports the games to the hub."""
 
     def __init__(self, engine: Engine, hub: Hub, competition: str, most_followed: float = math.inf) -> None:
         """``competition`` is a slug; moves are reported of at most ``most_followed`` games at a time."""
-        self._engine = engine
+        super().__init__(engine)
         self._hub = hub
         self._competition = competition
         self._may_follow = most_followed
 
-    @property
-    def concurrency(self) -> int:
-        """Number of games at a time."""
-        return self._engine.concurrency
-
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+    async def play(
+        self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+    ) -> PackedGame:
         """Play one game; see ``Engine.play``.  Raises RefereeError, EngineError."""
         channel: Channel | None = None
 
         def started(host: str) -> None:
             nonlocal channel
             channel = self._hub.started(self._competition, job, host)
-            if begins is not None:
-                begins(host)
+            if on_start is not None:
+                on_start(host)
 
-        def told(snapshot: Snapshot) -> None:
+        def forward(snapshot: Snapshot) -> None:
             if channel is not None:
                 channel.snapshot(snapshot)
-            if follow is not None:
-                follow(snapshot)
+            if on_snapshot is not None:
+                on_snapshot(snapshot)
 
         is_followed = self._may_follow > 0
         self._may_follow -= is_followed
         try:
-            game = await self._engine.play(job, started, told if is_followed or follow else None)
+            game = await super().play(job, started, forward if is_followed or on_snapshot else None)
             if channel is not None:
                 channel.ended(game.record)
             return game

@@ -1,4 +1,4 @@
-"""The service: all of a server but its pages.
+"""The service: the parts of a server without its pages.
 
 One event loop runs the queue of checks, the practice ladder, the tournaments and the allocation of slots.
 Bots run in processes of their own, which end with this one.  All requested work is in the databases, so that
@@ -22,9 +22,9 @@ from tournaments.course.model import CompetitionKind, CompetitionState, CourseEr
 from tournaments.course.settings import day_of, may_upload
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
-from tournaments.engines.remote.errors import require_extra
-from tournaments.engines.remote.requirements import sandbox_elsewhere
-from tournaments.server.bot_provider import BotCatalog, BotProvider
+from tournaments.engines.remote.extra import require_extra
+from tournaments.engines.remote.waiting import sandbox_elsewhere
+from tournaments.server.bot_provider import BotProvider
 from tournaments.server.bot_storage import BotStorage
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.checks.qualifying import CheckQueue
@@ -53,16 +53,16 @@ PAGE = 500
 class Service:
     """Interface of the service to the pages; see ``open_service``."""
 
-    def __init__(self, parts: ServiceContext, shop: BotProvider, cores: int) -> None:
-        self.contents = shop.contents
-        self.live = parts.hub
-        self.places = parts.places
-        self.database = parts.database
-        self.contests = TournamentManager(parts)
+    def __init__(self, context: ServiceContext, bots: BotStorage, cores: int) -> None:
+        self.contents = bots.contents
+        self.live = context.hub
+        self.slots = context.slots
+        self.database = context.database
+        self.contests = TournamentManager(context)
         """Tournaments, and the results of all competitions."""
-        self._parts, self._shop, self._cores = parts, shop, cores
-        self._practice = Practice(parts)
-        self._qualifying = CheckQueue(parts, shop, parts.config.checks_on(cores), self._decided)
+        self._context, self._cores = context, cores
+        self._practice = Practice(context)
+        self._qualifying = CheckQueue(context, bots, context.config.checks_on(cores), self._decided)
 
     async def run(self) -> None:
         """Run all parts of the service, until cancelled."""
@@ -71,11 +71,11 @@ class Service:
             "practice": self._practice.run,
             "tournaments": self.contests.run,
         }
-        if self._parts.cluster is not None:
-            tasks["the cluster"] = self._parts.cluster.run
+        if self._context.cluster is not None:
+            tasks["the cluster"] = self._context.cluster.run
         async with trio.open_nursery() as nursery:
             for name, task in tasks.items():
-                nursery.start_soon(kept_running, name, task, self._parts.failures)
+                nursery.start_soon(kept_running, name, task, self._context.failures)
 
     async def submit(
         self, upload: Upload, team_id: int, account_id: int, origin: str
@@ -92,7 +92,7 @@ class Service:
         return version, is_new
 
     def _keep(self, upload: Upload, team_id: int, account_id: int, origin: str) -> tuple[Version, bool]:
-        course, now = self._parts.course, self._parts.now()
+        course, now = self._context.course, self._context.now()
         settings = course.settings.load()
         # A refused upload is not written to the disk.  The conditions are checked again in ``add``, below.
         newest = course.versions.of_team(team_id)[:1]
@@ -107,8 +107,8 @@ class Service:
 
     async def recheck(self, version_id: int) -> Version:
         """Check a version again; until it has qualified it does not play.  Raises CourseError, StoreError."""
-        version = await trio.to_thread.run_sync(self._parts.course.versions.requeue, version_id)
-        self._parts.bots.forget(version.content)
+        version = await trio.to_thread.run_sync(self._context.course.versions.requeue, version_id)
+        self._context.bots.forget(version.content)
         self._qualifying.queued(version_id)
         self._practice.wake()
         return version
@@ -119,7 +119,7 @@ class Service:
         The log is empty for results of an earlier check only.  Raises CourseError if there is no such
         version, StoreError.
         """
-        versions = self._parts.course.versions
+        versions = self._context.course.versions
         version = await trio.to_thread.run_sync(versions.get, version_id)
         if version is None:
             raise CourseError(f"there is no version with the id {version_id}")
@@ -140,13 +140,13 @@ class Service:
 
     async def _set_practice(self, competition_id: int, state: CompetitionState) -> bool:
         """Set a practice ladder's state and wake it; return False for any other competition."""
-        competitions = self._parts.course.competitions
+        competitions = self._context.course.competitions
         found = await trio.to_thread.run_sync(competitions.get, competition_id)
         if found is None or found.kind is not CompetitionKind.PRACTICE:
             return False
         if found.state is CompetitionState.FINISHED:
             raise CourseError(f"{found.title!r} is finished: another game is played now")
-        await trio.to_thread.run_sync(competitions.set_state, found.id, state, "", self._parts.now())
+        await trio.to_thread.run_sync(competitions.set_state, found.id, state, "", self._context.now())
         self._practice.wake()
         return True
 
@@ -156,28 +156,28 @@ class Service:
 
     def status(self) -> Status:
         """Return the current status."""
-        parts = self._parts
+        context = self._context
         return Status(
             unchecked=self._qualifying.unchecked,
-            playing=tuple(parts.hub.playing()),
-            places=parts.places.total,
-            uses=parts.places.status(),
+            playing=tuple(context.hub.playing()),
+            slots=context.slots.total,
+            uses=context.slots.status(),
             resting=self._practice.resting,
             load=load_average(),
             cores=self._cores,
-            failures=parts.failures.newest(),
-            cluster=None if parts.cluster is None else parts.cluster.status(),
+            failures=context.failures.newest(),
+            cluster=None if context.cluster is None else context.cluster.status(),
         )
 
     @property
-    def tournament_places(self) -> int:
+    def tournament_slots(self) -> int:
         """Number of games of tournaments at a time, as far as it is known."""
-        if self._parts.cluster is None:
-            return self.places.total
-        return max(1, self._parts.cluster.status().slots)
+        if self._context.cluster is None:
+            return self.slots.total
+        return max(1, self._context.cluster.status().slots)
 
     def _decided(self, version: Version) -> None:
-        self._parts.bots.forget(version.content)
+        self._context.bots.forget(version.content)
         self._practice.wake()
 
 
@@ -193,7 +193,7 @@ async def open_service(
 
     Unfinished checks and running competitions are resumed at once.  Only one service may use a data directory
     at a time, which the caller ensures.  At the end, and when cancelled, all that the service has started
-    ends within about a second, and a cluster within some seconds.  Raises ContentError, WorkshopError,
+    ends within about a second, and a cluster within some seconds.  Raises ContentError, BotStorageError,
     OSError if the directory cannot be used, StoreError; ClusterError if a cluster is configured and its
     requirements are not installed.
     """
@@ -201,26 +201,26 @@ async def open_service(
     if config.cluster is not None:
         require_extra()
     cores = len(usable_cores())
-    await trio.to_thread.run_sync(_begin_settings, course, config.places_on(cores))
-    shop = await trio.to_thread.run_sync(_shop, data, course)
+    await trio.to_thread.run_sync(_begin_settings, course, config.slots_on(cores))
+    bots = await trio.to_thread.run_sync(_bot_storage, data, course)
     scratch = data / SCRATCH
     await trio.to_thread.run_sync(lambda: scratch.mkdir(mode=0o700, parents=True, exist_ok=True))
-    places, failures = Slots(config.places_on(cores)), Failures(now)
-    async with open_local_engine(scratch, places.total, nice=config.nice) as engine:
-        parts = ServiceContext(
+    slots, failures = Slots(config.slots_on(cores)), Failures(now)
+    async with open_local_engine(scratch, slots.total, nice=config.nice) as engine:
+        context = ServiceContext(
             data=data,
             course=course,
             database=database,
             config=config,
             now=now,
-            bots=BotCatalog(course, shop, config),
-            places=places,
+            bots=BotProvider(course, bots, config),
+            slots=slots,
             engine=engine,
             hub=Hub(now),
             failures=failures,
             cluster=_cluster(config, data, course, now, failures),
         )
-        service = Service(parts, shop, cores)
+        service = Service(context, bots, cores)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(service.run)
@@ -249,13 +249,13 @@ def _begin_settings(course: Course, games: int) -> None:
         course.settings.begin(default_memory_here(games))
 
 
-def _shop(data: Path, course: Course) -> BotProvider:
+def _bot_storage(data: Path, course: Course) -> BotStorage:
     """Return the stores of submissions and bots, without the leftovers of killed processes."""
     contents = ContentStore(data / SUBMISSIONS)
     contents.sweep()
-    workshop = BotStorage(contents, data / BOTS)
-    workshop.sweep(_playable(course))
-    return BotProvider(contents, workshop)
+    bots = BotStorage(contents, data / BOTS)
+    bots.sweep(_playable(course))
+    return bots
 
 
 def _playable(course: Course) -> set[str]:

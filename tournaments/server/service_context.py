@@ -1,4 +1,4 @@
-"""Objects that the parts of the service share, and the stores of all competitions, each opened once."""
+"""Shared objects of the service, and the stores of all competitions, each opened once."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from tournaments.course.course import Course
 from tournaments.database.location import Database
 from tournaments.engines.base import Engine
 from tournaments.results.store import Store
-from tournaments.server.bot_provider import BotCatalog
+from tournaments.server.bot_provider import BotProvider
 from tournaments.server.cluster import ServiceCluster
 from tournaments.server.config import ServiceConfig
 from tournaments.server.failures import Failures
@@ -30,8 +30,8 @@ class ServiceContext:
     config: ServiceConfig
     now: Callable[[], datetime]
     """Clock that returns an aware time in UTC."""
-    bots: BotCatalog
-    places: Slots
+    bots: BotProvider
+    slots: Slots
     engine: Engine
     """Engine that plays every game at once; callers take a slot first."""
     hub: Hub

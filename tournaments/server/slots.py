@@ -1,13 +1,12 @@
 """Allocation of CPU slots: one budget for checks, tournaments and practice.
 
-A game or a check holds one slot until it ends; slots are never preempted.  A free slot goes to waiting tasks
-in this order: checks, games of tournaments, practice games; within a kind, first come, first served.  A
-student who has uploaded something looks at the page until it is checked; a tournament can wait for a minute,
-and practice for an hour.
+A game or a check holds one slot until it ends; slots are never preempted.  The order of waiting tasks is:
+checks, games of tournaments, practice games; within a kind, first come, first served.  A student waits for
+the check of an upload; a tournament can wait for a minute, and practice for an hour.
 
 Checks must not keep tournaments from playing, however many are uploaded: when a game of a tournament has been
-passed over ``PASSED_OVER`` times in a row, it goes next.  Practice has no such right: it uses machines that
-are otherwise idle.
+passed over ``PASSED_OVER`` times in a row, it is next.  This does not apply to practice, which uses machines
+that are otherwise idle.
 """
 
 from collections import deque
@@ -17,10 +16,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 import trio
-
-from referee.play import Job
-from tournaments.engines.base import Begun, Engine, Follower
-from tournaments.results.game_summary import PackedGame
 
 
 class Kind(Enum):
@@ -47,7 +42,7 @@ class Use:
 
 
 class Slots:
-    """Allocator of slots; see above.  For the tasks of one event loop."""
+    """Allocator of slots, for the tasks of one event loop."""
 
     def __init__(self, total: int) -> None:
         """Raises ValueError for less than one slot."""
@@ -64,14 +59,14 @@ class Slots:
         """Hold a slot during the block; wait for one first."""
         given = trio.Event()
         self._waiting[kind].append(given)
-        self._give()
+        self._assign()
         try:
             await given.wait()
             yield
         finally:
             if given.is_set():  # also if this task was cancelled just then
                 self._taken[kind] -= 1
-                self._give()
+                self._assign()
             else:
                 self._waiting[kind].remove(given)
 
@@ -81,13 +76,13 @@ class Slots:
             self._limits.pop(kind, None)
         else:
             self._limits[kind] = most
-        self._give()
+        self._assign()
 
     def status(self) -> dict[Kind, Use]:
         """Return the current use of slots."""
         return {kind: Use(self._taken[kind], len(self._waiting[kind])) for kind in Kind}
 
-    def _give(self) -> None:
+    def _assign(self) -> None:
         while sum(self._taken.values()) < self.total:
             kind = self._next()
             if kind is None:
@@ -109,20 +104,3 @@ class Slots:
             return able[0]
         self._passed_over = 0
         return Kind.TOURNAMENT
-
-
-class SlotEngine:
-    """Engine whose games each take a slot first."""
-
-    def __init__(self, engine: Engine, places: Slots, kind: Kind) -> None:
-        self._engine, self._places, self._kind = engine, places, kind
-
-    @property
-    def concurrency(self) -> int:
-        """Number of games at a time, if all slots are free."""
-        return min(self._engine.concurrency, self._places.total)
-
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
-        """Play one game; see ``Engine.play``."""
-        async with self._places.taken(self._kind):
-            return await self._engine.play(job, begins, follow)

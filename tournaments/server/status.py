@@ -18,7 +18,7 @@ class Status:
     """Versions that wait for their check, or are being checked."""
     playing: tuple[LiveGame, ...]
     """Games that are being played."""
-    places: int
+    slots: int
     """Maximum number of games and checks at a time."""
     uses: Mapping[Kind, Use]
     """Use of the slots by each kind."""

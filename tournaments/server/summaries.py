@@ -10,7 +10,7 @@ time of a computation is also taken from bots: at most a tenth of a core is spen
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import trio
@@ -18,9 +18,10 @@ import trio
 from tournaments.course.course import Course
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.course.settings import Settings, frozen_moment
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
+from tournaments.server.cache import SingleFlightCache
 from tournaments.server.failures import Failures
-from tournaments.server.practice.practice_summary import PracticeGames, PracticeSummary
+from tournaments.server.practice.practice_results import PracticeGames, PracticeResults
 from tournaments.server.service_context import Stores
 
 FRESH_S = 1.0
@@ -29,26 +30,28 @@ OLDEST_S = 15.0
 """Maximum age in seconds of a summary for a page; a page waits for a newer one."""
 REST = 10
 """Rest after a computation, as a multiple of the computation's time."""
+MOST_KEPT = 1_000
+"""Maximum number of summaries: more than a course has competitions."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Entry:
-    """Cached summary of one competition.  Only the holder of the lock changes it."""
+    """Summary of one competition, with the state for the next read of its results."""
 
-    lock: trio.Lock = field(default_factory=trio.Lock)
-    summary: Summary | None = None
-    size: tuple[int, int] = (-1, -1)
-    """Number of games and of journal entries behind the summary."""
-    practice: PracticeGames = field(default_factory=PracticeGames)
-    begun: int = 0
-    """Number of reads of the results that were begun."""
-    ended: int = 0
-    """Number of the last read that gave a summary."""
-    looked_at: float = float("-inf")
-    """Moment at which that read began."""
-    rests_until: float = float("-inf")
-    refreshing: bool = False
-    """True while a newer summary is computed in the background."""
+    summary: TournamentResults
+    number: int
+    """Number of the read, in the order in which reads of all competitions began."""
+    began: float
+    """Moment at which the read began."""
+    rests_until: float
+    size: tuple[int, int]
+    """Number of games and of journal entries behind the summary of a tournament."""
+    practice: PracticeGames
+
+    @property
+    def oldest_s(self) -> float:
+        """Maximum age of the summary in seconds."""
+        return max(OLDEST_S, 2 * (self.rests_until - self.began))
 
 
 class Summaries:
@@ -70,7 +73,11 @@ class Summaries:
         self._now = now
         self._changed = changed
         self._clock = clock
-        self._entries: dict[int, _Entry] = {}
+        self._cache: SingleFlightCache[int, _Entry] = SingleFlightCache(MOST_KEPT)
+        self._reads = 0
+        """Number of reads of the results that have begun."""
+        self._refreshing: set[int] = set()
+        """Competitions with a summary that is being computed in the background."""
         self._nursery: trio.Nursery | None = None
 
     async def run(self) -> None:
@@ -81,73 +88,80 @@ class Summaries:
                 await trio.sleep_forever()
             finally:
                 self._nursery = None
-                for entry in self._entries.values():
-                    entry.refreshing = False
 
-    async def of(self, competition: Competition, *, wait: bool = False) -> Summary:
+    async def get(self, competition: Competition, *, wait: bool = False) -> TournamentResults:
         """Return the summary of a competition; with ``wait``, of all games stored before this call.
 
         Raises StoreError.
         """
-        entry = self._entries.setdefault(competition.id, _Entry())
-        now = self._clock()
-        rest = entry.rests_until - entry.looked_at
-        if entry.summary is None or wait or now - entry.looked_at > max(OLDEST_S, 2 * rest):
-            return await self._refreshed(competition, entry, (entry.begun if wait else entry.ended) + 1)
-        if now > entry.rests_until and not entry.refreshing:
+        if wait:
+            return await self._newer(competition, self._reads)
+        entry, now = self._cache.peek(competition.id), self._clock()
+        if entry is None:
+            return await self._newer(competition, 0)
+        if now - entry.began > entry.oldest_s:
+            return await self._newer(competition, entry.number)
+        if now > entry.rests_until and competition.id not in self._refreshing:
             if self._nursery is None:
-                return await self._refreshed(competition, entry, entry.ended + 1)
-            entry.refreshing = True
-            self._nursery.start_soon(self._refresh, competition, entry)
+                return await self._newer(competition, entry.number)
+            self._refreshing.add(competition.id)
+            self._nursery.start_soon(self._refresh, competition, entry.number)
         return entry.summary
 
-    async def _refresh(self, competition: Competition, entry: _Entry) -> None:
+    async def _refresh(self, competition: Competition, number: int) -> None:
         try:
-            await self._refreshed(competition, entry, entry.ended + 1)
+            await self._newer(competition, number)
         except Exception as error:  # raised again for a page that waits, once this summary is too old
             self._failures.note(f"summary of {competition.title}", error)
         finally:
-            entry.refreshing = False
+            self._refreshing.discard(competition.id)
 
-    async def _refreshed(self, competition: Competition, entry: _Entry, look: int) -> Summary:
-        """Return the summary of the read with the number ``look``, or of a later one."""
-        async with entry.lock:
-            if entry.summary is None or entry.ended < look:
-                before, began = entry.summary, self._clock()
-                entry.begun += 1
-                entry.summary = await trio.to_thread.run_sync(self._compute, competition, entry)
-                entry.ended = entry.begun
-                entry.looked_at = began
-                entry.rests_until = began + max(FRESH_S, REST * (self._clock() - began))
-                if entry.summary is not before:
-                    self._changed(competition)
-            return entry.summary
+    async def _newer(self, competition: Competition, number: int) -> TournamentResults:
+        """Return the summary of a read with a higher number."""
+        entry = await self._cache.get(
+            competition.id, lambda: self._read(competition), lambda entry: entry.number > number
+        )
+        return entry.summary
 
-    def _compute(self, competition: Competition, entry: _Entry) -> Summary:
-        """Compute in a thread; return the same summary if nothing changed.
+    async def _read(self, competition: Competition) -> _Entry:
+        before, began = self._cache.peek(competition.id), self._clock()
+        self._reads += 1
+        number = self._reads
+        summary, size, practice = await trio.to_thread.run_sync(self._compute, competition, before)
+        if before is None or summary is not before.summary:
+            self._changed(competition)
+        rests_until = began + max(FRESH_S, REST * (self._clock() - began))
+        return _Entry(summary, number, began, rests_until, size, practice)
+
+    def _compute(
+        self, competition: Competition, before: _Entry | None
+    ) -> tuple[TournamentResults, tuple[int, int], PracticeGames]:
+        """Compute summary, size and practice games in a thread; the same summary if nothing changed.
 
         All parts that pages show are computed.
         """
         store = self._stores.get(competition.slug)
+        practice = PracticeGames() if before is None else before.practice
         if competition.kind is CompetitionKind.PRACTICE:
-            found = self._of_practice(competition, entry)
-        elif (size := store.size()) == entry.size and entry.summary is not None:
-            found = entry.summary
+            size, found = (0, 0), self._of_practice(competition, practice, before)
         else:
-            found = Summary.load(store)
-            entry.size = size
+            size = store.size()
+            known = before.summary if before is not None and before.size == size else None
+            found = known or TournamentResults.load(store)
         _ = found.table, found.total, found.conclusion
-        return found
+        return found, size, practice
 
-    def _of_practice(self, competition: Competition, entry: _Entry) -> Summary:
+    def _of_practice(
+        self, competition: Competition, practice: PracticeGames, before: _Entry | None
+    ) -> TournamentResults:
         settings = self._course.settings.load()
         names = practice_names(self._course, competition, settings, self._now())
-        changed = entry.practice.read(self._stores.get(competition.slug), names)
+        changed = practice.read(self._stores.get(competition.slug), names)
         game, control = str(competition.spec["game"]), str(settings.control())
-        found = entry.summary
+        found = None if before is None else before.summary
         if found is not None and not changed and found.control == control and found.file_bots == names:
             return found
-        return PracticeSummary(competition.title, game, control, names, kept=entry.practice.games)
+        return PracticeResults(competition.title, game, control, names, kept=practice.games)
 
 
 def practice_names(course: Course, competition: Competition, settings: Settings, now: datetime) -> list[str]:

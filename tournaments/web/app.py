@@ -33,7 +33,7 @@ from tournaments.web.http.errors import (
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import Body
 from tournaments.web.http.request_context import RequestContext, Site
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.routing import LARGEST_NUMBER, Access, Route
 from tournaments.web.http.security import client_address, host_allowed, masked, security_headers
 
 LOG = logging.getLogger("kalarena.web")
@@ -41,8 +41,6 @@ FORM_BYTES = 2 * MEBIBYTE
 """Bytes allowed for the rest of a form with an upload: names of files, boundaries between parts."""
 CLOSE_S = 5.0
 """Seconds to close the temporary files of a form, which takes milliseconds."""
-LARGEST_NUMBER = 2**31 - 1
-"""Largest number accepted in an address: the largest id that both databases take."""
 
 
 class Application:
@@ -62,27 +60,27 @@ class Application:
             return
         if scope["type"] != "http":
             raise NotImplementedError(f"no {scope['type']} here")
-        answer = _Answer(scope, send, security_headers(self._site.https))
+        sender = _ResponseSender(scope, send, security_headers(self._site.https))
         began = trio.current_time()
         try:
-            await self._answer(scope, receive, answer)
+            await self._handle(scope, receive, sender)
         except trio.Cancelled:
             raise
         except ClientDisconnect:
             pass
         except BaseException as fault:  # in the middle of a response, which can only be ended
-            if not _is_of_handler(fault):
+            if not _ends_one_request(fault):
                 raise
             self._log_fault(scope, fault)
         LOG.debug(
             "%s %s %s %.0f ms",
             scope["method"],
             masked(scope["path"]),
-            answer.status,
+            sender.status,
             1000 * (trio.current_time() - began),
         )
 
-    async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _handle(self, scope: Scope, receive: Receive, sender: "_ResponseSender") -> None:
         body = Body(receive, 0, _declared(scope))
         request = Request(scope, body.receive)
         wrong: WebError | None = None
@@ -93,7 +91,7 @@ class Application:
         except (trio.Cancelled, ClientDisconnect):
             raise
         except BaseException as fault:  # SystemExit, too
-            if not _is_of_handler(fault):
+            if not _ends_one_request(fault):
                 raise
             wrong = ServerFault(self._log_fault(scope, fault))
         finally:
@@ -103,7 +101,7 @@ class Application:
             response = await self._error(request, wrong)
         if not body.over:
             await body.drain()
-        await answer.give(response, body.receive)
+        await sender.send(response, body.receive)
 
     async def _respond(self, request: Request, body: Body) -> Response:
         site = self._site
@@ -114,15 +112,12 @@ class Application:
         body.limit = min(route.body_limit, FORM_BYTES + round(settings.upload_mb * MEBIBYTE))
         peer = request.client.host if request.client else "unknown"
         address = client_address(peer, request.headers.getlist("x-forwarded-for"), site.trusted_proxies)
-        request.state.visit = visit = RequestContext(site, settings, route, address)
-        request.state.site = site
-        await auth.authenticate(request, visit)
-        request.state.me = visit.me
-        request.state.session = visit.session
-        auth.check_access(request, visit)
+        request.state.context = context = RequestContext(site, settings, route, address)
+        await auth.authenticate(request, context)
+        auth.check_access(request, context)
         try:
             if route.method == "POST":
-                await auth.check_form(request, visit)
+                await auth.check_form(request, context)
             return await route.handler(request)
         except CourseError as error:
             raise BadInput(str(error)) from error
@@ -155,16 +150,16 @@ class Application:
         raise NotFound
 
     async def _error(self, request: Request, error: WebError) -> Response:
-        visit: RequestContext | None = getattr(request.state, "visit", None)
-        if request.scope["path"].startswith("/api/") or (visit is not None and visit.route.api):
+        context: RequestContext | None = getattr(request.state, "context", None)
+        if request.scope["path"].startswith("/api/") or (context is not None and context.route.api):
             return JSONResponse({"error": error.sentence}, error.status, error.headers)
         if isinstance(error, NotSignedIn):
             return RedirectResponse(auth.sign_in_path(request), 303)
         try:
-            if visit is None:
-                visit = RequestContext(self._site, await self._site.settings(), ERROR_ROUTE, "")
-                request.state.visit = visit
-                await auth.authenticate(request, visit)
+            if context is None:
+                context = RequestContext(self._site, await self._site.settings(), ERROR_ROUTE, "")
+                request.state.context = context
+                await auth.authenticate(request, context)
             response: Response = render(request, "error.html", error.status, error=error)
         except Exception as fault:
             number = self._log_fault(request.scope, fault)
@@ -180,7 +175,7 @@ class Application:
         return number
 
 
-class _Answer:
+class _ResponseSender:
     """Sends a response with the common headers, and records its status."""
 
     def __init__(self, scope: Scope, send: Send, headers: dict[str, str]) -> None:
@@ -189,26 +184,26 @@ class _Answer:
         self._headers = headers
         self.status = 0
 
-    async def give(self, response: Response, receive: Receive) -> None:
+    async def send(self, response: Response, receive: Receive) -> None:
         for name, value in self._headers.items():
             response.headers.setdefault(name, value)
         response.headers.setdefault("Cache-Control", "no-store")
         if self._scope["method"] == "HEAD":
             # The headers alone: the body of a stream has no end.
-            await self._note(
+            await self._send_message(
                 {
                     "type": "http.response.start",
                     "status": response.status_code,
                     "headers": response.raw_headers,
                 }
             )
-            await self._note({"type": "http.response.body", "body": b""})
+            await self._send_message({"type": "http.response.body", "body": b""})
             if response.background is not None:  # it may remove files that the handler has made
                 await response.background()
         else:
-            await response(self._scope, receive, self._note)
+            await response(self._scope, receive, self._send_message)
 
-    async def _note(self, message: Message) -> None:
+    async def _send_message(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
         await self._send(message)
@@ -222,7 +217,7 @@ def _declared(scope: Scope) -> int | None:
     return None
 
 
-def _is_of_handler(fault: BaseException) -> bool:
+def _ends_one_request(fault: BaseException) -> bool:
     """Return True if an exception ends one request alone: all but cancellation, which ends the server.
 
     SystemExit and KeyboardInterrupt are among them: the server is ended by signals that it handles itself.

@@ -87,13 +87,13 @@ async def serve(
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in sockets]
     connections = Connections(app, most_connections(), trusted)
     async with trio.open_nursery() as clients:
-        async with trio.open_nursery() as taking:
-            taking.start_soon(
+        async with trio.open_nursery() as accepting:
+            accepting.start_soon(
                 partial(trio.serve_listeners, connections.handle, listeners, handler_nursery=clients)
             )
             task_status.started()
             await closing.wait()
-            taking.cancel_scope.cancel()
+            accepting.cancel_scope.cancel()
         deadline = trio.current_time() + GRACE_S
         clients.cancel_scope.deadline = deadline
         await connections.end(deadline)

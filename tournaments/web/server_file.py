@@ -3,13 +3,13 @@
 import tomllib
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tournaments.config.cluster_table import ServerClusterTable
-from tournaments.files.validation_errors import render
+from tournaments.files.validation_errors import problem_lines
 from tournaments.server.config import MAX_PLACES
 
 SERVER_FILE = "server.toml"
@@ -99,10 +99,5 @@ def load_server_file(path: Path) -> ServerFile:
     try:
         return ServerFile.model_validate(values)
     except ValidationError as error:
-        lines = [render(item, _known) for item in error.errors()]
+        lines = problem_lines(error, ServerFile)
         raise ServerFileError("\n".join(f"{path}: {line}" for line in lines)) from error
-
-
-def _known(location: tuple[Any, ...]) -> list[str]:
-    within = ServerClusterTable if location[0] == "cluster" and len(location) > 1 else ServerFile
-    return list(within.model_fields)

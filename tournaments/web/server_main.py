@@ -12,7 +12,7 @@ from pathlib import Path
 import trio
 
 from tournaments.course.course import Course
-from tournaments.course.enrolment import invite_first_admin
+from tournaments.course.roster import invite_first_admin
 from tournaments.database.location import Database
 from tournaments.server.config import ServiceConfig
 from tournaments.server.demo import Demo, set_up_demo
@@ -63,7 +63,7 @@ class Host:
 
     async def run(self, ready: Callable[[Ready], None]) -> None:
         """Serve until SIGTERM or SIGINT; ``ready`` is called once requests are answered."""
-        config = ServiceConfig(places=self.file.places, cluster=self.file.cluster)
+        config = ServiceConfig(slots=self.file.places, cluster=self.file.cluster)
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with open_service(self.data.path, self.course, self.database, config) as service:
                 site = self._site(service)

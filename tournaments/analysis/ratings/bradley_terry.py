@@ -47,9 +47,7 @@ EXACT = 1e-10
 
 @dataclass(frozen=True)
 class Results:
-    """All games as sums, which is all that the likelihood depends on; entry [i, j] is of games that i
-    began.
-    """
+    """All games as sums, on which alone the likelihood depends; entry [i, j] is of games that i began."""
 
     wins: Array
     """Games that the first won, weighted; (players, players)."""
@@ -143,8 +141,9 @@ class BradleyTerry:
         return 0.0 if self.log_nu is None else float(np.exp(point[self.log_nu]))
 
     def _shares(self, points: Array) -> tuple[Array, Array, Array]:
-        """log(Z), P(win) - P(loss) and P(draw) of a game that i begins against j: (points, players,
-        players).
+        """Return log(Z), P(win) - P(loss) and P(draw) of a game that i begins against j.
+
+        Each has the shape (points, players, players).
         """
         players = self.results.players
         strengths = points[:, :players]

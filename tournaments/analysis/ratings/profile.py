@@ -15,8 +15,9 @@ between two points."""
 
 
 def ends(model: Likelihood, peak: Array, contrasts: Array, drops: Array) -> tuple[Array, Array]:
-    """The smallest and the greatest value of each contrast where the log-likelihood is lower than at its peak
-    by no more than a drop.
+    """Return the least and the greatest value of each contrast within a drop of the log-likelihood.
+
+    In this range the log-likelihood is lower than at its peak by no more than the drop.
 
     ``contrasts`` is (contrasts, parameters); a contrast's value is its product with the parameters.
     ``drops`` is (contrasts,).  A contrast of zeros has both ends at 0.

@@ -63,10 +63,9 @@ class Ratings:
 
     @cached_property
     def superiority(self) -> Array:
-        """All likelihoods of superiority at once: [i, j] that i is stronger than j, 0.5 on the diagonal;
-        (bots, bots).
+        """All likelihoods of superiority: [i, j] that i is stronger than j; (bots, bots).
 
-        From the likelihood that is lost if the two are taken for equal.
+        The diagonal is 0.5.  From the likelihood that is lost if the two are taken for equal.
         """
         players = len(self.rating)
         one, other = np.triu_indices(players, 1)
@@ -166,5 +165,5 @@ def _contrasts(evidence: Evidence, anchor: int | None) -> Array:
 
 
 def _draw_share(log_nu: float) -> float:
-    """nu / (2 + nu)."""
+    """Return nu / (2 + nu)."""
     return float(1 / (1 + 2 * np.exp(-log_nu)))

@@ -1,8 +1,8 @@
 """Extraction of a submission's files from an uploaded zip archive, single file or folder.
 
 Nothing is written here, and nothing in an archive is trusted: names, sizes and types are checked before
-anything is decompressed, and decompressing stops where the sizes were false.  In memory are at most the
-files, the largest one of them a second time, and the archive's directory.
+anything is decompressed, and decompression stops where a size was false.  The memory holds at most the
+files, a second copy of the largest of them, and the archive's directory.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ DEFAULT_LIMITS = UploadLimits()
 ZIP_SIGNATURES = (b"PK\3\4", b"PK\5\6")
 """First bytes of a zip archive; the second are those of an empty one (APPNOTE.TXT 4.3.7, 4.3.16)."""
 ZIPS_THAT_RUN = (".jar", ".pyz")
-"""Zip archives that are programs; uploaded alone they are a bot that is one file."""
+"""Suffixes of zip archives that are programs; one of them uploaded alone is a bot of one file."""
 OTHER_ARCHIVES = (
     (b"7z\xbc\xaf\x27\x1c", ".7z", "a 7z archive"),
     (b"Rar!\x1a\x07", ".rar", "a RAR archive"),
@@ -36,7 +36,7 @@ OTHER_ARCHIVES = (
     (b"", ".tar", "a tar archive"),
     (b"", ".tgz", "a tar archive"),
 )
-"""First bytes, suffix and name of other formats that students send; tar has its signature elsewhere."""
+"""First bytes, suffix and description of formats that students send; tar has its signature elsewhere."""
 TAR_SIGNATURE, TAR_SIGNATURE_AT = b"ustar", 257
 
 PROGRAMS = (b"#!", b"\x7fELF")
@@ -51,8 +51,8 @@ LEAVE_OUT = "leave out what the bot does not need"
 def read_upload(name: str, file: BinaryIO, limits: UploadLimits = DEFAULT_LIMITS) -> Upload:
     """Return the files of an upload: those of a zip archive, or the one file that it is.
 
-    ``name`` is the upload's own name, as the browser sent it; ``file`` can be read and sought and belongs
-    to this function until it returns.  Raises UploadError; OSError if ``file`` cannot be read.
+    ``name`` is the upload's own name, as the browser sent it; ``file`` can be read and sought, and nothing
+    else uses it meanwhile.  Raises UploadError; OSError if ``file`` cannot be read.
     """
     where = shown(name)
     size = file.seek(0, 2)
@@ -87,8 +87,8 @@ def read_folder(
 ) -> Upload:
     """Return the files of a folder that a browser sends one by one: pairs of path and content.
 
-    Browsers send no permissions; a file that begins like a program is made executable.  ``strip`` takes the
-    folder itself off, if all files are in one.  Raises UploadError.
+    Browsers send no permissions; a file that begins like a program is made executable.  With ``strip``, the
+    folder itself is removed from the paths if all files are in one.  Raises UploadError.
     """
     kept: dict[str, bytes] = {}
     left_out: set[str] = set()
@@ -112,7 +112,7 @@ def read_folder(
 
 
 def _read_zip(file: BinaryIO, size: int, limits: UploadLimits) -> Upload:
-    # Every entry is looked at before the first one is unpacked: what is refused costs next to nothing.
+    # All entries are checked before the first one is unpacked: a refusal costs next to nothing.
     folders: list[str] = []
     kept: list[Entry] = []
     left_out: set[str] = set()
@@ -141,7 +141,7 @@ def _read_zip(file: BinaryIO, size: int, limits: UploadLimits) -> Upload:
 
 
 def _longest_name(limits: UploadLimits) -> int:
-    """Return the longest name of an entry, in bytes: files that are passed over may have longer names."""
+    """Return the longest name of an entry, in bytes: files that are left out may have longer names."""
     return 4 * limits.path_bytes
 
 
@@ -161,7 +161,7 @@ def _is_part(path: str, left_out: set[str], limits: UploadLimits) -> bool:
 
 
 def _check_sizes(path: str, size: int, compressed: int, total: int, count: int, limits: UploadLimits) -> None:
-    """Hold a file, and all so far, against the limits."""
+    """Raise UploadError if a file, or all files so far, exceed the limits."""
     if count > limits.files:
         raise UploadError(f"it holds more than {limits.files:,} files; {LEAVE_OUT}")
     if size > limits.file_bytes:
@@ -183,7 +183,7 @@ def _check_sizes(path: str, size: int, compressed: int, total: int, count: int, 
 
 
 def _only_folder(paths: Iterable[str], left_out: set[str]) -> str | None:
-    """Return the one folder at the top that all files are in, as when a student zips the folder."""
+    """Return the folder at the top that holds all files, as in a zip of that folder; None without one."""
     tops = {path.partition("/")[0] if "/" in path else "" for path in paths}
     if not tops:
         names = ", ".join(map(shown, sorted(left_out)[:3]))

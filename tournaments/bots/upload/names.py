@@ -1,7 +1,7 @@
 """Checks of the paths of a submission's files.
 
-The rules are those of all systems together: an accepted path can be unpacked by a student on Windows, a
-lecturer on macOS and the server on Linux, and means the same file everywhere.
+They combine the rules of all systems: an accepted path can be unpacked by a student on Windows, a lecturer
+on macOS and the server on Linux, and names the same file everywhere.
 """
 
 import re
@@ -13,22 +13,21 @@ from tournaments.bots.upload.upload import UploadError, UploadLimits, shown
 PASSED_OVER = frozenset(
     {"__macosx", ".ds_store", "thumbs.db", "desktop.ini", ".git", ".hg", ".svn", ".venv", "__pycache__"}
 )
-"""Casefolded names of what file managers, version control and Python leave in a folder, no part of any bot.
-A ``.git`` holds commands that run when somebody uses git there; a ``__pycache__`` can hold another program
-than the source beside it says, and is not in the digest of ``tournaments.bots.resolve``."""
+"""Casefolded names of files and folders that file managers, version control and Python create.
+A ``.git`` holds commands that run when somebody uses git there.  A ``__pycache__`` can hold another program
+than the source beside it, and is not in the digest of ``tournaments.bots.resolve``."""
 
 RESERVED = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9]")
-"""Names of devices on Windows, whatever follows behind a dot (Microsoft, "Naming Files, Paths, and
-Namespaces")."""
+"""Names of devices on Windows, with any suffix (Microsoft, "Naming Files, Paths, and Namespaces")."""
 NOT_ON_WINDOWS = '<>:"|?*'
-"""Characters that no name may have there (the same page); ``<`` and ``"`` are markup on a web page, too."""
+"""Characters that names on Windows cannot have (the same page); ``<`` and ``"`` are also markup in HTML."""
 
 RENAME = "rename it, and zip the folder again"
 ZIP_THE_FOLDER = "zip the bot's folder itself, with a file manager or `zip -r bot.zip bot`"
 
 
 def check_structure(path: str) -> None:
-    """Refuse a path that leads, or could lead, anywhere but below one directory.  Raises UploadError."""
+    """Raise UploadError for a path that leads, or could lead, out of the bot's directory."""
     if "\\" in path:
         raise UploadError(
             f"{shown(path)} has a backslash in its name; "
@@ -46,7 +45,7 @@ def check_structure(path: str) -> None:
 
 
 def passed_over(path: str) -> str | None:
-    """Return the beginning of a path that is no part of a bot; None for a path that is one."""
+    """Return the part of a path up to a file or folder that belongs to no bot; None if there is none."""
     parts = path.split("/")
     for number, part in enumerate(parts, 1):
         # ._NAME is how macOS keeps a file's attributes on other file systems.
@@ -56,10 +55,7 @@ def passed_over(path: str) -> str | None:
 
 
 def check_names(path: str, limits: UploadLimits) -> None:
-    """Refuse a path, sound in structure, that is too long or has a name that not every system takes.
-
-    Raises UploadError.
-    """
+    """Raise UploadError for a path that is too long, or has a name that some system does not accept."""
     length = len(path.encode("utf-8", "surrogatepass"))
     if length > limits.path_bytes:
         raise UploadError(
@@ -93,10 +89,9 @@ def _wrong_name(part: str) -> str | None:
 
 
 def check_together(paths: Iterable[str], folders: Iterable[str] = ()) -> None:
-    """Refuse names that some system would take for the same, and a file where a folder is.
+    """Raise UploadError for names that are equal on some system, and for a file with the path of a folder.
 
-    ``folders`` are those that an archive lists by themselves; they may come more than once.  Raises
-    UploadError.
+    ``folders`` are those that an archive lists by themselves; they may be repeated.
     """
     known: dict[tuple[str, ...], tuple[str, bool]] = {}  # as compared -> as written, whether a file
 

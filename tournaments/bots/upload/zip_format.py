@@ -1,10 +1,10 @@
-"""A strict reader of the structure of a zip archive: its entries, and the position of their data.
+"""Strict reader of the structure of zip archives: their entries, and the position of their data.
 
 Sources: PKWARE's APPNOTE.TXT 6.3.10, by its sections; David Fifield, "A better zip bomb", WOOT 2019, for
-entries that overlap.  The standard library's ``zipfile`` is not used: it makes an object for each entry
+entries that overlap.  The standard library's ``zipfile`` is not used: it creates an object for each entry
 before they can be counted, accepts entries that overlap, and decompresses bzip2 and LZMA without a bound.
 
-All that costs memory or time here is bounded by the size of the archive.
+Memory and time are bounded by the size of the archive.
 """
 
 import stat
@@ -46,7 +46,7 @@ class Entry:
     """The central directory's entry of one file or folder, with the position of its compressed data."""
 
     name: str
-    """Name as it is written, without the ``/`` that ends a folder's name; not checked."""
+    """Unchecked name, without the ``/`` at the end of a folder's name."""
     is_folder: bool
     mode: int
     """Permissions and type as on Unix; 0 if the archive has none."""
@@ -183,7 +183,7 @@ def _decode(raw: bytes, flags: int) -> str:
 
 
 def _check_extra(extra: bytes, name: str) -> None:
-    """Refuse the field that makes an entry a hard link or a device."""
+    """Raise UploadError for the field that makes an entry a hard link or a device."""
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
@@ -221,8 +221,8 @@ def _check_local(
 def unpack(file: BinaryIO, entry: Entry) -> bytes:
     """Return the content of an entry.
 
-    At most one chunk more than the entry's size is made; the caller has checked that size against its limits.
-    Raises UploadError.
+    At most one chunk more than the entry's size is decompressed; the caller has checked that size.  Raises
+    UploadError.
     """
     where = shown(entry.name)
     content = bytearray()

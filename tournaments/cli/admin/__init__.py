@@ -2,7 +2,7 @@
 
 import click
 
-from tournaments.cli.lazy import LazyGroup
+from tournaments.cli.main import LazyGroup
 
 ADMIN_COMMANDS = {
     "add": ("tournaments.cli.admin.accounts", "Add an account, and print its link."),

@@ -9,8 +9,7 @@ import click
 
 from tournaments.cli.admin.opening import config_option, data_option, json_option, open_course
 from tournaments.cli.main import Usage
-from tournaments.course.enrolment import enrol
-from tournaments.course.roster import RosterError, decode_roster, parse_roster
+from tournaments.course.roster import RosterError, decode_roster, enrol, parse_roster
 
 
 @click.group("roster")

@@ -2,13 +2,13 @@
 
 import click
 
-from tournaments.cli.lazy import LazyGroup
+from tournaments.cli.main import LazyGroup
 
 _HERE = "tournaments.cli.tournament"
 
 TOURNAMENT_COMMANDS = {
     "add": (f"{_HERE}.rulings", "Let another bot join, or a new version of one."),
-    "compare": (f"{_HERE}.compare", "Say whether one bot is stronger than another."),
+    "compare": (f"{_HERE}.table", "Say whether one bot is stronger than another."),
     "export": (f"{_HERE}.export", "Write games and moves for other programs."),
     "journal": (f"{_HERE}.rulings", "Print what was ruled, oldest first."),
     "marks": (f"{_HERE}.marks", "Write the mark sheet."),

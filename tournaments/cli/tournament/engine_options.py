@@ -4,19 +4,20 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 import trio
 
 from referee.sandbox.bubblewrap import Sandbox
+from tournaments.cli.game_options import with_options
 from tournaments.cli.main import Usage
 from tournaments.config.cluster_table import ClusterTable
-from tournaments.config.load import Tournament
+from tournaments.config.tournament import Tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine
-from tournaments.engines.remote.errors import ClusterError, require_extra
-from tournaments.engines.remote.requirements import sandbox_elsewhere, wait_for_slots
+from tournaments.engines.remote.extra import ClusterError, require_extra
+from tournaments.engines.remote.waiting import sandbox_elsewhere, wait_for_slots
 
 if TYPE_CHECKING:  # it needs the extra
     from tournaments.engines.remote.credentials import Credentials
@@ -25,8 +26,7 @@ LOCAL, DASK, SLURM = "local", "dask", "slurm"
 ENGINES = (LOCAL, DASK, SLURM)
 CLUSTER_FOLDER = "cluster"
 """Folder in the directory of the results, for credentials and the scheduler's log."""
-Function = TypeVar("Function", bound=Callable[..., Any])
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 """Called with a sentence for people."""
 
 
@@ -60,47 +60,44 @@ class EngineOptions:
         return here if self.engine == LOCAL else sandbox_elsewhere(here)
 
 
-def engine_options(function: Function) -> Function:
-    """Add the options to a command, which receives ``engine``, ``scheduler`` and ``credentials``."""
-    for option in (
-        click.option(
-            "--credentials",
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="With another engine: who may join.  [default: made in DIR of --out]",
-        ),
-        click.option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="With another engine: a scheduler that runs already.  [default: one is started here]",
-        ),
-        click.option(
-            "--engine",
-            type=click.Choice(ENGINES),
-            default=LOCAL,
-            help="Where games are played: here, by `kalarena worker` on other machines, or by jobs of Slurm.",
-            show_default=True,
-        ),
-    ):
-        function = option(function)
-    return function
+engine_options = with_options(
+    click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        default=LOCAL,
+        help="Where games are played: here, by `kalarena worker` on other machines, or by jobs of Slurm.",
+        show_default=True,
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="With another engine: a scheduler that runs already.  [default: one is started here]",
+    ),
+    click.option(
+        "--credentials",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="With another engine: who may join.  [default: made in DIR of --out]",
+    ),
+)
+"""Decorator that adds the options to a command, which receives ``engine``, ``scheduler``, ``credentials``."""
 
 
 @asynccontextmanager
 async def open_engine(
-    asked: EngineOptions,
+    options: EngineOptions,
     tournament: Tournament,
     directory: Path,
     sandbox: Sandbox,
     concurrency: int | None,
-    tell: Tell,
+    notify: Notify,
 ) -> AsyncIterator[Engine]:
     """Open the engine, and yield it once it can play.
 
-    ``directory`` is that of the results, ``sandbox`` confines the bots.  ``tell`` is called with instructions
-    for starting workers, the number of workers, and the refused ones.  Raises ClusterError.
+    ``directory`` is that of the results, ``sandbox`` confines the bots.  ``notify`` is called with
+    instructions for starting workers, the number of workers, and the refused ones.  Raises ClusterError.
     """
-    if asked.engine == LOCAL:
+    if options.engine == LOCAL:
         async with open_local_engine(directory, concurrency, own_core=tournament.own_core) as local:
             yield local
         return
@@ -112,53 +109,53 @@ async def open_engine(
     demands = await trio.to_thread.run_sync(
         remote_engine.demands_of, tournament, sandbox, settings.same_speed
     )
-    async with _scheduler(asked, settings, folder) as (address, credentials):
+    async with _scheduler(options, settings, folder) as (address, credentials):
         await trio.to_thread.run_sync(publish_demands, address, credentials, demands)
         async with (
             remote_engine.open_engine_at(
-                address, credentials, tournament, settings, demands, concurrency, tell
+                address, credentials, tournament, settings, demands, concurrency, notify
             ) as engine,
-            _workers(asked, address, credentials, settings, folder, tell),
+            _workers(options, address, credentials, settings, folder, notify),
         ):
-            await wait_for_slots(engine, settings.minimum, tell=tell)
+            await wait_for_slots(engine, settings.minimum, notify=notify)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(remote_engine.report_workers, engine, tell)
+                nursery.start_soon(remote_engine.report_workers, engine, notify)
                 yield engine
                 nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager
 async def _scheduler(
-    asked: EngineOptions, settings: ClusterTable, folder: Path
+    options: EngineOptions, settings: ClusterTable, folder: Path
 ) -> AsyncIterator[tuple[str, "Credentials"]]:
     """Yield the scheduler's address and its credentials."""
     from tournaments.engines.remote import remote_engine
     from tournaments.engines.remote.credentials import Credentials
 
-    if asked.scheduler is not None:
-        assert asked.credentials is not None
-        yield asked.scheduler, Credentials(asked.credentials)
+    if options.scheduler is not None:
+        assert options.credentials is not None
+        yield options.scheduler, Credentials(options.credentials)
         return
-    async with remote_engine.open_scheduler_here(folder, settings, asked.credentials) as found:
+    async with remote_engine.open_scheduler_here(folder, settings, options.credentials) as found:
         yield found
 
 
 @asynccontextmanager
 async def _workers(
-    asked: EngineOptions,
+    options: EngineOptions,
     address: str,
     credentials: "Credentials",
     settings: ClusterTable,
     folder: Path,
-    tell: Tell,
+    notify: Notify,
 ) -> AsyncIterator[None]:
     """Let workers join during the block: jobs of Slurm, or those that people start by the printed command."""
     from tournaments.engines.remote import remote_engine
 
-    if asked.engine != SLURM:
+    if options.engine != SLURM:
         command = remote_engine.worker_command(address, credentials.directory)
-        tell(f"on each machine that is to play, run:\n  {command}")
+        notify(f"on each machine that is to play, run:\n  {command}")
         yield
         return
-    async with remote_engine.open_jobs(address, credentials, settings, folder, tell):
+    async with remote_engine.open_jobs(address, credentials, settings, folder, notify):
         yield

@@ -25,7 +25,7 @@ from tournaments.reporting.exports import (
 )
 from tournaments.reporting.pgn import pgn_of
 from tournaments.reporting.sgf import GameText, write
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_files import public_view
 from tournaments.results.store import Store
 
@@ -63,21 +63,21 @@ def command(directory: Path, what: str | None, key: str | None, form: str | None
         raise Usage(f"{asked} is exported as {' or '.join(known)}, not as {form}")
     if out is not None and (why := protected(out, directory)):
         raise Usage(why)
-    with open_results(directory) as (store, summary), _destination(out) as file:
+    with open_results(directory) as (store, results), _destination(out) as file:
         if key is not None:
-            file.write(_one_game(store, summary, key, form))
+            file.write(_one_game(store, results, key, form))
         elif what is not None:
-            with _counted_reads(store, summary, form, hidden=file.isatty()) as record_of:
+            with _counted_reads(store, results, form, hidden=file.isatty()) as record_of:
                 if form == PGN:
-                    file.writelines(pgn_games(summary.rulings, record_of, summary.name))
+                    file.writelines(pgn_games(results.rulings, record_of, results.name))
                 else:
-                    WRITERS[form](WHAT[what](summary.rulings, record_of), file, COLUMNS[what])
+                    WRITERS[form](WHAT[what](results.rulings, record_of), file, COLUMNS[what])
     if out is not None:
-        about = f"{what}, of {len(summary.kept)} games played"
+        about = f"{what}, of {len(results.kept)} games played"
         if key is not None:
             about = f"game {key}"
         elif form == PGN:
-            about = f"games that count, {len(summary.games)} of {len(summary.kept)} played"
+            about = f"games that count, {len(results.games)} of {len(results.kept)} played"
         click.echo(f"{out}: {about}")
 
 
@@ -96,10 +96,10 @@ def _destination(path: Path | None) -> Iterator[TextIO]:
 
 @contextlib.contextmanager
 def _counted_reads(
-    store: Store, summary: Summary, form: str, *, hidden: bool
+    store: Store, results: TournamentResults, form: str, *, hidden: bool
 ) -> Iterator[Callable[[str], GameRecord]]:
     """Yield a reader of records that shows the progress on a terminal, unless ``hidden``."""
-    total = len(summary.games if form == PGN else summary.kept)
+    total = len(results.games if form == PGN else results.kept)
     done = 0
 
     def record_of(key: str) -> GameRecord:
@@ -117,16 +117,16 @@ def _counted_reads(
             show_progress(0, 0)
 
 
-def _one_game(store: Store, summary: Summary, key: str, form: str) -> str:
+def _one_game(store: Store, results: TournamentResults, key: str, form: str) -> str:
     """Return the text of one game.  Raises Usage, StoreError."""
-    game = next((game for game in summary.kept if game.key == key), None)
+    game = next((game for game in results.kept if game.key == key), None)
     if game is None:
-        hint = did_you_mean(key, [game.key for game in summary.kept])
+        hint = did_you_mean(key, [game.key for game in results.kept])
         raise Usage(f"there is no game {key!r} here{hint or '; see the column key of --what games'}")
     record = store.record(key)
     if form == PGN:
-        return pgn_of(record, summary.name, game.round)
+        return pgn_of(record, results.name, game.round)
     if form == JSON:
         return json.dumps(public_view(record), indent=1) + "\n"
-    aside = "" if any(game.key == key for game in summary.games) else why_not(summary.rulings, key)
-    return write(GameText.of(record, summary.name, game.round, aside))
+    aside = "" if any(game.key == key for game in results.games) else why_not(results.rulings, key)
+    return write(GameText.from_record(record, results.name, game.round, aside))

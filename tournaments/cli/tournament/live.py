@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Protocol
 
 import trio
 from rich.console import Console
@@ -18,7 +17,7 @@ from rich.live import Live
 from referee.sandbox.host_resources import usable_cores
 from tournaments.cli.tournament.progress import Progress, Snapshot, compute, fault_line, unplayed_line
 from tournaments.cli.tournament.screen import screen
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.running.runner import Observer, Run
 from tournaments.schedule.pairing import Pairing
@@ -35,23 +34,22 @@ PLAIN_FAULTS = 20
 Clock = Callable[[], float]
 
 
-class View(Observer, Protocol):
-    """An observer for people."""
+class View(Observer):
+    """Observer for people; this one shows nothing."""
 
     async def keep_up(self) -> None:
         """Show what changes, until cancelled."""
-        ...
 
 
 @contextlib.contextmanager
-def open_view(run: Run, *, shown: bool, kind: type[Summary] = Summary) -> Iterator[View]:
+def open_view(run: Run, *, shown: bool, kind: type[TournamentResults] = TournamentResults) -> Iterator[View]:
     """Yield a screen if standard error is a terminal that can show one, else plain lines.
 
-    Nothing is shown unless ``shown``.  ``kind`` is the class that sums the results up.
+    Nothing is shown unless ``shown``.  ``kind`` is the class of the results.
     """
     console = Console(stderr=True)
     if not shown:
-        yield Silence()
+        yield View()
     elif console.is_terminal and not console.is_dumb_terminal:
         with LiveScreen(run, console, kind=kind).on() as view:
             yield view
@@ -59,38 +57,22 @@ def open_view(run: Run, *, shown: bool, kind: type[Summary] = Summary) -> Iterat
         yield PlainLines(run)
 
 
-def summary_of(run: Run, kind: type[Summary] = Summary) -> Summary:
-    """Return the summary of the games that a run began with."""
+def results_of(run: Run, kind: type[TournamentResults] = TournamentResults) -> TournamentResults:
+    """Return the results of the games that a run began with."""
     return replace(kind.of(run.tournament), kept=run.rulings.games, journal=run.rulings.entries)
 
 
-class Silence:
-    """Shows nothing."""
-
-    def started(self, pairing: Pairing, key: str, host: str = "") -> None:
-        """See ``Observer``."""
-
-    def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
-        """See ``Observer``."""
-
-    def unplayed(self, pairing: Pairing, why: str) -> None:
-        """See ``Observer``."""
-
-    async def keep_up(self) -> None:
-        """See ``View``."""
-
-
-class PlainLines(Silence):
+class PlainLines(View):
     """Prints a line for every tenth of the games, and one for each fault, if a bot has not too many."""
 
-    def __init__(self, run: Run, say: Callable[[str], None] | None = None) -> None:
+    def __init__(self, run: Run, out: Callable[[str], None] | None = None) -> None:
         self._run = run
         self._name = run.tournament.name
         self._tenth = _tenth(run.report.before, run.report.total)
         self._faults: Counter[str] = Counter()
         self._unplayed = 0
-        self._out = say or _to_standard_error
-        self._heard = True
+        self._out = out or _to_standard_error
+        self._is_open = True
 
     def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
         """See ``Observer``."""
@@ -100,29 +82,29 @@ class PlainLines(Silence):
         done = report.before + report.played
         tenth = _tenth(done, report.total)
         if tenth > self._tenth:
-            self._say(f"{done} of {report.total} games")
+            self._print(f"{done} of {report.total} games")
         self._tenth = tenth
 
     def _fault(self, game: GameSummary, host: str) -> None:
         bot = game.loser or game.first
         self._faults[bot] += 1
         if self._faults[bot] <= PLAIN_FAULTS:
-            self._say(fault_line(game, host))
+            self._print(fault_line(game, host))
         elif self._faults[bot] == PLAIN_FAULTS + 1:
-            self._say(f"further faults of {bot} are in the report")
+            self._print(f"further faults of {bot} are in the report")
 
     def unplayed(self, pairing: Pairing, why: str) -> None:
         """See ``Observer``."""
         self._unplayed += 1
         if self._unplayed <= PLAIN_FAULTS:
-            self._say(unplayed_line(self._run.rulings.job_key(pairing.key), why))
+            self._print(unplayed_line(self._run.rulings.job_key(pairing.key), why))
 
-    def _say(self, text: str) -> None:
-        if self._heard:
+    def _print(self, text: str) -> None:
+        if self._is_open:
             try:
                 self._out(f"{self._name}: {text}")
             except OSError:  # the reader has gone; the tournament goes on
-                self._heard = False
+                self._is_open = False
 
 
 def _tenth(done: int, total: int) -> int:
@@ -134,20 +116,24 @@ def _to_standard_error(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-class LiveScreen:
+class LiveScreen(View):
     """Draws the tournament again and again.
 
     Computing and drawing are done in threads: neither makes a game wait for its slot or for the store.
     """
 
     def __init__(
-        self, run: Run, console: Console, clock: Clock = time.monotonic, kind: type[Summary] = Summary
+        self,
+        run: Run,
+        console: Console,
+        clock: Clock = time.monotonic,
+        kind: type[TournamentResults] = TournamentResults,
     ) -> None:
         self._bots = run.rulings.bots
         self._job_key = run.rulings.job_key
         self._console = console
         self._clock = clock
-        self._progress = Progress(summary_of(run, kind), run.report, clock())
+        self._progress = Progress(results_of(run, kind), run.report, clock())
         self._most_playing = 2 * len(usable_cores())
         self._live = Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
         self._drawn: tuple[Snapshot, int, int] | None = None
@@ -194,9 +180,9 @@ class LiveScreen:
     async def recompute(self) -> float:
         """Compute again the values that take long; return how long it took, in seconds."""
         began = self._clock()
-        summary = self._progress.summary()
-        await trio.to_thread.run_sync(compute, summary, abandon_on_cancel=True)
-        self._progress.take(summary)
+        results = self._progress.results()
+        await trio.to_thread.run_sync(compute, results, abandon_on_cancel=True)
+        self._progress.take(results)
         return self._clock() - began
 
     async def redraw(self) -> None:

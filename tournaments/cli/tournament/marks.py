@@ -9,10 +9,10 @@ from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import check_workbook, open_results
 from tournaments.reporting.exports import ExportError, protected, write_whole
 from tournaments.reporting.marks.earlier import EarlierError, EarlierSheet, earlier_sheet
-from tournaments.reporting.marks.file import MarkPlan, MarksError, load_marks, plan_marks, students_path
-from tournaments.reporting.marks.mark_sheets import FORMATS, mark_sheet, sheet_file
+from tournaments.reporting.marks.file import MarksError, load_marks, students_path
+from tournaments.reporting.marks.plan import FORMATS, MarkPlan, mark_sheet, plan_marks, sheet_file
 from tournaments.reporting.marks.sheet import Sheet
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import XLSX
 
 
@@ -42,16 +42,16 @@ def command(
     """Print a mark sheet of the results in DIR."""
     if form == XLSX:
         check_workbook(out)
-    with open_results(directory) as (_, summary):
-        plan = _plan(summary, rules)
+    with open_results(directory) as (_, results):
+        plan = _plan(results, rules)
         students = students_path(rules, plan.file.students_file)
         inputs = [path for path in (rules, students, since) if path is not None]
         if out is not None and (why := protected(out, directory, inputs)):
             raise Usage(why)
-        _remark_progress(summary, unfinished=unfinished)
-        earlier = None if since is None else _earlier(since, summary.name)
+        _remark_progress(results, unfinished=unfinished)
+        earlier = None if since is None else _earlier(since, results.name)
         try:
-            sheet = mark_sheet(summary, plan, _bytes(rules), None if students is None else _bytes(students))
+            sheet = mark_sheet(results, plan, _bytes(rules), None if students is None else _bytes(students))
         except MarksError as error:
             raise Usage(f"{rules}: {error}") from error
     if earlier is not None:
@@ -67,14 +67,14 @@ def command(
         raise Fault(str(error)) from error
 
 
-def _plan(summary: Summary, rules: Path) -> MarkPlan:
+def _plan(results: TournamentResults, rules: Path) -> MarkPlan:
     """Return the plan for the marks, and print its remarks.  Raises Usage."""
     try:
         file, people = load_marks(rules)
     except MarksError as error:
         raise Usage(str(error)) from error
     try:
-        plan = plan_marks(file, people, summary.bots, summary.rulings.withdrawn)
+        plan = plan_marks(file, people, results.bots, results.rulings.withdrawn)
     except MarksError as error:
         raise Usage("\n".join(f"{rules}: {problem}" for problem in str(error).split("\n"))) from error
     for remark in plan.remarks:
@@ -82,11 +82,11 @@ def _plan(summary: Summary, rules: Path) -> MarkPlan:
     return plan
 
 
-def _remark_progress(summary: Summary, *, unfinished: bool) -> None:
+def _remark_progress(results: TournamentResults, *, unfinished: bool) -> None:
     """Print a remark if games are due.  Raises Usage unless ``unfinished``."""
-    if not summary.schedule.due(summary.history):  # exact, unlike a format's estimated total
+    if not results.schedule.due(results.history):  # exact, unlike a format's estimated total
         return
-    so_far = f"{summary.done} of {summary.total} games have a result"
+    so_far = f"{results.done} of {results.total} games have a result"
     if not unfinished:
         raise Usage(f"{so_far}: run the tournament to its end, or say --unfinished")
     click.echo(f"remark: {so_far} so far", err=True)

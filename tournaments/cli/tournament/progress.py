@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from referee.judge.verdict_text import visible
 from tournaments.analysis.standings import Tally
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tables import Cells, people_columns
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.running.runner import RunReport
 
@@ -87,17 +87,17 @@ class Progress:
     are from the last call of ``take``.
     """
 
-    def __init__(self, summary: Summary, report: RunReport, now: float) -> None:
-        self._before = summary
+    def __init__(self, results: TournamentResults, report: RunReport, now: float) -> None:
+        self._before = results
         self._added: list[GameSummary] = []
-        self._shown = summary
+        self._shown = results
         self._report = report
         self._began = now
         self._pace = Pace(now)
-        self._tally = Tally(summary.bots, summary.games)
+        self._tally = Tally(results.bots, results.games)
         self._playing: dict[str, tuple[Playing, float]] = {}
         self._places = 0
-        self._round = max((game.round for game in summary.games), default=0)
+        self._round = max((game.round for game in results.games), default=0)
         self._faults: deque[str] = deque(maxlen=REMEMBERED_FAULTS)
 
     def started(
@@ -123,16 +123,16 @@ class Progress:
         self._playing.pop(key, None)
         self._faults.append(unplayed_line(key, why))
 
-    def summary(self) -> Summary:
-        """Return the summary of all games until now.
+    def results(self) -> TournamentResults:
+        """Return the results of all games until now.
 
-        Its values are to be computed in another thread, see ``compute``; then it is given to ``take``.
+        Their values are computed in another thread, see ``compute``, and then passed to ``take``.
         """
         return replace(self._before, kept=[*self._before.kept, *self._added])
 
-    def take(self, summary: Summary) -> None:
-        """Show ratings, places and the conclusion of this summary from now on."""
-        self._shown = summary
+    def take(self, results: TournamentResults) -> None:
+        """Show the ratings, ranks and conclusion of these results from now on."""
+        self._shown = results
 
     def snapshot(self, now: float) -> Snapshot:
         """Return the data to show."""
@@ -155,9 +155,9 @@ class Progress:
         )
 
 
-def compute(summary: Summary) -> None:
-    """Compute all of a summary that a snapshot needs: up to 2 s for 100,000 games between 40 bots."""
-    _ = summary.estimates, summary.places, summary.byes, summary.matches, summary.conclusion
+def compute(results: TournamentResults) -> None:
+    """Compute all values that a snapshot needs: up to 2 s for 100,000 games between 40 bots."""
+    _ = results.estimates, results.places, results.byes, results.matches, results.conclusion
 
 
 def fault_line(game: GameSummary, host: str = "") -> str:

@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results, show_progress
 from tournaments.reporting.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
-from tournaments.reporting.site.game_pages import PlaceError, ReportError
-from tournaments.reporting.site.site import Built, build_site
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.site.site import Built, PlaceError, ReportError, build_site
+from tournaments.reporting.tournament_results import TournamentResults
 
 REPORT = "report"
 ANONYMOUS_REPORT = "report-anonymous"
@@ -47,10 +46,10 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     if key is not None and not anonymous:
         raise Usage("--key says where pseudonyms are kept: it needs --anonymous")
     place = out or directory / (ANONYMOUS_REPORT if anonymous else REPORT)
-    with open_results(directory) as (store, summary), _ending_cleanly(), threadpool_limits(1):
+    with open_results(directory) as (store, results), _ending_cleanly(), threadpool_limits(1):
         try:
-            names = _pseudonyms(summary, key or directory / KEY_FILE, place) if anonymous else None
-            built = build_site(store.place, summary, place, names, show_progress)
+            names = _pseudonyms(results, key or directory / KEY_FILE, place) if anonymous else None
+            built = build_site(store.location, results, place, names, show_progress)
         except (PlaceError, PseudonymError) as error:
             raise Usage(str(error)) from error
         except ReportError as error:
@@ -60,10 +59,10 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     click.echo(_said(built))
 
 
-def _pseudonyms(summary: Summary, key: Path, place: Path) -> dict[str, str]:
+def _pseudonyms(results: TournamentResults, key: Path, place: Path) -> dict[str, str]:
     if key.resolve().is_relative_to(place.resolve()):
         raise Usage(f"{key} would be a part of the report, and tell who is who: choose another --key")
-    return pseudonyms_for(key, summary.bots)
+    return pseudonyms_for(key, results.bots)
 
 
 def _said(built: Built) -> str:

@@ -1,5 +1,6 @@
 """Common parts of the subcommands that read a tournament's directory."""
 
+import contextlib
 import gc
 import shutil
 import sys
@@ -8,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tournaments.cli.main import Fault, Usage
-from tournaments.reporting.summary import Summary
-from tournaments.reporting.tournament_directory import STORE_FILE
+from tournaments.reporting.tournament_directory import STORE_FILE, DirectoryError, TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import MISSING, XLSX, is_available
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
@@ -19,23 +20,27 @@ SHOWN_EVERY = 20
 
 
 @contextmanager
-def open_results(directory: Path) -> Iterator[tuple[Store, Summary]]:
-    """Open the store of a directory for reading; yield it and its summary.
+def open_results(directory: Path, *, for_rulings: bool = False) -> Iterator[tuple[Store, TournamentResults]]:
+    """Open the store of a directory for reading; yield it and its results.
 
-    Raises Usage if there is none to be read, Fault if it is damaged, also if that is found in the block.
+    With ``for_rulings`` it can be written, and no run can begin in the meantime.  Raises Usage if there is no
+    store, or a run is at work; Fault if the store is damaged, also if that is found in the block.
     """
     path = directory / STORE_FILE
     if not path.is_file():
         raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
     try:
-        with Store(path, read_only=True) as store:
+        with contextlib.ExitStack() as stack:
+            if for_rulings:
+                stack.enter_context(TournamentDirectory(directory).locked())
+            store = stack.enter_context(Store(path, read_only=not for_rulings))
             with without_garbage_collection():
-                summary = Summary.load(store)
-                _ = summary.rulings  # a damaged journal is found now
-            yield store, summary
+                results = TournamentResults.load(store)
+                _ = results.rulings  # a damaged journal is found now
+            yield store, results
     except StoreError as error:
         raise (Fault if error.is_ours else Usage)(str(error)) from error
-    except RulingError as error:
+    except (DirectoryError, RulingError) as error:
         raise Usage(str(error)) from error
 
 

@@ -2,17 +2,16 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from tournaments.bots.resolve import BotError
+from tournaments.bots.errors import BotError
 from tournaments.cli.main import Fault, Usage
-from tournaments.cli.tournament.ending import program
+from tournaments.cli.tournament.outcome import program
 from tournaments.cli.tournament.results import open_results
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.late_entries import late_bot, note_of, unfit
@@ -26,11 +25,9 @@ from tournaments.reporting.ruling_requests import (
     unexpected,
     withdrawal,
 )
-from tournaments.reporting.summary import Summary
-from tournaments.reporting.tournament_directory import STORE_FILE, DirectoryError, TournamentDirectory
+from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
-from tournaments.results.rulings import RulingError
-from tournaments.results.store import Store, StoreError
 
 _DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 _WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, which the report shows.")
@@ -44,41 +41,26 @@ _MAYBE_WHY = click.option(
 """For rulings with an optional reason: only a void game is taken from its players for good."""
 
 
-@contextmanager
-def _ruling(directory: Path) -> Iterator[tuple[Store, Summary]]:
-    """Open a tournament, locked against a run in the meantime.  Raises Usage."""
-    if not (directory / STORE_FILE).is_file():
-        raise Usage(f"{directory} holds no {STORE_FILE}: is it the directory of a tournament?")
-    try:
-        place = TournamentDirectory(directory)
-        with place.locked(), Store(place.store_path) as store:
-            yield store, Summary.load(store)
-    except (DirectoryError, RulingError) as error:
-        raise Usage(str(error)) from error
-    except StoreError as error:
-        raise (Fault if error.is_ours else Usage)(str(error)) from error
-
-
 def _rule(directory: Path, rulings: list[Ruling], why: str) -> None:
     """Make entries, all or none, and write the tables anew."""
-    with _ruling(directory) as (store, summary):
-        entries = entries_of(summary, rulings, why, datetime.now(UTC))
+    with open_results(directory, for_rulings=True) as (store, results):
+        entries = entries_of(results, rulings, why, datetime.now(UTC))
         store.note(*entries)
         for entry in entries:
             click.echo(f"noted: {entry}")
-        summary = Summary.load(store)
+        results = TournamentResults.load(store)
         try:
-            TournamentDirectory(directory).write_reports(summary)
+            TournamentDirectory(directory).write_reports(results)
         except DirectoryError as error:
             raise Fault(str(error)) from error
-        _say_what_follows(summary, entries, directory)
+        _say_what_follows(results, entries, directory)
 
 
-def _say_what_follows(summary: Summary, entries: Sequence[Entry], directory: Path) -> None:
+def _say_what_follows(results: TournamentResults, entries: Sequence[Entry], directory: Path) -> None:
     """Print what a lecturer might not expect, and the command for the games that are due."""
-    for sentence in unexpected(summary, entries):
+    for sentence in unexpected(results, entries):
         click.echo(sentence)
-    missing = len(summary.schedule.due(summary.history))
+    missing = len(results.schedule.due(results.history))
     if missing:
         due = "1 game is" if missing == 1 else f"{missing} games are"
         command = shlex.join([program(), "tournament", "run", "FILE", "--out", str(directory)])
@@ -114,8 +96,8 @@ def replay_command(directory: Path, game: str, why: str) -> None:
 )
 def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) -> None:
     """Let BOT play no more."""
-    with open_results(directory) as (_, summary):
-        ruling = withdrawal(summary, bot, annul)
+    with open_results(directory) as (_, results):
+        ruling = withdrawal(results, bot, annul)
     _rule(directory, [ruling], why)
 
 
@@ -125,11 +107,8 @@ def withdraw_command(directory: Path, bot: str, why: str, annul: bool | None) ->
 @_MAYBE_WHY
 def restore_command(directory: Path, subject: str, why: str) -> None:
     """Take a ruling back: let a void GAME count again, or a BOT that withdrew play on."""
-    with open_results(directory) as (_, summary):
-        try:
-            ruling = restoration(summary, subject)
-        except RulingError as error:
-            raise Usage(str(error)) from error
+    with open_results(directory) as (_, results):
+        ruling = restoration(results, subject)
     _rule(directory, [ruling], why)
 
 
@@ -171,11 +150,8 @@ def pair_command(
         raise Usage(f"BOTs are paired two by two, and {len(bots)} were named")
     pairs = list(zip(bots[::2], bots[1::2], strict=True))
     request = PairingRequest(pairs, byes, forbidden, round_number, undo)
-    with open_results(directory) as (_, summary):
-        try:
-            rulings = pairing_rulings(summary, request)
-        except RulingError as error:
-            raise Usage(str(error)) from error
+    with open_results(directory) as (_, results):
+        rulings = pairing_rulings(results, request)
     _rule(directory, rulings, why)
 
 
@@ -192,23 +168,23 @@ def add_command(
     directory: Path, bot: str, name: str | None, replaces: str | None, annul: bool | None, why: str
 ) -> None:
     """Let BOT join: a sample bot's name, a path, or a command line, as in a tournament file."""
-    with open_results(directory) as (_, summary):
-        kind = FORMAT_TABLES[summary.plan.kind]
+    with open_results(directory) as (_, results):
+        kind = FORMAT_TABLES[results.plan.kind]
         if not kind.TAKES_LATE_BOTS:
             raise Usage(
-                f"a tournament of format {summary.plan.kind!r} takes no bot once it has begun: put it into "
+                f"a tournament of format {results.plan.kind!r} takes no bot once it has begun: put it into "
                 "the tournament file, and run that into another directory"
             )
         try:
-            player = late_bot(bot, Path(), name, summary.game, strict=summary.untrusted)
+            player = late_bot(bot, Path(), name, results.game, strict=results.untrusted)
         except BotError as error:
             raise Usage(str(error)) from error
-        names = [other for other in summary.bots if other != replaces or other == player.name]
-        problems = list(unfit(player, names, openings=bool(summary.plan.openings)))
+        names = [other for other in results.bots if other != replaces or other == player.name]
+        problems = list(unfit(player, names, openings=bool(results.plan.openings)))
         if problems:
             raise Usage("\n".join(problems))
-        leaves = replaces is not None and replaces not in summary.rulings.withdrawn
-    rulings = [withdrawal(summary, replaces, annul)] if replaces is not None and leaves else []
+        leaves = replaces is not None and replaces not in results.rulings.withdrawn
+    rulings = [withdrawal(results, replaces, annul)] if replaces is not None and leaves else []
     rulings.append(Ruling(Action.ADD, player.name, note_of(player, bot, Path(), replaces)))
     _rule(directory, rulings, why)
 
@@ -218,8 +194,8 @@ def add_command(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def journal_command(directory: Path, as_json: bool) -> None:
     """Print what was ruled, oldest first."""
-    with open_results(directory) as (_, summary):
-        entries = summary.journal
+    with open_results(directory) as (_, results):
+        entries = results.journal
     if as_json:
         click.echo(json.dumps([asdict(entry) for entry in entries], indent=1))
     elif not entries:

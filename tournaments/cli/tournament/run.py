@@ -5,7 +5,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,21 +17,21 @@ from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import MODES, REQUIRED, SandboxError, find_sandbox
 from referee.sandbox.host_resources import core_count, host_memory_bytes
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
-from tournaments.cli.tournament.ending import Ending, same_command
 from tournaments.cli.tournament.engine_options import LOCAL, EngineOptions, engine_options, open_engine
 from tournaments.cli.tournament.live import open_view
-from tournaments.config.late_entries import with_late_bots
-from tournaments.config.load import ConfigError, Tournament, load_tournament
+from tournaments.cli.tournament.outcome import Outcome, Results, same_command
+from tournaments.config.load import ConfigError, load_tournament
+from tournaments.config.tournament import Tournament
 from tournaments.engines.base import Engine
-from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
+from tournaments.engines.remote.extra import ClusterError, SchedulerLostError
 from tournaments.processes.process_settings import prepare_for_many_games
-from tournaments.reporting.summary import Summary
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_files import GameFilesError
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
 from tournaments.running.rehearsal import RehearsalError, problem_table, rehearse, unrehearsed
-from tournaments.running.runner import Run, RunReport, play_all
+from tournaments.running.runner import Run, first_error, open_run, play_all
 
 LOST_ADVICE = "start it again if it has ended; the same command goes on"
 
@@ -88,7 +87,7 @@ def command(
     It may be stopped, or killed, at any time: the same command goes on with the games that are missing.
     """
     shown = not (as_json or quiet)
-    asked = EngineOptions(engine, scheduler, credentials)
+    options = EngineOptions(engine, scheduler, credentials)
     try:
         tournament = load_tournament(file)
         mode = sandbox_mode or tournament.sandbox_mode
@@ -102,32 +101,20 @@ def command(
         tournament,
         sandbox,
         base=file.parent,
+        kind=TournamentResults,
         concurrency=concurrency,
         shown=shown,
-        asked=asked,
+        options=options,
         rehearses=(tournament.untrusted or mode == REQUIRED) and not no_rehearsal,
     )
-    summary = outcome.summary
-    ending = Ending(summary, outcome.report, outcome.directory)
-    click.echo(summary.render("json") if as_json else ending.result(quiet=quiet))
-    for line in ending.unplayed():
+    click.echo(outcome.results.render("json") if as_json else outcome.text(quiet=quiet))
+    for line in outcome.unplayed_lines():
         click.echo(line, err=True)
     if outcome.interrupted:
-        click.echo(f"{ending.stopped()}\n  {same_command(context)}", err=True)
+        click.echo(f"{outcome.stopped()}\n  {same_command(context)}", err=True)
         raise SystemExit(INTERRUPTED)
     if outcome.report.unplayed:
-        raise Fault(ending.missing())
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Result of a run."""
-
-    summary: Summary
-    report: RunReport
-    directory: TournamentDirectory
-    interrupted: bool
-    """True if a signal stopped it."""
+        raise Fault(outcome.missing())
 
 
 def run_in(
@@ -136,17 +123,21 @@ def run_in(
     sandbox: Sandbox,
     *,
     base: Path,
+    kind: type[Results],
     concurrency: int | None = None,
     shown: bool = True,
-    kind: type[Summary] = Summary,
-    asked: EngineOptions | None = None,
+    options: EngineOptions | None = None,
     rehearses: bool = False,
-) -> Outcome:
-    """Run a tournament in a directory, or go on with it; show progress on standard error if ``shown``.
+) -> Outcome[Results]:
+    """Run a tournament in a directory, or resume it there.
 
-    Paths of bots that were added later are relative to ``base``.  ``kind`` is the class that sums the results
-    up, on the screen and in the end; ``asked`` selects the machines for the games, by default this one.  With
-    ``rehearses`` each bot without a game plays a short one first, see tournaments/running/rehearsal.py.
+    Args:
+        base: Folder for the paths of bots that were added later.
+        kind: Class of the results, on the screen and in the end.
+        concurrency: Number of games at a time; None is that of the tournament.
+        shown: True if progress is shown on standard error.
+        options: Machines for the games; None is this one.
+        rehearses: True if each bot without a game plays a short one first, see ``rehearsal``.
 
     Raises Usage, Fault; SystemExit if it is interrupted before the first game.
     """
@@ -154,19 +145,14 @@ def run_in(
     try:
         directory = TournamentDirectory(path)
         with directory.locked(), Store(directory.store_path) as store:
-            there = store.identity()
-            tournament = tournament.with_memory_of(there)
-            tournament = tournament.with_ranking_of(None if there is None else store.config())
-            store.check_identity(tournament.identity())
-            _check_memory(tournament, concurrency, asked, shown=shown, is_new=there is None)
-            tournament = with_late_bots(tournament, store.journal(), base)
-            run = Run(tournament, store)
-            plan = kind.of(tournament)
+            run = open_run(tournament, store, base, claim=False)
+            tournament = run.tournament
+            _check_memory(run, concurrency, options, shown=shown)
             bots = unrehearsed(run) if rehearses else []
 
             def claim() -> None:
                 nonlocal started
-                store.claim(plan.name, plan.config(), tournament.identity())
+                run.claim()
                 started = True
 
             if not bots:  # a tournament with a bot that cannot run is not stored: its bots may still change
@@ -177,7 +163,7 @@ def run_in(
                     "that are trusted (kalarena doctor says more)",
                     err=True,
                 )
-            repeats = there is None and tournament.rounds > 1 and not tournament.openings
+            repeats = run.is_new and tournament.rounds > 1 and not tournament.openings
             if shown and repeats and sys.stderr.isatty():  # programs take the first line for progress
                 click.echo(
                     f"{tournament.name}: there are no openings: bots that use no chance play the same games "
@@ -187,10 +173,10 @@ def run_in(
                 )
             if shown and run.report.before:
                 click.echo(_going_on(run, directory), err=True)
-            with single_error(), prepare_for_many_games(), _stopped_once() as heard:
+            with single_error(), prepare_for_many_games(), _stopped_once() as stopping:
                 interrupted = trio.run(
                     partial(
-                        _run, run, directory, sandbox, kind, heard, asked or EngineOptions(), bots, claim
+                        _run, run, directory, sandbox, kind, stopping, options or EngineOptions(), bots, claim
                     ),
                     concurrency or tournament.concurrency,
                     shown,
@@ -201,8 +187,9 @@ def run_in(
             if interrupted:  # a second Ctrl-C must not cost the reports
                 for number in _stopping_signals():
                     signal.signal(number, signal.SIG_IGN)
-            summary = kind.load(store)
-            directory.write_reports(Summary.load(store))  # as `kalarena verify` and `table` will make them
+            results = kind.load(store)
+            # as `kalarena verify` and `table` will make them
+            directory.write_reports(TournamentResults.load(store))
     except (ConfigError, DirectoryError, RulingError, StoreError) as error:
         raise (Fault if started or getattr(error, "is_ours", False) else Usage)(str(error)) from error
     except RehearsalError as error:
@@ -213,26 +200,20 @@ def run_in(
         raise Fault(str(error)) from error
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
-    return Outcome(summary, run.report, directory, interrupted)
+    return Outcome(results, run.report, directory, interrupted)
 
 
-def _check_memory(
-    tournament: Tournament,
-    concurrency: int | None,
-    asked: EngineOptions | None,
-    *,
-    shown: bool,
-    is_new: bool,
-) -> None:
+def _check_memory(run: Run, concurrency: int | None, options: EngineOptions | None, *, shown: bool) -> None:
     """Print a warning if the bots may use more memory than this host has.
 
     Raises Usage if not even one game of a new tournament fits, and its file sets the limit.
     """
-    if asked is not None and asked.engine != LOCAL:
+    if options is not None and options.engine != LOCAL:
         return
+    tournament = run.tournament
     memory_mb, host = tournament.limits.memory_mb, host_memory_bytes()
     alone = memory_shortage(memory_mb, host, 1)
-    if alone and is_new and not tournament.has_default_memory:
+    if alone and run.is_new and not tournament.has_default_memory:
         raise Usage(f"{alone}: choose a smaller memory_mb")
     games = concurrency or tournament.concurrency or core_count()
     if shown and (shortage := memory_shortage(memory_mb, host, games)):
@@ -256,9 +237,7 @@ def single_error() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        leaf: BaseException = group
-        while isinstance(leaf, BaseExceptionGroup):
-            leaf = leaf.exceptions[0]
+        leaf = first_error(group)
         if isinstance(leaf, StoreError | GameFilesError | DirectoryError | ClusterError | RehearsalError):
             raise leaf from group  # noqa: ASYNC123 - only its message is shown, and that is whole
         raise
@@ -272,20 +251,20 @@ def _stopping_signals() -> list[signal.Signals]:
 
 @contextlib.contextmanager
 def _stopped_once() -> Iterator[threading.Event]:
-    """Ignore further signals to stop once the event is set: stopping is under way, and must be completed.
+    """Ignore further signals to stop once the yielded event is set, so that the stop can be completed.
 
     An earlier signal raises KeyboardInterrupt, as it does outside the block.
     """
-    heard = threading.Event()
+    stopping = threading.Event()
 
     def stop(_number: int, _frame: object) -> None:
-        if not heard.is_set():
-            heard.set()
+        if not stopping.is_set():
+            stopping.set()
             raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in _stopping_signals()}
     try:
-        yield heard
+        yield stopping
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -295,9 +274,9 @@ async def _run(
     run: Run,
     directory: TournamentDirectory,
     sandbox: Sandbox,
-    kind: type[Summary],
-    heard: threading.Event,
-    asked: EngineOptions,
+    kind: type[TournamentResults],
+    stopping: threading.Event,
+    options: EngineOptions,
     bots: Sequence[Player],
     claim: Callable[[], None],
     concurrency: int | None,
@@ -316,18 +295,18 @@ async def _run(
                 task_status.started()
                 async for _ in signals:
                     interrupted = True
-                    heard.set()
+                    stopping.set()
                     scope.cancel()
 
-        def tell(sentence: str) -> None:
+        def notify(sentence: str) -> None:
             if shown:
                 click.echo(f"{run.tournament.name}: {sentence}", err=True)
 
-        confined = asked.sandbox(sandbox)
+        confined = options.sandbox(sandbox)
         async with trio.open_nursery() as nursery:
             await nursery.start(stop_on_signal)
             async with open_engine(
-                asked, run.tournament, directory.path, confined, concurrency, tell
+                options, run.tournament, directory.path, confined, concurrency, notify
             ) as engine:
                 if bots:
                     await _rehearse(run, bots, engine, confined, shown=shown)

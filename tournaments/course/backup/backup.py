@@ -1,9 +1,9 @@
-"""Backups of a data directory, while the server runs or not.
+"""Backups of a data directory, whether its server runs or not.
 
-The order matters.  Games are copied before the course: the players of a game were entered in the course
-before it.  Databases are copied before files: a submission's files are on the disk before the course refers
-to them, and neither they nor built bots are ever changed.  So every name and every digest in the copy leads
-to something in the copy; later additions may be there too, and harm nothing.
+The order of the copies matters.  Games are copied before the course, since the players of a game are entered
+in the course before it.  Databases are copied before files: a submission's files are on the disk before the
+course refers to them, and neither they nor built bots are ever changed.  So every name and every digest in
+the copy leads to something in the copy.  Later additions may be in the copy too, and do no harm.
 """
 
 import contextlib
@@ -22,31 +22,36 @@ from typing import IO
 from tournaments.course.backup.manifest import NAME, BackupError, Kept, Manifest
 from tournaments.course.backup.restore import verify
 from tournaments.course.backup.snapshots import copy_database, rows_of
+from tournaments.files.durable import replacing
 
 COURSE_FILE = "course.db"
 STORES = "competitions/*/results.db"
-"""The databases of a data directory, where they are SQLite's."""
+"""Pattern of the competitions' databases, if they are SQLite's."""
 COMPANIONS = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database; a copy needs none of them."""
 LOCKS = ("lock", ".lock")
 UNFINISHED = ("submissions/incoming", "scratch", "cluster")
-"""Folders that are left out: submissions being written, which do not count before they are moved; the
-engine's named pipes; a cluster's credentials and logs, which are made again."""
+"""Folders that are left out: submissions that are not complete; the engine's named pipes; a cluster's
+credentials and logs, which are created again."""
 PRIVATE = 0o600
 """A backup holds password hashes, the server's secret and students' work."""
 
 
 def back_up(data: Path, target: Path, *, databases_inside: bool, version: str, now: datetime) -> Manifest:
-    """Write the content of a data directory into one new file.  Raises BackupError; then there is no file.
+    """Write the content of a data directory into one new file.
 
-    The file appears under its name when all of it is on the disk and was read again and verified.
-    ``databases_inside`` is true if the databases are SQLite's, below ``data``.  ``now`` is in UTC.
+    The file appears under its name when all of it was read again and verified, and is on the disk.
+    ``databases_inside`` is true if the databases are SQLite's, below ``data``.  ``now`` is in UTC.  Raises
+    BackupError; then there is no file.
     """
     data, target = data.resolve(), target.resolve()
     _check(data, target)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with tempfile.TemporaryDirectory(prefix=".kalarena-backup-", dir=target.parent) as folder:
+        with (
+            tempfile.TemporaryDirectory(prefix=".kalarena-backup-", dir=target.parent) as folder,
+            replacing(target, PRIVATE, part=part) as out,
+        ):
             copies = _copies(data, Path(folder)) if databases_inside else {}
             manifest = Manifest(
                 now.astimezone(UTC).isoformat(timespec="seconds"),
@@ -54,16 +59,12 @@ def back_up(data: Path, target: Path, *, databases_inside: bool, version: str, n
                 databases_inside,
                 rows={path: rows_of(copy) for path, copy in copies.items()},
             )
-            manifest = _write(part, data, copies, manifest)
-        if verify(part) != manifest:
-            raise BackupError(f"{part} is not what was written: is the disk sound?")
-        part.rename(target)
-        _sync(target.parent)
+            manifest = _write(out, data, copies, manifest)
+            out.flush()
+            if verify(part) != manifest:
+                raise BackupError(f"{part} is not what was written: is the disk sound?")
     except OSError as error:
         raise BackupError(f"no backup was made: {error.filename or target}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
     return manifest
 
 
@@ -94,28 +95,24 @@ def _copies(data: Path, folder: Path) -> dict[str, Path]:
     return copies
 
 
-def _write(part: Path, data: Path, copies: dict[str, Path], manifest: Manifest) -> Manifest:
-    """Write the archive to the disk; return the manifest with all files that are in it."""
+def _write(out: IO[bytes], data: Path, copies: dict[str, Path], manifest: Manifest) -> Manifest:
+    """Write the archive; return the manifest with all files that are in it."""
     files: dict[str, Kept] = {}
     directories: dict[str, int] = {}
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-    with os.fdopen(descriptor, "wb") as out:
-        with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            for path, entry in _entries(data, data):
-                if path in copies:
-                    files[path] = _add(archive, path, copies[path].open("rb"))
-                elif entry.is_dir():
-                    directories[path] = stat.S_IMODE(entry.stat().st_mode)
-                else:
-                    with contextlib.suppress(FileNotFoundError):  # a temporary file, gone meanwhile
-                        files[path] = _add(archive, path, entry.open("rb"))
-            manifest = replace(manifest, files=files, directories=directories)
-            text = manifest.to_json().encode()
-            member = tarfile.TarInfo(NAME)
-            member.size, member.mode = len(text), PRIVATE
-            archive.addfile(member, io.BytesIO(text))
-        out.flush()
-        os.fsync(out.fileno())
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path, entry in _entries(data, data):
+            if path in copies:
+                files[path] = _add(archive, path, copies[path].open("rb"))
+            elif entry.is_dir():
+                directories[path] = stat.S_IMODE(entry.stat().st_mode)
+            else:
+                with contextlib.suppress(FileNotFoundError):  # a temporary file that was removed meanwhile
+                    files[path] = _add(archive, path, entry.open("rb"))
+        manifest = replace(manifest, files=files, directories=directories)
+        text = manifest.to_json().encode()
+        member = tarfile.TarInfo(NAME)
+        member.size, member.mode = len(text), PRIVATE
+        archive.addfile(member, io.BytesIO(text))
     return manifest
 
 
@@ -125,7 +122,7 @@ def _entries(folder: Path, data: Path) -> Iterator[tuple[str, Path]]:
         path = entry.relative_to(data).as_posix()
         if path in UNFINISHED or entry.name.endswith(tuple(f".db{end}" for end in COMPANIONS)):
             continue
-        if entry.is_symlink() and folder != data:  # the configuration may be linked to, nothing else is
+        if entry.is_symlink() and folder != data:  # only the configuration may be a link
             continue
         if entry.is_dir():
             yield path, entry
@@ -148,20 +145,12 @@ def _add(archive: tarfile.TarFile, path: str, file: IO[bytes]) -> Kept:
 class _Counted(io.RawIOBase):
     """A file that calls a function with each block that is read."""
 
-    def __init__(self, file: IO[bytes], told: Callable[[bytes], None]) -> None:
+    def __init__(self, file: IO[bytes], on_block: Callable[[bytes], None]) -> None:
         self._file = file
-        self._told = told
+        self._on_block = on_block
 
     def read(self, size: int = -1) -> bytes:
         """Read a block, as ``io.RawIOBase.read`` does."""
         block = self._file.read(size)
-        self._told(block)
+        self._on_block(block)
         return block
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,7 @@
-"""Transfer of a server's tables to another database: all of them, verified, or an error.
+"""Transfer of a server's tables to another database, verified as a whole.
 
-Rows are copied unchanged, by the same tables on both sides, and then read from both and compared.  Sequences
-of numbers that are never reused continue at the same number.
+Rows are copied unchanged, then read from both databases and compared.  Sequences of numbers that are never
+reused continue at the same number.
 """
 
 import hashlib
@@ -12,8 +12,7 @@ from sqlalchemy import Connection, MetaData, RowMapping, Table, func, insert, in
 
 from tournaments.course import schema
 from tournaments.course.course import Course
-from tournaments.database.base import Location
-from tournaments.database.connections import Connections
+from tournaments.database.base import Connections, Location
 from tournaments.database.location import Database
 from tournaments.results.schema import metadata as store_metadata
 from tournaments.results.store import Store
@@ -29,7 +28,7 @@ class MoveError(Exception):
 
 @dataclass(frozen=True)
 class Contents:
-    """Contents of a table, in any order."""
+    """Contents of a table; the order of its rows does not matter."""
 
     rows: int
     digest: str
@@ -38,33 +37,34 @@ class Contents:
 
 @dataclass(frozen=True)
 class Moved:
-    """One database, or schema, that was copied."""
+    """Database or schema that was copied."""
 
     source: str
     target: str
     tables: Mapping[str, Contents]
 
 
-def move(source: Database, target: Database, told: Callable[[Moved], None]) -> None:
-    """Copy a course and all its competitions into a database without any of Kalarena's data.
+def move(source: Database, target: Database, on_moved: Callable[[Moved], None]) -> None:
+    """Copy a course and all its competitions into a database that has none of Kalarena's data.
 
-    ``told`` is called with each schema once it is copied and verified.  There must be no writers meanwhile.
+    ``on_moved`` is called with each schema when it is copied and verified.  Nothing else may write meanwhile.
     Raises MoveError and StoreError; then the source is unchanged, and the target must not be used.
     """
     with Course(source.course()) as course, Course(target.course()):
         slugs = [competition.slug for competition in course.competitions.all()]
-    for slug in slugs:  # the course last, since a server looks for that: a partial transfer is no server
+    for slug in slugs:
         for database in (source, target):
             with Store(database.competition(slug)):
                 pass  # creates its tables
-    places = [(source.competition(slug), target.competition(slug), store_metadata) for slug in slugs]
-    places.append((source.course(), target.course(), schema.metadata))
-    for old, new, metadata in places:
-        told(Moved(str(old), str(new), copy_tables(old, new, metadata)))
+    pairs = [(source.competition(slug), target.competition(slug), store_metadata) for slug in slugs]
+    # The course is last, so that a partial transfer is not taken for a server's database.
+    pairs.append((source.course(), target.course(), schema.metadata))
+    for old, new, metadata in pairs:
+        on_moved(Moved(str(old), str(new), copy_tables(old, new, metadata)))
 
 
 def copy_tables(source: Location, target: Location, metadata: MetaData) -> dict[str, Contents]:
-    """Copy the rows of all tables, which exist and are empty; return the contents of each.
+    """Copy the rows of all tables, which exist and are empty in the target; return the contents of each.
 
     Raises MoveError, StoreError; then the target's tables are still empty.
     """
@@ -81,7 +81,7 @@ def copy_tables(source: Location, target: Location, metadata: MetaData) -> dict[
         for table in tables:
             for rows in _rows(reader, table):
                 writer.execute(insert(table), [dict(row) for row in rows])
-            _go_on_counting(reader, writer, table)
+            _continue_sequence(reader, writer, table)
         copied = {table.name: contents(reader, table) for table in tables}
         for table in tables:
             if contents(writer, table) != copied[table.name]:
@@ -103,13 +103,13 @@ def contents(connection: Connection, table: Table) -> Contents:
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[Sequence[RowMapping]]:
-    """Yield rows in chunks, by primary key, so that referenced earlier rows precede."""
+    """Yield rows in chunks by primary key: rows refer to earlier rows of their table."""
     statement = select(table).order_by(*table.primary_key.columns)
     result = connection.execution_options(yield_per=CHUNK).execute(statement)
     return result.mappings().partitions(CHUNK)
 
 
-def _go_on_counting(reader: Connection, writer: Connection, table: Table) -> None:
+def _continue_sequence(reader: Connection, writer: Connection, table: Table) -> None:
     """Continue the target's sequence after the source's last number, even if that row is deleted."""
     column = table.autoincrement_column
     if column is None or writer.dialect.name != "postgresql":
@@ -120,5 +120,4 @@ def _go_on_counting(reader: Connection, writer: Connection, table: Table) -> Non
         last = max(last, reader.execute(kept, {"name": table.name}).scalar() or 0)
     if last:
         sequence = text("SELECT setval(pg_get_serial_sequence(:table, :column), :last)")
-        told = {"table": f'"{table.name}"', "column": column.name, "last": last}
-        writer.execute(sequence, told)
+        writer.execute(sequence, {"table": f'"{table.name}"', "column": column.name, "last": last})

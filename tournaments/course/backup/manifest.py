@@ -1,4 +1,4 @@
-"""The manifest of a backup: the last member of its archive, by which all others are verified."""
+"""Manifest of a backup: the last member of its archive, by which all others are verified."""
 
 import hashlib
 import json
@@ -8,17 +8,17 @@ from pathlib import PurePosixPath
 from typing import Any
 
 FORM = "kalarena backup 2"
-"""Name of the form of backups, which distinguishes it from later ones."""
+"""Name of the form of backups."""
 OLD_FORM = "kalarena backup 1"
-"""Name of the earlier form, without a digest of the manifest itself."""
+"""Name of the earlier form, which has no digest of the manifest itself."""
 NAME = "kalarena-backup.json"
 """Name of the archive's member; nothing in a data directory has this name."""
 SHA256 = "sha256"
-"""The field with the digest of all others: a date or a permission would not be missed otherwise."""
+"""Name of the field with the digest of all other fields: nothing else verifies a date or a permission."""
 
 
 class BackupError(Exception):
-    """A backup could not be made, read or restored; the message says why and what to do."""
+    """A backup could not be made, read or restored; the message gives the reason and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Manifest:
     made_at: str
     """UTC, ISO 8601."""
     version: str
-    """Version of the kalarena that made it."""
+    """Version of Kalarena that made the backup."""
     databases_inside: bool
-    """False if they are on a PostgreSQL server, whose own backup belongs to this one."""
+    """False if the databases are on a PostgreSQL server, and have to be backed up there."""
     files: Mapping[str, Kept] = field(default_factory=dict)
-    """Path below the data directory -> the file there."""
+    """Path below the data directory -> file."""
     directories: Mapping[str, int] = field(default_factory=dict)
     """Path -> permissions."""
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -56,23 +56,23 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the text of the archive's member."""
-        told = {"form": FORM, **asdict(self)}
-        return json.dumps({**told, SHA256: _digest(told)}, indent=1, sort_keys=True) + "\n"
+        fields = {"form": FORM, **asdict(self)}
+        return json.dumps({**fields, SHA256: _digest(fields)}, indent=1, sort_keys=True) + "\n"
 
     @classmethod
     def from_json(cls, text: bytes) -> "Manifest":
         """Return the manifest of a text that ``to_json`` made.  Raises BackupError."""
         try:
-            told = json.loads(text)
-            form = told.pop("form")
+            fields = json.loads(text)
+            form = fields.pop("form")
             if form not in (FORM, OLD_FORM):
                 raise BackupError(
                     "it was made by a newer version of kalarena: upgrade kalarena to restore it"
                 )
-            if form == FORM and told.pop(SHA256) != _digest({"form": FORM, **told}):
+            if form == FORM and fields.pop(SHA256) != _digest({"form": FORM, **fields}):
                 raise BackupError("what it says of its files was changed: it is damaged")
-            files = {path: Kept(**file) for path, file in told.pop("files").items()}
-            manifest = cls(**told, files=files)
+            files = {path: Kept(**file) for path, file in fields.pop("files").items()}
+            manifest = cls(**fields, files=files)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise BackupError(f"what it says of its files cannot be read ({error}): it is damaged") from error
         for path in (*manifest.files, *manifest.directories):
@@ -91,12 +91,12 @@ class Manifest:
         }
 
 
-def _digest(told: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def _digest(fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def check_path(path: str) -> None:
-    """Raise BackupError unless a path stays below the directory that it is restored into."""
+    """Raise BackupError for a path that leads out of the directory that the backup is restored into."""
     parts = PurePosixPath(path).parts
     if not parts or path != "/".join(parts) or parts[0] == "/" or ".." in parts or "\0" in path:
         raise BackupError(f"it has a file called {path!r}, which no backup has: it was not made by kalarena")

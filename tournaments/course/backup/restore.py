@@ -1,4 +1,4 @@
-"""Verification of a backup, and restoring of a data directory from it."""
+"""Verification of backups, and restoration of data directories from them."""
 
 import contextlib
 import hashlib
@@ -10,10 +10,11 @@ from pathlib import Path
 
 from tournaments.course.backup.manifest import NAME, BackupError, Kept, Manifest, check_path
 from tournaments.course.backup.snapshots import rows_of
+from tournaments.files.durable import new_file, sync, sync_tree
 
 BLOCK = 1 << 20
 MOST_OF_MANIFEST = 1 << 28
-"""Bytes; a course of 100,000 files has a tenth of that."""
+"""Maximum bytes of a manifest; that of a course with 100,000 files has a tenth of them."""
 
 
 def verify(archive: Path) -> Manifest:
@@ -22,9 +23,9 @@ def verify(archive: Path) -> Manifest:
 
 
 def restore(archive: Path, target: Path) -> Manifest:
-    """Make a data directory from a backup.  Raises BackupError; then ``target`` is as it was.
+    """Restore a data directory from a backup.  Raises BackupError; then ``target`` is unchanged.
 
-    ``target`` must be empty, or not there.  It is written aside, verified, and then put into its place.
+    ``target`` must be empty or missing.  The directory is written beside it, verified, and then renamed.
     """
     target = target.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -39,7 +40,9 @@ def restore(archive: Path, target: Path) -> Manifest:
         for path, rows in manifest.rows.items():
             if rows_of(part / path) != rows:
                 raise BackupError(f"{archive}: the tables of {path} are not those that were backed up")
+        sync_tree(part)
         part.rename(target)  # over an empty directory, too
+        sync(target.parent)
     except OSError as error:
         raise BackupError(f"nothing was restored: {error.filename or target}: {error.strerror}") from error
     finally:
@@ -54,16 +57,12 @@ _Sink = Callable[[bytes], object]
 def _new_file(folder: Path, path: str, mode: int) -> Iterator[_Sink]:
     place = folder / path
     place.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with new_file(place, mode) as file:
         yield file.write
-        os.fchmod(file.fileno(), mode)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _read(path: Path, sink_of: Callable[[str, int], contextlib.AbstractContextManager[_Sink]]) -> Manifest:
-    """Read an archive from its beginning to its end; the manifest is its last member."""
+    """Read an archive from beginning to end; return its manifest, which is the last member."""
     found: dict[str, Kept] = {}
     try:
         with tarfile.open(path, "r|*") as archive:
@@ -81,8 +80,8 @@ def _read(path: Path, sink_of: Callable[[str, int], contextlib.AbstractContextMa
                         sink(block)
                 found[member.name] = Kept(member.size, digest.hexdigest(), member.mode)
     except BackupError as error:
-        told = str(error)
-        raise BackupError(told if told.startswith(str(path)) else f"{path}: {told}") from error
+        text = str(error)
+        raise BackupError(text if text.startswith(str(path)) else f"{path}: {text}") from error
     except (tarfile.TarError, EOFError) as error:
         raise BackupError(f"{path} is no backup, or only a part of one: {error}") from error
     raise BackupError(f"{path} is no backup, or only a part of one: it does not say what is in it")

@@ -1,4 +1,4 @@
-"""Copies of SQLite databases that may be in use, each as it was at one moment."""
+"""Copies of SQLite databases in use, each in its state at one moment."""
 
 import sqlite3
 from contextlib import closing
@@ -11,10 +11,10 @@ WAIT_S = 10.0
 
 
 def copy_database(source: Path, copy: Path) -> None:
-    """Copy a database into a new file, while others read and write it.
+    """Copy a database into a new file, while other connections read and write it.
 
-    ``VACUUM INTO`` reads in one transaction: what is written meanwhile is not in the copy, and the copy
-    never has to be begun again, as the backup interface's has under constant writing.  Raises BackupError.
+    ``VACUUM INTO`` reads in one transaction: later writes are not in the copy.  The backup interface of
+    SQLite starts again after each write, and might never finish.  Raises BackupError.
     """
     try:
         with closing(_open(source)) as connection:
@@ -42,7 +42,7 @@ def rows_of(path: Path) -> dict[str, int]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """Open a database for reading.  A file that is not there is an error, not a new database."""
+    """Open a database for reading.  A missing file is an error, not a new database."""
     return sqlite3.connect(
         f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=WAIT_S, isolation_level=None
     )

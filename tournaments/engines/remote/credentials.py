@@ -15,7 +15,7 @@ from pathlib import Path
 from cryptography import x509
 from distributed import Security
 
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 
 AUTHORITY, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 FILES = (AUTHORITY, CERTIFICATE, KEY)

@@ -1,4 +1,4 @@
-"""An engine that plays games on the workers of a Dask cluster.
+"""Engine that plays games on the workers of a Dask cluster.
 
 A game is a task of Dask's, with a key that is the same for the same attempt at the same game of the same
 tournament.  Dask chooses the worker, except that the games of a pair are played on one host.  The code that
@@ -21,25 +21,25 @@ from distributed import Client, Security
 
 from referee.judge.results import Player
 from referee.play import Job
-from tournaments.engines.base import Begun, EngineError, Follower, WorkerLostError
+from tournaments.engines.base import EngineError, OnSnapshot, OnStart, WorkerLostError
 from tournaments.engines.remote.asyncio_thread import AsyncioThread, open_asyncio_thread
-from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
-from tournaments.engines.remote.head import AskedGame, Head
+from tournaments.engines.remote.extra import ClusterError, SchedulerLostError
+from tournaments.engines.remote.head import Head, RequestedGame
 from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.packed_bot import PackedBot, pack
-from tournaments.engines.remote.requirements import Demands
+from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import ENDED, GAME
 from tournaments.engines.remote.worker.worker_play import Assignment
 from tournaments.engines.remote.worker.worker_plugin import needed
 from tournaments.results.game_summary import PackedGame
 
 CONNECT_LIMIT_S = 30
-LOOK_S = 1.0
+POLL_S = 1.0
 """Interval at which the list of workers is read, and tasks that ended without a reply are looked for."""
 
 
 class DaskEngine:
-    """See ``open_dask_engine``."""
+    """Engine of a Dask cluster, see ``open_dask_engine``."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class DaskEngine:
         self._most = math.inf if concurrency is None else concurrency
         self._own_core = own_core
         self._reference_speed = reference_speed
-        self._travellers: dict[Player, PackedBot] = {}
+        self._packed: dict[Player, PackedBot] = {}
         self._packing = trio.Lock()
 
     @property
@@ -79,31 +79,33 @@ class DaskEngine:
         """Return the suitable workers, as of a second ago."""
         return [facts for facts, _ in self._head.fit]
 
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
+    async def play(
+        self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+    ) -> PackedGame:
         """Play one game on a worker; see ``Engine.play``.
 
         Raises RefereeError, EngineError; ClusterError if no game can be played any more.
         """
         try:
-            first, second = [await self._traveller(player) for player in job.players]
+            first, second = [await self._pack(player) for player in job.players]
         except ClusterError as error:
             raise EngineError(str(error)) from error
         assignment = Assignment(
-            job, (first, second), self._own_core, self._reference_speed, follow is not None
+            job, (first, second), self._own_core, self._reference_speed, on_snapshot is not None
         )
         takes = needed(self._demands.versions, job.sandbox.tier)
-        asked = AskedGame(job.key, job.pair, pickle.dumps(assignment), takes, begins, follow)
-        return read_reply(job.key, await self._thread.run(self._head.play(asked)))
+        requested = RequestedGame(job.key, job.pair, pickle.dumps(assignment), takes, on_start, on_snapshot)
+        return read_reply(job.key, await self._thread.run(self._head.play(requested)))
 
-    async def _traveller(self, player: Player) -> PackedBot:
+    async def _pack(self, player: Player) -> PackedBot:
         """Return a player as sent to workers; its files are at the scheduler then.  Raises ClusterError."""
         async with self._packing:
-            if player not in self._travellers:
-                traveller, archive = await trio.to_thread.run_sync(pack, player)
-                if traveller.digest:
-                    await self._thread.run(self._head.keep(traveller.digest, archive))
-                self._travellers[player] = traveller
-            return self._travellers[player]
+            if player not in self._packed:
+                packed, archive = await trio.to_thread.run_sync(pack, player)
+                if packed.digest:
+                    await self._thread.run(self._head.keep(packed.digest, archive))
+                self._packed[player] = packed
+            return self._packed[player]
 
 
 def read_reply(key: str, reply: bytes) -> PackedGame:
@@ -162,9 +164,9 @@ async def open_dask_engine(
                 own_core=own_core,
                 reference_speed=reference_speed,
             )
-            await _look(head, thread, refused)
+            await _poll_workers(head, thread, refused)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_look_again, head, thread, refused)
+                nursery.start_soon(_keep_polling, head, thread, refused)
                 nursery.start_soon(_fail_ended, head, thread)
                 yield engine
                 nursery.cancel_scope.cancel()
@@ -191,22 +193,22 @@ async def _disconnect(client: Client) -> None:
         await client.close()
 
 
-async def _look_again(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
+async def _keep_polling(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
     """Read the list of workers again and again."""
     while True:
-        await trio.sleep(LOOK_S)
-        await _look(head, thread, refused)
+        await trio.sleep(POLL_S)
+        await _poll_workers(head, thread, refused)
 
 
 async def _fail_ended(head: Head, thread: AsyncioThread) -> None:
-    """Fail ended tasks again and again, in a task beside ``_look_again``, which waits for replies."""
+    """Fail ended tasks again and again, in a task beside ``_keep_polling``, which waits for replies."""
     while True:
-        await trio.sleep(LOOK_S)
+        await trio.sleep(POLL_S)
         await thread.run(head.fail_ended())
 
 
-async def _look(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
+async def _poll_workers(head: Head, thread: AsyncioThread, refused: Callable[[str], None] | None) -> None:
     with contextlib.suppress(OSError):  # a scheduler that is gone: the client detects that itself
-        for sentence in await thread.run(head.look()):
+        for sentence in await thread.run(head.poll_workers()):
             if refused is not None:
                 refused(sentence)

@@ -8,7 +8,7 @@ two more connections, and be lost with it.
 import asyncio
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,19 +16,18 @@ from typing import Any
 from distributed import Client, Future, KilledWorker
 
 from referee.live_feed import Snapshot
-from tournaments.engines.base import Begun, EngineError, WorkerLostError
+from tournaments.engines.base import EngineError, OnSnapshot, OnStart, WorkerLostError
 from tournaments.engines.remote.asyncio_thread import AsyncioThread
-from tournaments.engines.remote.dask_settings import SEND_EVERY_S
-from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
+from tournaments.engines.remote.extra import SEND_EVERY_S, ClusterError, SchedulerLostError
 from tournaments.engines.remote.host import HostFacts, missing_programs
 from tournaments.engines.remote.pair_hosts import HostWorkers, PairHosts
-from tournaments.engines.remote.requirements import Demands
 from tournaments.engines.remote.scheduler_plugin import LOST, BotsAndWorkers
 from tournaments.engines.remote.task_batches import Submissions
+from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import FAILURE
 from tournaments.engines.remote.worker.worker_plugin import NAME, play_on_worker
 
-LOOK_S = 0.2
+POLL_S = 0.2
 """Seconds between checks for a suitable worker."""
 ANSWER_S = 1.0
 """Seconds for which an update waits for answers, each of which takes some milliseconds."""
@@ -50,7 +49,7 @@ class _HostGoneError(Exception):
 
 
 @dataclass(eq=False)
-class AskedGame:
+class RequestedGame:
     """A requested game.  Changed in Dask's thread only."""
 
     key: str
@@ -60,9 +59,9 @@ class AskedGame:
     """Packed Assignment."""
     takes: dict[str, float]
     """Required resources of a worker."""
-    begun: Begun | None
+    on_start: OnStart | None
     """Callback in Trio's loop, called once when the game's host is known, before the game ends."""
-    follow: Callable[[Snapshot], None] | None
+    on_snapshot: OnSnapshot | None
     """Callback in Trio's loop for snapshots."""
     allowed: frozenset[str] = frozenset()
     """Addresses of the workers that may play the game; empty if all may."""
@@ -114,7 +113,7 @@ class Head:
         self._demands = demands
         self._thread = thread
         self._limit = None if limit is None else asyncio.Semaphore(limit)
-        self._games: dict[tuple[str, ...], AskedGame] = {}
+        self._games: dict[tuple[str, ...], RequestedGame] = {}
         self._attempts: Counter[str] = Counter()
         self._submissions = Submissions(client, play_on_worker)
         self._ended: list[Future] = []
@@ -144,11 +143,11 @@ class Head:
         except OSError as error:
             raise SchedulerLostError(GONE) from error
         self._check_connected()
-        self._client.subscribe_topic(self.topic, self._told)
+        self._client.subscribe_topic(self.topic, self._on_event)
         self._client.subscribe_topic(LOST, self._lost)
         self._client.scheduler_comm.interval = SEND_EVERY_S
 
-    async def play(self, game: AskedGame) -> bytes:
+    async def play(self, game: RequestedGame) -> bytes:
         """Have a game played and return the worker's reply.  Raises EngineError, ClusterError."""
         while True:
             async with self._pairs.host(game.pair) as host:
@@ -163,7 +162,7 @@ class Head:
                 except _HostGoneError:  # then any host will do: a finished game is not played again
                     continue
 
-    async def _play_on(self, host: str | None, game: AskedGame) -> bytes:
+    async def _play_on(self, host: str | None, game: RequestedGame) -> bytes:
         game.allowed = frozenset() if host is None else self._workers.of(host)
         if host is not None and not game.allowed:
             raise _HostGoneError
@@ -186,7 +185,7 @@ class Head:
             raise outcome
         return outcome
 
-    async def _outcome(self, name: tuple[str, ...], game: AskedGame) -> bytes | Exception:
+    async def _outcome(self, name: tuple[str, ...], game: RequestedGame) -> bytes | Exception:
         game.task = await self._submissions.submit(
             name, game.packed, self.topic, name, takes=game.takes, workers=game.allowed
         )
@@ -206,7 +205,7 @@ class Head:
         Workers of hosts that were ``unable`` are left out, if there are others.
         """
         while not (found := self._workers.all()):  # noqa: ASYNC110 - workers are polled once a second anyway
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
         return found.difference(*map(self._workers.of, unable)) or found
 
     def _forget_soon(self, ended: Future) -> None:
@@ -227,7 +226,7 @@ class Head:
         except OSError as error:
             raise SchedulerLostError(GONE) from error
 
-    async def look(self) -> list[str]:
+    async def poll_workers(self) -> list[str]:
         """Update the workers; return sentences on those that are newly turned away.
 
         Raises OSError, and ClusterError once the connection is known to be lost.
@@ -323,7 +322,7 @@ class Head:
         playing = sum(game.worker in workers for game in self._games.values())
         return playing < self._workers.slots(host)
 
-    def _told(self, event: tuple[float, dict[str, Any]]) -> None:
+    def _on_event(self, event: tuple[float, dict[str, Any]]) -> None:
         message = event[1]
         game = self._games.get(tuple(message["game"]))
         if game is None:  # it was cancelled just now
@@ -345,13 +344,13 @@ class Head:
             self._workers.add(address, host, slots)  # it may have joined after the last update
             if not could_not:
                 self._pairs.begins(game.pair, host)
-            if game.begun is not None:
-                self._thread.call_trio(partial(game.begun, host))
+            if game.on_start is not None:
+                self._thread.call_trio(partial(game.on_start, host))
         if "reply" in message:
             _settle(game.outcome, message["reply"])
-        elif "snapshot" in message and game.follow is not None:
+        elif "snapshot" in message and game.on_snapshot is not None:
             with contextlib.suppress(ValueError):  # a program on the worker's host may have written it
-                self._thread.call_trio(partial(game.follow, Snapshot.unpacked(message["snapshot"])))
+                self._thread.call_trio(partial(game.on_snapshot, Snapshot.unpacked(message["snapshot"])))
 
     def _lost(self, event: tuple[float, str]) -> None:
         address = event[1]

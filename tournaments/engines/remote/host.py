@@ -14,7 +14,7 @@ from referee.sandbox.host_resources import usable_cores
 from referee.version import VERSION
 from tournaments.bots.toolchains import COMPILERS, find_program
 from tournaments.config.host_speed import measure
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 
 INTERPRETERS = ("python3", "pypy3", "perl", "ruby", "lua", "php", "Rscript", "julia", "mono", "bash", "guile")
 """Programs that may run a bot, beside those that build one."""

@@ -1,8 +1,8 @@
-"""Transfer of a bot to another host: an archive of its files, found by its digest, and its command there.
+"""Transfer of bots to other hosts: an archive of a bot's files, its digest, and the command on that host.
 
-The archive holds the bot's own files: those that its player ``reads``, and its program, without those of an
-interpreter, of Kalarena or of the system, which each host has itself.  Products of a build are left out, too,
-and are built again where the bot runs.  Permissions are part of the digest, times and owners are not.
+The archive holds the bot's own files: those that its player ``reads``, and its program.  Files of an
+interpreter, of Kalarena and of the system are left out, since each host has them.  Products of a build are
+left out, too, and are built again on the other host.  The digest covers permissions, not times and owners.
 """
 
 import hashlib
@@ -28,9 +28,10 @@ from referee.sandbox.runtime_paths import (
 )
 from sample_bots.strong import kernels
 from tournaments.bots.build_products import CLASS
-from tournaments.bots.manifest import Manifest, ManifestError, load_manifest
+from tournaments.bots.errors import ManifestError
+from tournaments.bots.manifest import Manifest, load_manifest
 from tournaments.bots.toolchains import find_program
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 
 LEFT_OUT = frozenset({".git", "__pycache__"})
 """Folders that no bot needs in order to run."""
@@ -57,10 +58,7 @@ class Need:
 
     path: str
     is_program: bool
-    """True if a program of the same name on PATH is as good.
-
-    That is so for an installed program, never for a bot's own.
-    """
+    """True if a program with the same name on PATH will do: an installed program, never a bot's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +88,8 @@ def pack(player: Player) -> tuple[PackedBot, bytes]:
 def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
     """Return the programs that a host must have for these players.
 
-    Programs that start a bot are given by their paths here, those that build it by their names.  Programs
-    that a build starts in its turn are not known.  Raises ClusterError.
+    Programs that start a bot are given by their paths on this host, programs that build it by their names.
+    Programs that a build starts itself are missing.  Raises ClusterError.
     """
     found: dict[str, None] = {}
     for player in players:
@@ -99,7 +97,7 @@ def needed_programs(players: Iterable[Player]) -> tuple[str, ...]:
         for need in _needs_beside(player, folders):
             if need.is_program or os.access(need.path, os.X_OK):
                 found[need.path] = None
-        for manifest in filter(None, (manifest_in(Path(folder)) for folder in folders)):
+        for manifest in filter(None, (_manifest_in(Path(folder)) for folder in folders)):
             if manifest.build is not None and os.sep not in manifest.build[0]:
                 found[manifest.build[0]] = None
     return tuple(found)
@@ -116,26 +114,25 @@ def unpack(archive: bytes, digest: str, folder: Path) -> None:
             path.symlink_to(os.fsdecode(content))
         else:
             path.write_bytes(content)
-            path.chmod(
-                0o755 if kind == PROGRAM else 0o644
-            )  # whatever the umask is: a confined bot runs as another user
+            # Whatever the umask is: a confined bot runs as another user.
+            path.chmod(0o755 if kind == PROGRAM else 0o644)
 
 
-def arrived(traveller: PackedBot, folder: Path, prepare_kernels: Callable[[], Path]) -> Player:
-    """Return the player for this host, its archive unpacked into a folder.
+def player_here(packed: PackedBot, folder: Path, prepare_kernels: Callable[[], Path]) -> Player:
+    """Return the player for this host, for an archive that was unpacked into a folder.
 
     Raises ClusterError if a file of the host of origin is missing here: the bot could not be started, and
     would lose for it.
     """
-    player = traveller.player
+    player = packed.player
     here: dict[str, str] = {}
-    for path, what in traveller.installed:
+    for path, what in packed.installed:
         if what != KERNELS:
             here[path] = sys.executable if what == PYTHON else PACKAGES[what]
         elif path in player.command:
             here[path] = str(prepare_kernels())
-    here |= {path: str(folder / name) for path, name in traveller.folders}
-    for need in traveller.needs:
+    here |= {path: str(folder / name) for path, name in packed.folders}
+    for need in packed.needs:
         found: str | None = need.path
         if not os.path.exists(need.path):  # noqa: PTH110 - False for unreadable paths, as below
             found = find_program(Path(need.path).name) if need.is_program else None
@@ -154,10 +151,10 @@ def arrived(traveller: PackedBot, folder: Path, prepare_kernels: Callable[[], Pa
     )
 
 
-def manifest_in(folder: Path) -> Manifest | None:
+def _manifest_in(folder: Path) -> Manifest | None:
     """Return the manifest of a bot in a folder, if any.  Raises ClusterError."""
     try:
-        return load_manifest(folder) if os.path.isdir(folder) else None  # noqa: PTH112
+        return load_manifest(folder)
     except ManifestError as error:
         raise ClusterError(str(error)) from error
 
@@ -251,9 +248,8 @@ def _content(path: Path, top: Path) -> tuple[str, bytes]:
     if path == top or not path.is_symlink():  # a path that a player names is always part of the bot
         return (PROGRAM if os.access(path, os.X_OK) else PLAIN), path.read_bytes()
     target = path.resolve()
-    if not target.is_relative_to(
-        top.resolve()
-    ):  # it might be a private file that the bot's author may not read
+    # A link out of the bot might lead to a private file that the bot's author may not read.
+    if not target.is_relative_to(top.resolve()):
         raise ClusterError(f"{path} is a link that leads out of {top}: put the file itself there")
     return LINK, os.fsencode(os.path.relpath(target, path.parent.resolve()))
 
@@ -262,7 +258,7 @@ def _walk(top: Path) -> Iterator[tuple[Path, str]]:
     """Yield the files of a bot at this path with their paths below it, without products of its build."""
     if os.path.isfile(top):  # noqa: PTH113
         yield top, "."
-    manifest = manifest_in(top)
+    manifest = _manifest_in(top)
     made = manifest.products if manifest is not None and manifest.build is not None else []
     for folder, folders, names in os.walk(top):
         links = [name for name in folders if Path(folder, name).is_symlink()]
@@ -271,7 +267,7 @@ def _walk(top: Path) -> Iterator[tuple[Path, str]]:
             path = Path(folder, name)
             inner = path.relative_to(top)
             # Skips broken links and pipes, which editors leave behind.
-            is_there = os.path.isfile(path) or os.path.isdir(path)  # noqa: PTH112, PTH113 - see arrived
+            is_there = os.path.isfile(path) or os.path.isdir(path)  # noqa: PTH112, PTH113 - see player_here
             if is_there and not _is_made(inner, made):
                 yield path, str(inner)
 

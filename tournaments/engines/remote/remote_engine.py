@@ -1,7 +1,7 @@
 """Play of a tournament on other machines: scheduler, workers and engine.
 
 The scheduler runs on this machine, workers join it, and the engine states the demands on them.  The module
-needs the extra, whose presence is checked before the import (tournaments/engines/remote/errors.py).
+needs the extra, whose presence is checked before the import (tournaments/engines/remote/extra.py).
 """
 
 import hashlib
@@ -16,22 +16,22 @@ import trio
 
 from referee.sandbox.bubblewrap import Sandbox
 from tournaments.config.cluster_table import ClusterTable
-from tournaments.config.load import Tournament
+from tournaments.config.tournament import Tournament
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.dask_engine import DaskEngine, open_dask_engine
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.packed_bot import needed_programs
-from tournaments.engines.remote.requirements import Demands
 from tournaments.engines.remote.scheduler import open_scheduler
 from tournaments.engines.remote.slurm import open_slurm_workers
+from tournaments.engines.remote.waiting import Demands
 
 CREDENTIALS, SCHEDULER_LOG, JOBS = "credentials", "scheduler.log", "slurm"
 """Entries of a cluster's folder: credentials, the scheduler's errors, and the output of jobs."""
 DASKS_LOGGERS = ("distributed", "distributed.client")
 """Dask's loggers.  Kalarena reports errors itself; Dask logs tracebacks whenever a scheduler is lost."""
-LOOK_S = 0.5
+POLL_S = 0.5
 """Seconds between checks for workers."""
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 """Callback for a sentence for people."""
 
 
@@ -58,14 +58,14 @@ async def open_scheduler_here(
 
 @asynccontextmanager
 async def open_jobs(
-    address: str, credentials: Credentials, settings: ClusterTable, folder: Path, tell: Tell
+    address: str, credentials: Credentials, settings: ClusterTable, folder: Path, notify: Notify
 ) -> AsyncIterator[None]:
     """Keep Slurm jobs that join a scheduler during the block; ``folder`` is the cluster's.
 
     Raises ClusterError.
     """
     _make(folder / JOBS)
-    async with open_slurm_workers(address, credentials, settings, folder / JOBS, tell):
+    async with open_slurm_workers(address, credentials, settings, folder / JOBS, notify):
         yield
 
 
@@ -89,13 +89,13 @@ async def open_engine_at(
     settings: ClusterTable,
     demands: Demands,
     concurrency: int | None,
-    tell: Tell,
+    notify: Notify,
     shares_as: str = "",
 ) -> AsyncIterator[DaskEngine]:
     """Open an engine for a tournament.
 
     The engine has the scheduler for itself, unless ``shares_as`` is given, a name that no other engine ever
-    had.  ``tell`` is called with a sentence on each unsuitable worker.  Raises ClusterError.
+    had.  ``notify`` is called with a sentence on each unsuitable worker.  Raises ClusterError.
     """
     async with open_dask_engine(
         address,
@@ -104,24 +104,24 @@ async def open_engine_at(
         concurrency=concurrency,
         own_core=tournament.own_core,
         demands=demands,
-        refused=tell,
+        refused=notify,
         reference_speed=settings.scaled_from,
         shares=bool(shares_as),
     ) as engine:
         yield engine
 
 
-async def report_workers(engine: DaskEngine, tell: Tell) -> None:
+async def report_workers(engine: DaskEngine, notify: Notify) -> None:
     """Report the hosts once there are workers, and when no worker is left; until cancelled."""
     was_alone = True
     while True:
         is_alone = not engine.slots
         if is_alone and not was_alone:
-            tell("no worker is left: games go on as soon as one joins")
+            notify("no worker is left: games go on as soon as one joins")
         elif was_alone and not is_alone:
-            tell(f"{slots_in_words(engine.slots)} at a time, on {', '.join(hosts_of(engine))}")
+            notify(f"{slots_in_words(engine.slots)} at a time, on {', '.join(hosts_of(engine))}")
         was_alone = is_alone
-        await trio.sleep(LOOK_S)
+        await trio.sleep(POLL_S)
 
 
 def slots_in_words(slots: int) -> str:

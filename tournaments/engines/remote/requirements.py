@@ -1,131 +1,17 @@
-"""Requirements on workers: their exchange, the choice of suitable workers, and waiting for enough of them."""
+"""Exchange of requirements on workers, which are stored at the scheduler."""
 
 import asyncio
-import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import trio
 from distributed import Client
 
-from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.bubblewrap import Tier
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.host import HostFacts, Versions
-
-LOOK_S = 0.2
-"""Seconds between checks whether enough workers have joined."""
-
-
-@dataclass(frozen=True, slots=True)
-class Demands:
-    """Requirements for workers."""
-
-    tier: Tier = Tier.OFF
-    """Minimum confinement tier."""
-    same_speed: float | None = None
-    """Maximum distance of a host's speed from the median, as a share of it; None if any will do."""
-    versions: Versions = field(default_factory=Versions)
-    programs: tuple[str, ...] = ()
-    """Programs that bots need: paths on the head, or names."""
-
-    def refusals(self, everyone: Sequence[HostFacts]) -> list[str | None]:
-        """Return for each worker the reason for its refusal, None if it is suitable.
-
-        ``everyone`` are all workers, in the order in which they joined.
-        """
-        reasons = [self.refusal(facts) for facts in everyone]
-        fit = [facts.speed for facts, why in zip(everyone, reasons, strict=True) if why is None]
-        middle = _middle(fit) if fit else 0.0
-        return [
-            why or self._too_different(facts, middle) for facts, why in zip(everyone, reasons, strict=True)
-        ]
-
-    def refusal(self, facts: HostFacts) -> str | None:
-        """Return the reason for refusing a worker, whatever others there are; None if there is none."""
-        tiers = list(Tier)  # the best is the first
-        if facts.plays != self.versions:
-            return f"{facts.name} has {facts.plays}, and {self.versions} is played with here"
-        if tiers.index(Tier(facts.tier)) > tiers.index(self.tier):
-            return (
-                f"{facts.name} confines bots by {facts.tier} only, and {self.tier} is played with: "
-                "kalarena doctor says there what is missing"
-            )
-        lacking = sorted({Path(program).name for program in self.programs if program in facts.missing})
-        if lacking:
-            return (
-                f"{facts.name} lacks {', '.join(lacking)}, and bots of this tournament need that: install it "
-                "there, or leave this host out"
-            )
-        return None
-
-    def _too_different(self, facts: HostFacts, middle: float) -> str | None:
-        if self.same_speed is None or abs(facts.speed - middle) <= self.same_speed * middle:
-            return None
-        return (
-            f"{facts.name} has {facts.speed / middle:.0%} of the median speed of all workers, and "
-            f"same_speed = {self.same_speed:.0%} is asked for"
-        )
-
-
-def _middle(speeds: Sequence[float]) -> float:
-    """Return the median; of an even number the one in the middle that came first.
-
-    Of two hosts, neither would be like their mean, and a host that already plays must not be refused.
-    """
-    ordered = sorted(speeds)
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return next(speed for speed in speeds if speed in (low, high))
-
-
-def sandbox_elsewhere(here: Sandbox) -> Sandbox:
-    """Return the sandbox that all hosts must have, derived from this host's.
-
-    All hosts must confine equally well.  Control groups are not required, even if this host has them, since
-    their delegation differs too much between hosts.
-    """
-    return replace(here, tier=Tier.BUBBLEWRAP, cgroup="") if here.tier is Tier.CGROUP else here
-
-
-class Workers(Protocol):
-    """Source of the current workers: the engine."""
-
-    @property
-    def slots(self) -> int:
-        """Slots of suitable workers."""
-        ...
-
-    @property
-    def refusals(self) -> Sequence[str]:
-        """Sentences on the workers that were turned away."""
-        ...
-
-
-async def wait_for_slots(
-    workers: Workers, slots: int = 1, within_s: float = math.inf, tell: Callable[[str], None] | None = None
-) -> None:
-    """Wait until so many games can be played at a time; ``tell`` is called with each change of their number.
-
-    Raises ClusterError if the workers do not join in time.
-    """
-    seen = -1
-    with trio.move_on_after(within_s):
-        await trio.lowlevel.checkpoint()
-        while workers.slots < slots:
-            if tell is not None and workers.slots != seen:
-                seen = workers.slots
-                tell(f"waiting for workers: {seen} of {slots} slots")
-            await trio.sleep(LOOK_S)
-        return
-    turned_away = "".join(f"; {sentence}" for sentence in workers.refusals)
-    raise ClusterError(
-        f"workers for {slots} games at a time were to come within {within_s:g} s, and there are only "
-        f"{workers.slots}{turned_away}"
-    )
-
+from tournaments.engines.remote.extra import ClusterError
+from tournaments.engines.remote.host import Versions
+from tournaments.engines.remote.waiting import Demands
 
 KEY = "kalarena-demands"
 """Key in the scheduler's metadata."""

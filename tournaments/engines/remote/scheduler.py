@@ -10,7 +10,7 @@ from pathlib import Path
 import trio
 
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 
 START_LIMIT_S = 60.0
 """Limit in seconds for its start, which takes 2 s on an idle machine."""
@@ -55,12 +55,12 @@ async def _address(process: trio.Process, log: Path) -> str:
             if line.endswith(b"\n"):
                 break
     try:
-        said = json.loads(line)
+        message = json.loads(line)
     except ValueError as error:
         raise ClusterError(f"the scheduler did not start; {log} may say why") from error
-    if "address" not in said:
-        raise ClusterError(f"the scheduler could not be started: {said['error']}")
-    return str(said["address"])
+    if "address" not in message:
+        raise ClusterError(f"the scheduler could not be started: {message['error']}")
+    return str(message["address"])
 
 
 async def _end(process: trio.Process) -> None:

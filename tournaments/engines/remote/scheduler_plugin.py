@@ -4,7 +4,7 @@ from typing import Any
 
 from distributed import Scheduler, SchedulerPlugin
 
-from tournaments.engines.remote.dask_settings import SEND_EVERY_S
+from tournaments.engines.remote.extra import SEND_EVERY_S
 from tournaments.engines.remote.worker.worker_plugin import NAME
 
 LOST = f"{NAME}-lost"

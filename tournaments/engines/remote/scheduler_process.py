@@ -15,10 +15,9 @@ import dask
 import uvloop
 from distributed import Scheduler
 
-from referee.process.subreaper import adopt_orphans
+from referee.process.subreaper import become_subreaper
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.dask_settings import SETTINGS
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import SETTINGS, ClusterError
 
 WORKER_TTL = "60s"
 """Time after which a silent worker is dropped, as its host has vanished, and its games are reassigned.
@@ -52,12 +51,12 @@ async def serve(credentials: Credentials, host: str | None, port: int) -> None:
     ) as scheduler:
         let_go = asyncio.Event()
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), let_go.set)
-        _tell({"address": scheduler.address})
+        _print({"address": scheduler.address})
         await let_go.wait()
 
 
-def _tell(said: dict[str, str]) -> None:
-    print(json.dumps(said), flush=True)
+def _print(message: dict[str, str]) -> None:
+    print(json.dumps(message), flush=True)
 
 
 def main() -> None:
@@ -66,16 +65,16 @@ def main() -> None:
     parser.add_argument("credentials", type=Path)
     parser.add_argument("--host")
     parser.add_argument("--port", type=int, default=0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     logging.getLogger("distributed").setLevel(logging.WARNING)
     for name in ("distributed.core", "asyncio"):  # the second one reports the task that has failed
         logging.getLogger(name).addFilter(ClientGone())
-    adopt_orphans()
+    become_subreaper()
     try:
         with dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": WORKER_TTL}):
-            uvloop.run(serve(Credentials(asked.credentials), asked.host, asked.port))
+            uvloop.run(serve(Credentials(options.credentials), options.host, options.port))
     except (ClusterError, RuntimeError) as error:  # the cause of an error from Dask is another exception
-        _tell({"error": str(error.__cause__ or error)})
+        _print({"error": str(error.__cause__ or error)})
         sys.exit(1)
 
 

@@ -22,7 +22,7 @@ from distributed.deploy.adaptive import Adaptive
 
 from tournaments.config.cluster_table import ClusterTable
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 
 JOB_NAME = "kalarena"
 LIST_JOBS = ("squeue", "--me", "--noheader", "--format=%A")
@@ -35,8 +35,8 @@ async def listed_jobs() -> set[str] | None:
     process = await asyncio.create_subprocess_exec(
         *LIST_JOBS, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
-    said, _ = await process.communicate()
-    return set(said.decode().split()) if process.returncode == 0 else None
+    output, _ = await process.communicate()
+    return set(output.decode().split()) if process.returncode == 0 else None
 
 
 def last_words(logs: Path, job: str) -> str:
@@ -70,7 +70,7 @@ __all__ = ["SLURMCluster", "SLURMJob"]
 
 END_LIMIT_S = 30.0
 """Jobs are cancelled within a second; those that are not end without their scheduler."""
-LOOK_S = 2
+POLL_S = 2
 """Interval in seconds at which the number of jobs is adapted, and dead ones are replaced."""
 PATIENCE = 30
 """Intervals in a row in which fewer jobs suffice before one is ended: a place in Slurm's queue is dear."""
@@ -182,7 +182,7 @@ class Jobs:
             Adaptive=_AsManyAsGames,
             minimum_jobs=jobs,
             maximum_jobs=max(jobs, settings.maximum // settings.cores),
-            interval=f"{LOOK_S}s",
+            interval=f"{POLL_S}s",
             wait_count=PATIENCE,
         )
 
@@ -227,12 +227,12 @@ async def open_slurm_workers(
     credentials: Credentials,
     settings: ClusterTable,
     logs: Path,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> AsyncIterator[None]:
     """Submit jobs during the block, as many as there is work for between the bounds of the settings.
 
-    The jobs' output goes to files in ``logs``; ``tell`` is called with the reason when jobs ended before they
-    could play.
+    The jobs' output goes to files in ``logs``; ``notify`` is called with the reason when jobs ended before
+    they could play.
     ``credentials`` and ``logs`` must be in folders that the nodes see, too.  Raises ClusterError if Slurm
     gives no jobs, or none that can play.
     """
@@ -244,7 +244,7 @@ async def open_slurm_workers(
     jobs = await trio.to_thread.run_sync(Jobs, scheduler, credentials, settings, logs)
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_watch, jobs, logs, tell)
+            nursery.start_soon(_watch, jobs, logs, notify)
             yield
             nursery.cancel_scope.cancel()
     finally:
@@ -252,11 +252,11 @@ async def open_slurm_workers(
             await trio.to_thread.run_sync(jobs.close, abandon_on_cancel=True)
 
 
-async def _watch(jobs: Jobs, logs: Path, tell: Callable[[str], None] | None) -> None:
+async def _watch(jobs: Jobs, logs: Path, notify: Callable[[str], None] | None) -> None:
     """Replace jobs that end.  Raises ClusterError if all of them fail."""
     vain = joined = 0
     while True:
-        await trio.sleep(min(LOOK_S * 2**vain, LONGEST_PAUSE_S))
+        await trio.sleep(min(POLL_S * 2**vain, LONGEST_PAUSE_S))
         why = await trio.to_thread.run_sync(jobs.replace_ended)
         if jobs.joined > joined:
             vain, joined = 0, jobs.joined
@@ -265,5 +265,5 @@ async def _watch(jobs: Jobs, logs: Path, tell: Callable[[str], None] | None) -> 
         vain += 1
         if vain == MOST_VAIN and not joined:
             raise ClusterError(f"Slurm gives no jobs that can play: {why}; what they wrote is in {logs}")
-        if tell is not None:
-            tell(why)
+        if notify is not None:
+            notify(why)

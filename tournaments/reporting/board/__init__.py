@@ -1,1 +1,4 @@
-"""Pictures of positions, and animations of moves."""
+"""Pictures of positions, and animations of moves.
+
+Begin at ``board_renderer``, the interface; ``kalah`` and ``kalamala`` draw one game each, with ``drawing``.
+"""

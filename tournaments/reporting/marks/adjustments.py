@@ -8,9 +8,17 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from referee.games.spec import did_you_mean
-from tournaments.reporting.marks.bands import MOST_MARKS, Marks, MarksModel
+from tournaments.files.validation_errors import suggestion
 from tournaments.reporting.marks.marking import OVERRIDE, PENALTY, Adjustment, BotMark, Scheme, final_mark
-from tournaments.reporting.marks.numbers import HUNDREDTH, decimal, exact, to_step
+from tournaments.reporting.marks.numbers import (
+    HUNDREDTH,
+    MOST_MARKS,
+    Marks,
+    MarksModel,
+    decimal,
+    exact,
+    to_step,
+)
 from tournaments.reporting.marks.people import People, Student
 
 
@@ -197,8 +205,7 @@ def _unfit_subject(
     if one.bot is not None:
         names = list(dict.fromkeys(row.bot for row in rows if row.bot))
         if one.bot not in names:
-            hint = did_you_mean(one.bot, names) or f"; there are {', '.join(names)}"
-            yield f"bot: no bot {one.bot!r} is marked{hint}"
+            yield f"bot: no bot {one.bot!r} is marked{suggestion(one.bot, names)}"
         return
     assert one.student is not None
     if people is None:

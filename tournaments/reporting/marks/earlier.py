@@ -23,7 +23,7 @@ class EarlierError(ValueError):
 
 
 @dataclass(frozen=True)
-class Before:
+class EarlierRow:
     """A row of the earlier sheet.  Rows with the same marks are equal, whatever their labels."""
 
     label: str = field(compare=False)
@@ -42,7 +42,7 @@ class Before:
 class EarlierSheet:
     """The compared parts of an earlier sheet."""
 
-    rows: Mapping[Key, Before]
+    rows: Mapping[Key, EarlierRow]
     about: Mapping[str, Any]
     """Its games and digests."""
 
@@ -63,7 +63,7 @@ class _Student(BaseModel):
     id: str
 
 
-class _Given(BaseModel):
+class _RuleMark(BaseModel):
     name: str
     marks: Finite
 
@@ -72,7 +72,7 @@ class _Row(BaseModel):
     students: list[_Student]
     bot: str
     mark: Finite
-    rules: list[_Given]
+    rules: list[_RuleMark]
 
 
 class _Sheet(BaseModel):
@@ -94,7 +94,7 @@ def earlier_sheet(text: str, tournament: str) -> EarlierSheet:
     if SINCE in whole:
         raise EarlierError("this sheet has only what had changed: compare with one made without --since")
     rows = {
-        row_key([(student.name, student.id) for student in row.students], row.bot): Before(
+        row_key([(student.name, student.id) for student in row.students], row.bot): EarlierRow(
             BETWEEN_MEMBERS.join(student.name for student in row.students) or row.bot,
             row.mark,
             {given.name: given.marks for given in row.rules},

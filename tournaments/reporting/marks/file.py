@@ -1,22 +1,18 @@
 """The rules file of a mark sheet, marks.toml: its tables and keys, and clear errors in them."""
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from referee.games.spec import did_you_mean
-from tournaments.files.validation_errors import render
-from tournaments.reporting.marks.adjustments import Adjustments, Late, Override, Penalty
-from tournaments.reporting.marks.bands import MOST_MARKS, LevelBand, MarksModel, Number, RankBand
-from tournaments.reporting.marks.checks import Check
+from tournaments.files.validation_errors import problem_line
+from tournaments.reporting.marks.adjustments import Adjustments, Override, Penalty
 from tournaments.reporting.marks.marking import DEFAULT_STEP, Scheme
-from tournaments.reporting.marks.numbers import exact
-from tournaments.reporting.marks.people import People, PeopleError, Student, people_of, read_people
-from tournaments.reporting.marks.rules import RULE_KINDS, MarkRule, RankRule
+from tournaments.reporting.marks.numbers import MOST_MARKS, MarksModel, Number, exact
+from tournaments.reporting.marks.people import People, PeopleError, people_of, read_people
+from tournaments.reporting.marks.rules import MarkRule
 from tournaments.reporting.marks.sheet import FIXED_COLUMNS
 
 
@@ -77,23 +73,6 @@ class MarksFile(MarksModel):
     def adjustments(self) -> Adjustments:
         """Decisions about single students and bots."""
         return Adjustments(self.penalty, self.override)
-
-
-@dataclass(frozen=True)
-class MarkPlan:
-    """A rules file that fits a tournament: the marked people and bots, and the rules."""
-
-    file: MarksFile
-    people: People | None
-    """None: a row for each bot."""
-    marked: Sequence[str]
-    """The bots of the tournament that are marked."""
-    missing: Sequence[str]
-    """Bots of students that are not in the tournament."""
-    left: Sequence[str] = ()
-    """Bots of students that withdrew, and get nothing from any rule."""
-    remarks: Sequence[str] = ()
-    """Remarks on settings that are allowed, but may not be intended."""
 
 
 def load_marks(path: Path) -> tuple[MarksFile, People | None]:
@@ -178,127 +157,14 @@ def _people(path: Path, data: Mapping[str, Any], file: MarksFile | None) -> tupl
     return people, [_lines(where, clashes)] if clashes else []
 
 
-def plan_marks(
-    file: MarksFile, people: People | None, bots: Sequence[str], withdrawn: Collection[str] = ()
-) -> MarkPlan:
-    """Return the plan for a tournament with these bots, of which some have withdrawn.
-
-    Raises MarksError with everything that does not fit, and all errors in single students.
-    """
-    groups: Mapping[str, Sequence[Student]] = {} if people is None else people.groups
-    gone = withdrawn if file.withdrawn != "marked" else ()
-    named = [bot for bot in bots if (bot not in file.references if people is None else bot in groups)]
-    marked = [bot for bot in named if bot not in gone]
-    left = [bot for bot in named if bot in gone and people is not None]
-    absent = [bot for bot in groups if bot not in bots]
-    problems = [
-        f"references: {_unknown(name, bots)}" for name in dict.fromkeys(file.references) if name not in bots
-    ]
-    problems += [
-        f"references: {name!r} is a reference player, and a bot of {', '.join(map(str, groups[name]))}"
-        for name in dict.fromkeys(file.references)
-        if name in groups
-    ]
-    problems += _unfit_opponents(file, bots, [*marked, *left])
-    problems += file.adjustments.problems(people, marked, file.scheme, by_group=file.rows == "group")
-    if file.missing == "error":
-        problems += _missing(people, absent, bots)
-    if people is not None:
-        problems += [f"students: {problem}" for problem in people.problems]
-        if file.withdrawn == "error":
-            problems += _withdrawn(people, left)
-        problems += [
-            f"students: nobody has the bot {bot!r}: name its students, or put it into references"
-            for bot in bots
-            if bot not in groups and bot not in file.references and bot not in withdrawn
-        ]
-    if not marked and not problems:
-        or_left = " or has withdrawn" if gone else ""
-        problems.append(f"references: every bot is one{or_left}, so that nobody gets a mark")
-    if problems:
-        raise MarksError("\n".join(problems))
-    remarks = [
-        f"rule {rule.name!r}: with {len(marked)} marked bots nobody can be in the band {band!r}"
-        for rule in file.rule
-        if isinstance(rule, RankRule)
-        for band in rule.unused(len(marked))
-    ]
-    return MarkPlan(file, people, marked, absent, left, remarks)
-
-
-def _unfit_opponents(file: MarksFile, bots: Sequence[str], marked: Sequence[str]) -> Iterator[str]:
-    for number, rule in enumerate(file.rule, 1):
-        for where, name in rule.opponents_named:
-            if name not in bots:
-                yield f"rule[{number}].{where}: {_unknown(name, bots)}"
-            elif name in marked:
-                yield (
-                    f"rule[{number}].{where}: {name!r} is marked itself, and cannot be what marks "
-                    "are measured by: put it into references"
-                )
-
-
-def _missing(people: People | None, absent: Sequence[str], bots: Sequence[str]) -> Iterator[str]:
-    if people is None:
-        return
-    instead = '(or set missing = "zero")'
-    for bot in absent:
-        for student in people.groups[bot]:
-            yield f"students: {_place(student)}{student}: {_unknown(bot, bots)} {instead}"
-    for student in people.no_bot:
-        yield f"students: {_place(student)}{student} has no bot {instead}"
-
-
-def _withdrawn(people: People, left: Sequence[str]) -> Iterator[str]:
-    for bot in left:
-        for student in people.groups[bot]:
-            yield (
-                f"students: {_place(student)}{student}: the bot {bot!r} has withdrawn: name the one that "
-                'took its place, or set withdrawn = "zero" (nothing from any rule) or "marked" (by its games '
-                "that count)"
-            )
-
-
-def _place(student: Student) -> str:
-    return "" if student.line is None else f"line {student.line}: "
-
-
-def _unknown(name: str, bots: Sequence[str]) -> str:
-    hint = did_you_mean(name, list(bots)) or f"; there are {', '.join(bots)}"
-    return f"there is no bot {name!r} in this tournament{hint}"
-
-
 def _complaints(error: ValidationError) -> Iterator[str]:
     for item in error.errors():
         location = item["loc"]
-        if location[:1] == ("rule",) and len(location) > 2:  # pydantic puts the kind of a rule into its place
-            place = (*location[:2], *location[3:])
-        else:
-            place = location
         if location in (("rule",), ("penalty",), ("override",)) and item["type"] == "list_type":
             yield f"{location[0]}: write [[{location[0]}]] for each {location[0]}, with its keys below"
             continue
-        told = render({**item, "loc": place}, lambda _, at=location: known_keys(at))  # type: ignore[misc]
-        told = told.removeprefix(": ").replace("at least 1 words", "at least one entry")
-        yield from told.split("\n")
-
-
-DECISIONS: Mapping[str, type[MarksModel]] = {"penalty": Penalty, "override": Override}
-"""Name of a table -> its keys."""
-
-
-def known_keys(location: tuple[Any, ...]) -> list[str]:
-    """Return the keys that exist where a key was unknown."""
-    if location[0] in DECISIONS and len(location) > 2:
-        return (Late if location[2] == "late" and len(location) > 3 else DECISIONS[location[0]]).keys()
-    if location[0] != "rule" or len(location) < 4:
-        return MarksFile.keys()
-    kind = str(location[2])
-    if location[3] == "checks" and len(location) > 4:
-        return Check.keys()
-    if location[3] == "bands" and len(location) > 4:
-        return (RankBand if kind == "rank" else LevelBand).keys()
-    return RULE_KINDS[kind].keys()
+        lines = problem_line(item, MarksFile).replace("at least 1 words", "at least one entry")
+        yield from lines.split("\n")
 
 
 def _lines(path: Path, problems: Sequence[str]) -> str:

@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tournaments.analysis.standing import Standing
-from tournaments.reporting.marks.checks import NO_GAMES
 from tournaments.reporting.marks.numbers import HUNDREDTH, decimal, to_step
-from tournaments.reporting.marks.rules import AnyRule, Facts, Given
+from tournaments.reporting.marks.rules import NO_GAMES, AnyRule, BotFacts, RuleMark
 
 HALF_UP, HALF_EVEN, UP, DOWN = "half-up", "half-even", "up", "down"
 ROUNDINGS = (HALF_UP, HALF_EVEN, UP, DOWN)
@@ -62,7 +61,7 @@ class BotMark:
     """Among the marked bots, from 1; ties share the better rank.  None for a bot that is not among them."""
     marked: int
     """Number of bots that are marked."""
-    given: tuple[Given, ...]
+    given: tuple[RuleMark, ...]
     """Marks by each rule, in the order of the rules."""
     total: Fraction
     """The sum of the marks by all rules."""
@@ -107,9 +106,9 @@ def marks_of(
     found = {}
     for line in marked:
         rank = 1 + sum(other.rank < line.rank for other in marked)
-        facts = Facts(line, rank, len(marked))
+        facts = BotFacts(line, rank, len(marked))
         given = tuple(
-            rule.give(facts) if line.games else Given(Fraction(), NO_GAMES) for rule in scheme.rules
+            rule.mark_for(facts) if line.games else RuleMark(Fraction(), NO_GAMES) for rule in scheme.rules
         )
         found[line.name] = _marked(line.name, line, rank, len(marked), given, scheme)
     absent: list[tuple[str, Standing | None, str]] = [
@@ -117,13 +116,18 @@ def marks_of(
     ]
     absent += [(name, None, "not in the tournament") for name in missing]
     for name, row, why in absent:
-        nothing = (Given(Fraction(), why),) * len(scheme.rules)
+        nothing = (RuleMark(Fraction(), why),) * len(scheme.rules)
         found[name] = _marked(name, row, None, len(marked), nothing, scheme)
     return found
 
 
 def _marked(
-    bot: str, line: Standing | None, rank: int | None, marked: int, given: tuple[Given, ...], scheme: Scheme
+    bot: str,
+    line: Standing | None,
+    rank: int | None,
+    marked: int,
+    given: tuple[RuleMark, ...],
+    scheme: Scheme,
 ) -> BotMark:
     total = sum((part.marks for part in given), Fraction())
     mark, why = final_mark(total, scheme)

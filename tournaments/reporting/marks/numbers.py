@@ -1,11 +1,16 @@
-"""Exact numbers for marks: no mark depends on how a computer rounds.  Pure."""
+"""Numbers of marks: exact fractions, and the types of the rules file.  Pure.
+
+No mark depends on floating-point rounding.
+"""
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 HUNDREDTH = Fraction(1, 100)
-"""Unit of the marks that a rule gives, so that a sheet with two decimals shows them exactly, and the sum of
-the shown marks is the sum."""
+"""Unit of the marks of a rule: a sheet with two decimals shows them, and their sum, exactly."""
 
 
 def exact(value: float) -> Fraction:
@@ -39,3 +44,28 @@ def share_of(points: float, possible: float) -> tuple[Fraction, str]:
     """Return a share of points, and the share in words."""
     share = exact(points) / exact(possible)
     return share, f"{points:g} of {possible:g} points ({decimal(share)})"
+
+
+MOST_MARKS = 10_000
+"""Documented bound on marks: more is a typing error."""
+
+
+class MarksModel(BaseModel):
+    """Base class of all tables of the rules file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @classmethod
+    def keys(cls) -> list[str]:
+        """Return the keys of the table."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
+
+
+def _hundredths(marks: float) -> float:
+    if (exact(marks) / HUNDREDTH).denominator != 1:
+        raise ValueError(f"marks have two decimals at most, not {marks}")
+    return marks
+
+
+Marks = Annotated[float, Field(ge=0, le=MOST_MARKS, allow_inf_nan=False), AfterValidator(_hundredths)]
+Number = Annotated[float, Field(ge=-MOST_MARKS, le=MOST_MARKS, allow_inf_nan=False)]

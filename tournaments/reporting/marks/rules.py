@@ -12,14 +12,132 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from referee.games.spec import did_you_mean
 from tournaments.analysis.standing import Standing
-from tournaments.reporting.marks.bands import LevelBand, Marks, MarksModel, Number, RankBand, order_problems
-from tournaments.reporting.marks.checks import NO_GAMES, Check
-from tournaments.reporting.marks.numbers import HUNDREDTH, decimal, exact, share_of, shown_rating, to_step
+from tournaments.files.validation_errors import suggestion
+from tournaments.reporting.marks.numbers import (
+    HUNDREDTH,
+    Marks,
+    MarksModel,
+    Number,
+    decimal,
+    exact,
+    share_of,
+    shown_ms,
+    shown_rating,
+    to_step,
+)
+
+NO_GAMES = "no games"
 
 
-class Given(NamedTuple):
+# Bands and checks, the parts of rules.
+
+
+class RankBand(MarksModel):
+    """One of a rank rule's ``bands``; without a limit, for everybody else."""
+
+    top: int | None = Field(None, ge=1)
+    top_percent: float | None = Field(None, gt=0, le=100, allow_inf_nan=False)
+    marks: Marks
+
+    def holds(self, rank: int, marked: int) -> bool:
+        """Return whether a rank among ``marked`` bots is in this band.
+
+        Top P percent: fewer than P percent of the marked bots are ahead, so that a place that is cut in two
+        belongs to the band.
+        """
+        if self.top_percent is not None:
+            return (rank - 1) * 100 < exact(self.top_percent) * marked
+        return self.top is None or rank <= self.top
+
+    def __str__(self) -> str:
+        if self.top_percent is not None:
+            return f"top {self.top_percent:g} percent"
+        return "everybody else" if self.top is None else f"top {self.top}"
+
+
+class LevelBand(MarksModel):
+    """One of the ``bands`` of a value; without ``at_least``, for everybody else."""
+
+    at_least: Number | None = None
+    marks: Marks
+
+    def __str__(self) -> str:
+        return "everybody else" if self.at_least is None else f"at least {self.at_least:g}"
+
+
+def order_problems(bands: Sequence[RankBand] | Sequence[LevelBand]) -> list[str]:
+    """Return the errors in the order of bands, a sentence each."""
+    problems = []
+    for number in range(1, len(bands)):
+        band, before = bands[number], bands[number - 1]
+        if str(before) == "everybody else":
+            problems.append(f"bands[{number + 1}] is never reached: bands[{number}] is for everybody else")
+        if band.marks > before.marks:
+            problems.append(
+                f"bands[{number + 1}] ({band}) gives {band.marks:g}, more than the {before.marks:g} of the "
+                "better band before it: write the best band first"
+            )
+    return problems
+
+
+class Check(MarksModel):
+    """One of a checks rule's ``checks``: all conditions that it names must hold."""
+
+    name: str = Field(min_length=1, max_length=200)
+    marks: Marks
+    faults_at_most: int | None = Field(None, ge=0)
+    games_at_least: int | None = Field(None, ge=1)
+    unique_games_at_least: int | None = Field(None, ge=1)
+    points_at_least: float | None = Field(None, ge=0, allow_inf_nan=False)
+    mean_move_ms_at_most: float | None = Field(None, gt=0, allow_inf_nan=False)
+    beats: str | None = None
+    at_least: float | None = Field(None, gt=0, le=1, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _has_condition(self) -> "Check":
+        conditions = set(self.keys()) - {"name", "marks", "at_least"}
+        if all(getattr(self, name) is None for name in conditions):
+            names = [name for name in self.keys() if name in conditions]
+            raise ValueError(f"checks nothing: give it one or more of {', '.join(names)}")
+        if self.at_least is not None and self.beats is None:
+            raise ValueError(
+                "at_least is a share of points against the bot that beats names, which is missing"
+            )
+        return self
+
+    def results(self, line: Standing) -> list[tuple[bool, str]]:
+        """Return for each condition whether it holds, and the bot's value in words."""
+        found = []
+        if self.faults_at_most is not None:
+            found.append((line.forfeits <= self.faults_at_most, f"{line.forfeits} lost by a fault"))
+        if self.games_at_least is not None:
+            found.append((line.games >= self.games_at_least, f"{line.games} games"))
+        if self.unique_games_at_least is not None:
+            found.append((line.unique >= self.unique_games_at_least, f"{line.unique} unique games"))
+        if self.points_at_least is not None:
+            found.append((line.points >= self.points_at_least, f"{line.points:g} points"))
+        if self.mean_move_ms_at_most is not None:
+            mean = None if line.mean_move_ms is None else shown_ms(line.mean_move_ms)
+            fast = mean is not None and mean <= exact(self.mean_move_ms_at_most)
+            found.append((fast, "no move" if mean is None else f"{decimal(mean)} ms a move"))
+        if self.beats is not None:
+            found.append(self._beats(line, self.beats))
+        return found
+
+    def _beats(self, line: Standing, name: str) -> tuple[bool, str]:
+        versus = line.versus.get(name)
+        if versus is None or not versus.games:
+            return False, f"{NO_GAMES} against {name}"
+        share, what = share_of(versus.points, versus.games)
+        enough = share > Fraction(1, 2) if self.at_least is None else share >= exact(self.at_least)
+        return enough, f"{what} against {name}"
+
+
+# Rules.
+
+
+class RuleMark(NamedTuple):
     """The marks that a rule gave, and the reason."""
 
     marks: Fraction
@@ -27,7 +145,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class BotFacts:
     """The facts on a bot that rules use."""
 
     line: Standing
@@ -51,7 +169,7 @@ class _Rule(MarksModel):
         """Title of the column with the marks that it gave in an earlier sheet."""
         return f"{self.name} (before)"
 
-    def give(self, facts: Facts) -> Given:
+    def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks for a bot that has played."""
         raise NotImplementedError
 
@@ -93,13 +211,13 @@ class RankRule(_Rule):
             raise ValueError("; ".join(problems))
         return self
 
-    def give(self, facts: Facts) -> Given:
+    def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks of the first band that holds the rank."""
         where = f"rank {facts.rank} of {facts.marked} marked"
         for band in self.bands:
             if band.holds(facts.rank, facts.marked):
-                return Given(exact(band.marks), f"{where}: {band}")
-        return Given(Fraction(), f"{where}: in no band")
+                return RuleMark(exact(band.marks), f"{where}: {band}")
+        return RuleMark(Fraction(), f"{where}: in no band")
 
     def unused(self, marked: int) -> list[str]:
         """Return the bands that no rank of ``marked`` is in first; the class may be smaller than expected."""
@@ -149,18 +267,20 @@ class _Scaled(_Rule):
     def _ends(self) -> tuple[float, float]:
         return (0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high)
 
-    def _level(self, value: Fraction, what: str) -> Given:
+    def _level(self, value: Fraction, what: str) -> RuleMark:
         """Return the marks of a value; ``what`` is the value in words."""
         if self.bands is not None:
             for band in self.bands:
                 if band.at_least is None or value >= exact(band.at_least):
-                    return Given(exact(band.marks), f"{what}: {band}")
-            return Given(Fraction(), f"{what}: in no band")
+                    return RuleMark(exact(band.marks), f"{what}: {band}")
+            return RuleMark(Fraction(), f"{what}: in no band")
         low, high = map(exact, self._ends())
         assert self.marks is not None  # without bands
         share = min(Fraction(1), max(Fraction(), (value - low) / (high - low)))
         given = to_step(share * exact(self.marks), HUNDREDTH)
-        return Given(given, f"{what}: {decimal(given)} of {self.marks:g} on the line from {_span(low, high)}")
+        return RuleMark(
+            given, f"{what}: {decimal(given)} of {self.marks:g} on the line from {_span(low, high)}"
+        )
 
 
 def _field(key: str) -> str:
@@ -195,13 +315,13 @@ class ScoreRule(_ShareRule):
         """Its opponents."""
         return [("opponents", name) for name in self.opponents]
 
-    def give(self, facts: Facts) -> Given:
+    def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks by all games against the opponents together."""
         met = [facts.line.versus[name] for name in dict.fromkeys(self.opponents) if name in facts.line.versus]
         games = sum(versus.games for versus in met)
         against = f"against {', '.join(self.opponents)}"
         if not games:
-            return Given(Fraction(), f"{NO_GAMES} {against}")
+            return RuleMark(Fraction(), f"{NO_GAMES} {against}")
         share, what = share_of(sum(versus.points for versus in met), games)
         return self._level(share, f"{what} {against}")
 
@@ -211,7 +331,7 @@ class PointsRule(_ShareRule):
 
     kind: Literal["points"] = "points"
 
-    def give(self, facts: Facts) -> Given:
+    def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks by points; points without a game (byes) count as made and as possible."""
         line = facts.line
         share, what = share_of(line.points, line.games + line.bye_points)
@@ -225,11 +345,11 @@ class RatingRule(_Scaled):
     use: Literal["rating", "low"] = "rating"
     NEEDS_ENDS: ClassVar[bool] = True
 
-    def give(self, facts: Facts) -> Given:
+    def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks by the rating in whole Elo, as the tables show it."""
         rating = facts.line.rating
         if rating is None:
-            return Given(Fraction(), "no rating")
+            return RuleMark(Fraction(), "no rating")
         value = shown_rating(rating.value if self.use == "rating" else rating.low)
         name = "rating" if self.use == "rating" else "lower end of the rating's interval"
         return self._level(value, f"{name} {decimal(value)}")
@@ -250,18 +370,18 @@ class ChecksRule(_Rule):
             if check.beats is not None
         ]
 
-    def give(self, facts: Facts) -> Given:
+    def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks of all checks that were passed."""
         total = Fraction()
         words = []
         for check in self.checks:
-            found = check.look(facts.line)
+            found = check.results(facts.line)
             passed = all(holds for holds, _ in found)
             given = exact(check.marks) if passed else Fraction()
             total += given
-            told = ", ".join(what for _, what in found)
-            words.append(f"{check.name}: {'passed' if passed else 'failed'}, {told} ({decimal(given)})")
-        return Given(total, "; ".join(words))
+            values = ", ".join(what for _, what in found)
+            words.append(f"{check.name}: {'passed' if passed else 'failed'}, {values} ({decimal(given)})")
+        return RuleMark(total, "; ".join(words))
 
 
 AnyRule = RankRule | ScoreRule | RatingRule | ChecksRule | PointsRule
@@ -278,8 +398,7 @@ def _with_kind(value: Any) -> Any:
     if kind is None:
         raise ValueError(f"needs a kind; there are {', '.join(RULE_KINDS)}")
     if kind not in list(RULE_KINDS):  # it may be a list, which a dict could not look up
-        hint = did_you_mean(str(kind), list(RULE_KINDS)) or f"; there are {', '.join(RULE_KINDS)}"
-        raise ValueError(f"there is no kind {kind!r} of rule{hint}")
+        raise ValueError(f"there is no kind {kind!r} of rule{suggestion(str(kind), RULE_KINDS)}")
     return value
 
 

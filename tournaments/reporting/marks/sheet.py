@@ -9,7 +9,7 @@ from math import inf, isfinite
 from typing import Any
 
 from tournaments.reporting.marks.adjustments import Adjustments
-from tournaments.reporting.marks.earlier import SINCE, Before, EarlierSheet, row_key
+from tournaments.reporting.marks.earlier import SINCE, EarlierRow, EarlierSheet, row_key
 from tournaments.reporting.marks.marking import BotMark, Scheme
 from tournaments.reporting.marks.numbers import decimal, exact
 from tournaments.reporting.marks.people import BETWEEN_MEMBERS, People, Student
@@ -35,7 +35,7 @@ class Row:
 
     students: tuple[Student, ...]
     mark: BotMark
-    before: Before | None = None
+    before: EarlierRow | None = None
     """The same row of an earlier sheet, if there is one."""
 
     @property
@@ -64,7 +64,7 @@ class Sheet:
     people: People | None
     by_group: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
-    """Facts on the origin of the marks for the JSON form."""
+    """BotFacts on the origin of the marks for the JSON form."""
     with_adjustments: bool = False
     """True if the rules file has penalties or overrides."""
     since: EarlierSheet | None = None
@@ -81,11 +81,11 @@ class Sheet:
         here = {row.key for row in self.rows}
         return [before.label for key, before in earlier.rows.items() if key not in here]
 
-    def _as_before(self, row: Row) -> Before:
+    def _as_before(self, row: Row) -> EarlierRow:
         given = {
             rule.name: float(part.marks) for rule, part in zip(self.scheme.rules, row.mark.given, strict=True)
         }
-        return Before(row.label or row.mark.bot, float(row.mark.mark), given)
+        return EarlierRow(row.label or row.mark.bot, float(row.mark.mark), given)
 
     def to_csv(self) -> str:
         """Return the CSV form, one line for each row; texts are harmless to spreadsheets."""
@@ -128,7 +128,7 @@ class Sheet:
             rows.append(cells)
         return Grid("Marks", head, rows, len(who) + len(ids))
 
-    def _cells_before(self, before: Before | None) -> list[Figure]:
+    def _cells_before(self, before: EarlierRow | None) -> list[Figure]:
         if before is None:
             return [Figure()] * (1 + len(self.scheme.rules))
         values = [before.mark, *(before.given.get(rule.name) for rule in self.scheme.rules)]
@@ -250,8 +250,10 @@ def _place(row: Row, *, by_name: bool) -> tuple[Any, ...]:
 
 
 def results_digest(games: Iterable[tuple[str, str]], rulings: int) -> str:
-    """SHA-256 of the results, in hexadecimal: of a sorted line ``KEY FINGERPRINT`` for each game that
-    counts, and a last line ``journal N`` with the number of rulings; each has a line end, all in UTF-8.
+    """Return the SHA-256 of the results, in hexadecimal.
+
+    The digested text is a sorted line ``KEY FINGERPRINT`` for each game that counts, and a last line
+    ``journal N`` with the number of rulings; each has a line end, all in UTF-8.
 
     ``games`` are these keys and fingerprints (tournaments/results/game_summary.py).
     """

@@ -1,14 +1,14 @@
-"""The anonymized view of a tournament for a report: pseudonyms, and nothing that identifies a bot.  Pure."""
+"""Anonymized tournaments and games for a report: pseudonyms, and nothing that identifies a bot.  Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Entry
 
@@ -17,14 +17,26 @@ _KEY = re.compile(r"(?P<round>r\d+-)(?P<one>\d+)(?P<sign>[v+])(?P<other>\d+)(?P<
 DATE = 10
 """Characters of an ISO 8601 time that are its date."""
 SHORT_NAME = 3
-"""A name of at most so many characters is replaced only where it is a word: ``a`` is in nearly every text."""
+"""Names of at most so many characters are replaced only where they are words: ``a`` is in every text."""
 HIDDEN = "(a bot)"
-"""Stands for a name in letters that fold in a way of their own, so that its bot cannot be determined."""
+"""Replacement of a name whose letters fold in a way of their own, so that its bot cannot be determined."""
+
+
+def name_pattern(names: Iterable[str], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """Return a pattern of all names, the longest first: of two that begin alike it matches the longer one.
+
+    Short names match only where they are words of their own, see SHORT_NAME.
+    """
+    found = [
+        rf"(?<!\w){re.escape(name)}(?!\w)" if len(name) <= SHORT_NAME else re.escape(name)
+        for name in sorted(names, key=len, reverse=True)
+    ]
+    return re.compile("|".join(found), flags)
 
 
 @dataclass(frozen=True)
 class Anonymizer:
-    """Replaces names; without any, it changes nothing.
+    """Replaces the names of bots by pseudonyms; without pseudonyms it changes nothing.
 
     Numbers in keys are positions in the tournament's file, so that they identify bots, too.  They become the
     pseudonyms' positions among ``names``, whose order must not reveal anything.
@@ -64,7 +76,7 @@ class Anonymizer:
             one, other = sorted((one, other))
         return f"{match['round']}{one}{match['sign']}{other}{match['rest']}"
 
-    def summary(self, summary: Summary) -> Summary:
+    def summary(self, summary: TournamentResults) -> TournamentResults:
         """Return the tournament under other names.  Keys stay, since schedules use them; show ``key``."""
         if not self.on:
             return summary
@@ -115,13 +127,8 @@ class Anonymizer:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """A pattern of all names, the longest first: of two that begin alike it matches the longer one."""
         spellings = {form for names in map(_spellings, self.names) for form in names}
-        found = [
-            rf"(?<!\w){re.escape(name)}(?!\w)" if len(name) <= SHORT_NAME else re.escape(name)
-            for name in sorted(spellings, key=len, reverse=True)
-        ]
-        return re.compile("|".join(found), re.IGNORECASE)
+        return name_pattern(spellings, re.IGNORECASE)
 
     @cached_property
     def _folded(self) -> Mapping[str, str]:

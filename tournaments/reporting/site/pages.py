@@ -1,6 +1,7 @@
 """The pages of a report as HTML.  Pure: the text is in the templates, the data in ``View``."""
 
-from collections.abc import Container
+import html
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -13,12 +14,19 @@ from referee.judge.verdict_text import visible
 from tournaments.analysis.ratings.ratings import Interval
 from tournaments.analysis.standing import Standing
 from tournaments.reporting.site import words
-from tournaments.reporting.site.race_chart import race_chart
-from tournaments.reporting.site.rating_chart import Rated, interval, rating_chart
+from tournaments.reporting.site.charts import (
+    RatingRow,
+    TimeRow,
+    interval,
+    race_chart,
+    rating_chart,
+    time_chart,
+    time_histogram,
+)
 from tournaments.reporting.site.svg import duration, numeral, short
-from tournaments.reporting.site.time_chart import Timed, time_chart, time_histogram
 from tournaments.reporting.site.view import View, heat
-from tournaments.reporting.tables import SHOWN_ANYWAY, percent
+from tournaments.reporting.tables import SHOWN_ANYWAY, Ranking, cross, number, people_columns, percent
+from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 
 if TYPE_CHECKING:
@@ -27,6 +35,8 @@ if TYPE_CHECKING:
 LONGEST_NAME = 32
 """Characters of a bot's name where there are many of them; the whole name is on the bot's own page."""
 BOT_PARTS = ("figures", "opponents", "faults", "times", "swap", "games")
+OPEN_FAULTS = 20
+"""Number of faults above which a page of standings shows them folded, bot by bot."""
 LONGEST_SENTENCE = 400
 """Characters of a verdict's sentence in lists: it quotes up to 80 of a bot's line."""
 
@@ -89,6 +99,7 @@ def environment() -> Environment:
         "date": words.date,
         "duration": duration,
         "ending": words.ending,
+        "html": lambda text: Markup(html.escape(text)),
         "interval": interval,
         "numeral": numeral,
         "percent": percent,
@@ -139,7 +150,7 @@ class Pages:
             "view": view,
             "summary": view.summary,
             "address": self.links,
-            "key_of": view.disguise.key,
+            "key_of": view.anonymizer.key,
             "heat": heat,
             "outcome": words.outcome,
             "criterion": _criterion,
@@ -175,7 +186,7 @@ class Pages:
         """The chart of ratings."""
         summary = self.view.summary
         rated = [
-            Rated(visible(line.name), line.rating, self.links.bot(line.name))
+            RatingRow(visible(line.name), line.rating, self.links.bot(line.name))
             for line in sorted(self.view.table, key=_by_rating)
             if line.rating is not None
         ]
@@ -192,10 +203,10 @@ class Pages:
         )
 
     @cached_property
-    def timed(self) -> list[Timed]:
+    def timed(self) -> list[TimeRow]:
         """The times of each bot's moves, in the order of the table."""
         return [
-            Timed(visible(line.name), self.view.times_of(line.name), self.links.bot(line.name))
+            TimeRow(visible(line.name), self.view.times_of(line.name), self.links.bot(line.name))
             for line in self.view.table
         ]
 
@@ -267,7 +278,7 @@ class Pages:
     def game_pages(self) -> list[GamePage]:
         """Return the data around every game's replay, in reading order."""
         games, links = self.view.kept, self.view.addresses
-        near = [Link(self.view.disguise.key(game.key), f"../{links.game(game.key)}") for game in games]
+        near = [Link(self.view.anonymizer.key(game.key), f"../{links.game(game.key)}") for game in games]
         return [
             GamePage(
                 key=game.key,
@@ -288,6 +299,39 @@ class Pages:
 
     def _render(self, template: str, **values: object) -> str:
         return self._environment.get_template(template).render(values)
+
+
+def standings_page(
+    title: str,
+    about: str,
+    table: Sequence[Standing],
+    games: Sequence[GameSummary],
+    ranking: Ranking,
+    caveat: str = "",
+) -> str:
+    """Return a page that needs no other file, with standings, cross table and faults (report.html)."""
+    head, rows = people_columns(table, ranking)
+    faults: dict[str, list[GameSummary]] = {}
+    for game in games:
+        if game.fault is not None and game.loser is not None:
+            faults.setdefault(game.loser, []).append(game)
+    return (
+        environment()
+        .get_template("standings_page.html")
+        .render(
+            title=title,
+            about=about,
+            head=head,
+            rows=rows,
+            name_column=head.index("name"),
+            caveat=caveat,
+            table=table,
+            faults=sorted(faults.items()),
+            are_few=sum(map(len, faults.values())) <= OPEN_FAULTS,
+            cross=cross,
+            number=number,
+        )
+    )
 
 
 def game_html(made: Environment, page: GamePage, replay: str) -> str:

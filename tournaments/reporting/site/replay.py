@@ -1,20 +1,138 @@
-"""The data of a game's replay, move by move, from its record alone or from a running game.  Pure.
+"""Data of a game's replay, move by move, from its record alone or from a running game.  Pure.
 
-``replay_data`` gathers the data, tournaments/reporting/site/replay_page.py renders them for a browser.
+``replay_data`` collects the data, and tournaments/reporting/site/replay_page.py renders them for a browser.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from referee.games.catalog import AnyGame, parse_game
+from referee.games.opening import parse_opening
 from referee.judge.results import GameRecord, WireLine
 from referee.judge.verdict_text import visible
-from tournaments.reporting.site.replay_board import ReplayBoard
+from tournaments.reporting.board import board_renderer
+from tournaments.reporting.board.drawing import Scene, captions
+from tournaments.reporting.site.anonymizer import name_pattern
 
-SHORT_NAME = 3
-"""A bot's name of at most so many characters is replaced only where it is a word of its own: the letter ``a``
-is in nearly every line.  A longer name is replaced inside of words, too."""
+NOWHERE = -1
+"""Code of a transfer's missing origin or target: a number takes less room than ``null``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """A position, and the move that led to it."""
+
+    state: Any
+    move: Any
+    phases: list[list[list[Any]]]
+    contents: list[Any]
+
+
+class ReplayBoard:
+    """The positions of a game as far as they can be replayed.
+
+    An altered record, or one of an older version, can hold anything: no method raises an exception for such
+    a record, and ``remark`` names what is missing.
+    """
+
+    def __init__(self, game: str, opening: str) -> None:
+        """``game`` is a spec text, ``opening`` an opening's text."""
+        self.remark = ""
+        """The reason why a part could not be replayed; empty if there is none."""
+        self._game: AnyGame | None = None
+        self._scene: Scene | None = None
+        self._positions: list[_Position] = []
+        self._number = 0
+        try:
+            self._game = rules = parse_game(game)
+            self._scene = board_renderer.scene(rules)
+            steps = parse_opening(rules, opening)
+            state = steps[-1].state if steps else rules.initial_state()
+            self._positions.append(_Position(state, None, [], board_renderer.contents(rules, state)))
+        except Exception as error:
+            self.remark = f"The board cannot be shown: {error}"
+            self._scene = None
+
+    @property
+    def to_move(self) -> int | None:
+        """The player to move; None after the end, and where the position is unknown."""
+        if self._game is None or self.remark or self._game.outcome(self._positions[-1].state) is not None:
+            return None
+        return int(self._game.to_move(self._positions[-1].state))
+
+    def play(self, player: int, text: str) -> None:
+        """Play a move."""
+        self._number += 1
+        if self._game is None or self.remark:
+            return
+        state = self._positions[-1].state
+        try:
+            if player != self._game.to_move(state):
+                raise ValueError("it is not this player's turn")
+            self._positions.append(self._after(self._game, state, text))
+        except Exception as error:
+            self.remark = f"The board cannot be shown from move {self._number} on: {error}"
+
+    @staticmethod
+    def _after(game: AnyGame, state: Any, text: str) -> _Position:
+        move = game.parse_move(state, text)
+        after = game.apply(state, move)
+        phases = [
+            [[_index(one.origin), _index(one.target), one.what] for one in phase]
+            for phase in board_renderer.transfers(game, state, move)
+        ]
+        return _Position(after, move, phases, board_renderer.contents(game, after))
+
+    def to_json(self) -> dict[str, Any] | None:
+        """Return the scene, and as ``contents`` the content of each cell at the start."""
+        scene = self._scene
+        if scene is None:
+            return None
+        return {
+            **{name: getattr(scene, name) for name in ("width", "height", "svg", "tally", "number_size")},
+            "shapes": [[*shape[:-1], [list(spot) for spot in shape.spots]] for shape in scene.shapes],
+            "cells": [list(cell) for cell in scene.cells],
+            "pieces": {code: list(piece) for code, piece in scene.pieces.items()},
+            "seats": list(scene.seats),
+            "contents": self._positions[0].contents,
+        }
+
+    def at(self, ply: int) -> dict[str, Any]:
+        """Return the board's data of a ply; no keys for a ply that could not be replayed.
+
+        ``changes``: index and content of each changed cell, one after the other; ``phases`` of transfers as
+        [origin, target, what]; ``seats``: for each player [seat, note, leads]; ``tallies``.
+        """
+        if self._game is None or not 0 <= ply < len(self._positions):
+            return {}
+        played = self._positions[ply]
+        changes = []
+        if ply:
+            before = self._positions[ply - 1].contents
+            for cell, content in enumerate(played.contents):
+                if content != before[cell]:
+                    changes += [cell, content]
+        seats = [
+            [caption.seat, caption.note, int(caption.leads)] for caption in captions(self._game, played.state)
+        ]
+        return {
+            "changes": changes,
+            "phases": played.phases,
+            "seats": seats,
+            "tallies": list(board_renderer.tallies(self._game, played.state)),
+        }
+
+    def final_picture(self) -> str:
+        """Return the last position that could be replayed, as an SVG element; empty if there is none."""
+        if self._game is None or not self._positions:
+            return ""
+        last = (self._positions[-2].state, self._positions[-1].move) if len(self._positions) > 1 else None
+        return board_renderer.svg_picture(self._game, self._positions[-1].state, last=last)
+
+
+def _index(cell: int | None) -> int:
+    return NOWHERE if cell is None else cell
 
 
 def replay_data(
@@ -37,69 +155,69 @@ def replay_data(
     ``start`` and ``plies`` (see ``_plies``); ``wire`` (lists of microseconds, player, ``to`` or ``from``,
     text), ``events`` (lists of microseconds, player or None, name, text), ``stderr`` (two lists of lines).
     """
-    say = _sayer(rename or {})
-    names = [say(player.name) for player in record.players]
+    shown = _renamer(rename or {})
+    names = [shown(player.name) for player in record.players]
     board = ReplayBoard(record.game, record.opening)
     for move in record.moves:
         board.play(move.player, move.move)
     result = record.result
-    private = _of_players(record, own, say) if public else _private(record, say)
+    private = _of_players(record, own, shown) if public else _private(record, shown)
     return {
-        "key": say(record.key),
-        "game": say(record.game),
+        "key": shown(record.key),
+        "game": shown(record.game),
         "players": names,
         "winner": result.winner,
         "reason": result.reason.value,
-        "fault": None if result.fault is None else say(result.fault),
-        "sentence": say(result.detail),
+        "fault": None if result.fault is None else shown(result.fault),
+        "sentence": shown(result.detail),
         "note": "",
-        "remark": say(board.remark),
-        "started_at": say(record.started_at),
+        "remark": shown(board.remark),
+        "started_at": shown(record.started_at),
         "control": str(record.control),
-        "about": _about(record, say),
+        "about": _about(record, shown),
         "board": board.to_json(),
         "final_picture": board.final_picture(),
         "start": {"wire": _wire_marks(record)[0], **board.at(0)},
-        "plies": list(_plies(record, board, say)),
-        "wire": [[line.at_us, line.player, line.direction, say(line.line)] for line in record.wire],
+        "plies": list(_plies(record, board, shown)),
+        "wire": [[line.at_us, line.player, line.direction, shown(line.line)] for line in record.wire],
         "events": [],
         "stderr": [],
         **private,
     }
 
 
-def _of_players(record: GameRecord, own: Collection[int], say: Callable[[str], str]) -> dict[str, Any]:
+def _of_players(record: GameRecord, own: Collection[int], shown: Callable[[str], str]) -> dict[str, Any]:
     """Return the data that the authors of some players may see besides the public data."""
     lost = record.result.winner is not None and 1 - record.result.winner in own
     return {
-        "note": say(record.result.note) if lost else "",
-        "stderr": [_lines(text, say) if player in own else [] for player, text in enumerate(record.stderr)],
+        "note": shown(record.result.note) if lost else "",
+        "stderr": [_lines(text, shown) if player in own else [] for player, text in enumerate(record.stderr)],
     }
 
 
-def _lines(text: str, say: Callable[[str], str]) -> list[str]:
+def _lines(text: str, shown: Callable[[str], str]) -> list[str]:
     """Return the lines of a standard error as they are shown."""
-    return [say(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
+    return [shown(line.replace("\t", "    ")) for line in text.removesuffix("\n").split("\n")] if text else []
 
 
-def _private(record: GameRecord, say: Callable[[str], str]) -> dict[str, Any]:
+def _private(record: GameRecord, shown: Callable[[str], str]) -> dict[str, Any]:
     """Return the data that only the lecturer may see."""
-    about = _about(record, say)
-    about.append(["Host", say(record.host)])
+    about = _about(record, shown)
+    about.append(["Host", shown(record.host)])
     if record.host_speed is not None:
         about.append(["Speed of its cores", f"{record.host_speed / 1000:,.0f} thousand positions/s"])
     for player in record.players:
-        about.append([f"Command of {say(player.name)}", say(" ".join(player.command))])
-        about.append([f"Directory of {say(player.name)}", say(player.cwd)])
+        about.append([f"Command of {shown(player.name)}", shown(" ".join(player.command))])
+        about.append([f"Directory of {shown(player.name)}", shown(player.cwd)])
     return {
-        "note": say(record.result.note),
+        "note": shown(record.result.note),
         "about": about,
-        "events": [[fact.at_us, fact.player, say(fact.name), say(fact.text)] for fact in record.facts],
-        "stderr": [_lines(text, say) for text in record.stderr],
+        "events": [[fact.at_us, fact.player, shown(fact.name), shown(fact.text)] for fact in record.facts],
+        "stderr": [_lines(text, shown) for text in record.stderr],
     }
 
 
-def _about(record: GameRecord, say: Callable[[str], str]) -> list[list[str]]:
+def _about(record: GameRecord, shown: Callable[[str], str]) -> list[list[str]]:
     limits = ", ".join(f"{name} {value}" for name, value in asdict(record.limits).items())
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     about = [
@@ -121,7 +239,7 @@ def _about(record: GameRecord, say: Callable[[str], str]) -> list[list[str]]:
         texts += [] if cpu_us is None else [f"{time_text(cpu_us)} of CPU time in all"]
         texts += [f"files {player.digest[:12]}"] if player.digest else []
         about.append([player.name, ", ".join(texts)])
-    return [[say(label), say(text)] for label, text in about]
+    return [[shown(label), shown(text)] for label, text in about]
 
 
 def time_text(time_us: int | None) -> str:
@@ -133,23 +251,19 @@ def time_text(time_us: int | None) -> str:
     return f"{time_us / 1000:.1f} ms" if time_us >= 10_000 else f"{time_us / 1000:.2f} ms"
 
 
-def _sayer(rename: Mapping[str, str]) -> Callable[[str], str]:
+def _renamer(rename: Mapping[str, str]) -> Callable[[str], str]:
     """Return a function that makes a text printable, on one line, with names replaced."""
     names = {visible(name): visible(other) for name, other in rename.items() if name}
     if not names:
         return visible
-    found = "|".join(
-        rf"(?<!\w){re.escape(name)}(?!\w)" if len(name) <= SHORT_NAME else re.escape(name)
-        for name in sorted(names, key=len, reverse=True)  # of two names that begin alike, the longer one
-    )
-    pattern = re.compile(found)
+    pattern = name_pattern(names)
     return lambda text: pattern.sub(lambda match: names[match[0]], visible(text))
 
 
 # The plies.
 
 
-def _plies(record: GameRecord, board: ReplayBoard, say: Callable[[str], str]) -> Iterator[dict[str, Any]]:
+def _plies(record: GameRecord, board: ReplayBoard, shown: Callable[[str], str]) -> Iterator[dict[str, Any]]:
     """Yield the ply of each move.
 
     The keys are: ``player``, ``move``, ``charged_us``, ``wall_us``, ``cpu_us`` (or None), ``wire`` (the
@@ -160,7 +274,7 @@ def _plies(record: GameRecord, board: ReplayBoard, say: Callable[[str], str]) ->
     result = record.result
     for number, move in enumerate(record.moves, 1):
         times = {"charged_us": move.charged_us, "wall_us": move.wall_us, "cpu_us": move.cpu_us}
-        ply = {"player": move.player, "move": say(move.move), **times, "wire": marks[number]}
+        ply = {"player": move.player, "move": shown(move.move), **times, "wire": marks[number]}
         yield {**ply, **board.at(number)}
     if result.fault is None or result.winner is None:
         return
@@ -173,8 +287,8 @@ def _plies(record: GameRecord, board: ReplayBoard, say: Callable[[str], str]) ->
         ending = {"changes": [], "phases": [], "seats": seats, "tallies": last["tallies"]}
     heard = [line.line for line in record.wire if line.player == loser and line.direction == "from"]
     sent = heard[sum(move.player == loser for move in record.moves) :]
-    ply = {"player": loser, "move": say(sent[0]) if sent else "", "charged_us": None, "wall_us": None}
-    yield {**ply, "cpu_us": None, "wire": len(record.wire), "fault": say(result.fault), **ending}
+    ply = {"player": loser, "move": shown(sent[0]) if sent else "", "charged_us": None, "wall_us": None}
+    yield {**ply, "cpu_us": None, "wire": len(record.wire), "fault": shown(result.fault), **ending}
 
 
 def _wire_marks(record: GameRecord) -> list[int]:
@@ -216,7 +330,7 @@ class LiveReplay:
         """The reason why some moves have no ply; empty if all have one."""
         return self._board.remark
 
-    def go_on(self, moves: Sequence[str], charged_us: Sequence[int]) -> None:
+    def update(self, moves: Sequence[str], charged_us: Sequence[int]) -> None:
         """Add the new ones of all moves so far, except those that cannot be shown."""
         for text, time_us in list(zip(moves, charged_us, strict=True))[len(self.plies) :]:
             player = self._board.to_move

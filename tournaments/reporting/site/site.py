@@ -1,20 +1,28 @@
-"""The folder of a report, which is built aside and then replaces the previous one as a whole."""
+"""Writer of a report's folder, which is built aside and then replaces the previous one as a whole.
+
+Several processes write the pages of single games, which are most of a report.
+"""
 
 import contextlib
 import errno
-import fcntl
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from referee.sandbox.host_resources import core_count
 from tournaments.database.base import Location
+from tournaments.files.durable import FileLock, remove
+from tournaments.processes.process_pool import WorkerDiedError, map_in_processes
 from tournaments.reporting.site.anonymizer import Anonymizer
-from tournaments.reporting.site.game_pages import GameWriter, PlaceError, ReportError, write_page
-from tournaments.reporting.site.pages import Pages
+from tournaments.reporting.site.pages import GamePage, Pages, environment, game_html
+from tournaments.reporting.site.replay import replay_data
+from tournaments.reporting.site.replay_page import replay_html
+from tournaments.reporting.site.times import GameTimes, game_times
 from tournaments.reporting.site.view import View
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
+from tournaments.results.store import Store, StoreError
 
 ASSETS = Path(__file__).parent / "assets"
 MARKER = ".kalarena-report"
@@ -22,6 +30,16 @@ MARKER = ".kalarena-report"
 
 _WRONG_PLACES = {errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL}
 """Errors of a path that cannot be a folder: no fault of the disk."""
+GAMES_PER_PROCESS = 150
+"""Pages that are written in the half second that a process takes to start."""
+
+
+class ReportError(Exception):
+    """The report cannot be made; the message contains the reason and a remedy."""
+
+
+class PlaceError(ReportError):
+    """The report needs another folder."""
 
 
 class Built(NamedTuple):
@@ -37,34 +55,34 @@ class Built(NamedTuple):
 
 def build_site(
     store: Path | Location,
-    summary: Summary,
+    summary: TournamentResults,
     out: Path,
     pseudonyms: Mapping[str, str] | None = None,
-    told: Callable[[int, int], None] = lambda _done, _all: None,
+    on_progress: Callable[[int, int], None] = lambda _done, _all: None,
     most_processes: int | None = None,
 ) -> Built:
     """Make the report of a store in the folder ``out``, whose ``summary`` was just loaded.
 
-    ``pseudonyms`` (name -> pseudonym, in an order that reveals nothing) are used instead of names.  ``told``
-    is called with the numbers of written and of all games' pages; ``most_processes`` write them, by default
-    one per core.
+    ``pseudonyms`` (name -> pseudonym, in an order that reveals nothing) replace names.  ``on_progress`` is
+    called with the numbers of written and of all games' pages.  At most ``most_processes`` write these, by
+    default one per core.
     Raises ReportError and StoreError (PlaceError if another ``out`` is needed); then ``out`` is as it was.
     """
     with _explained(out):
         out = out.resolve()  # a link to a folder is replaced behind the link
     with _explained(out), _making(out) as part:
-        disguise = Anonymizer(pseudonyms or {}, summary.bots)
-        view = View(disguise.summary(summary), disguise)
+        anonymizer = Anonymizer(pseudonyms or {}, summary.bots)
+        view = View(anonymizer.summary(summary), anonymizer)
         pages = Pages(view)
         games = pages.game_pages()
         for folder in ("assets", "bots", "games"):
             (part / folder).mkdir()
         for asset in ASSETS.iterdir():  # not copytree, whose errors have lost their number
             shutil.copyfile(asset, part / "assets" / asset.name)
-        times = GameWriter(store, part, disguise).write_all(
-            games, lambda done: told(done, len(games)), most_processes
+        times = GameWriter(store, part, anonymizer).write_all(
+            games, lambda done: on_progress(done, len(games)), most_processes
         )
-        view = View(view.summary, disguise, times)
+        view = View(view.summary, anonymizer, times)
         pages = Pages(view)
         write_page(part / "index.html", pages.index())
         write_page(part / "games.html", pages.games())
@@ -85,13 +103,13 @@ def _making(out: Path) -> Iterator[Path]:
         try:
             (part / MARKER).touch()
             yield part
-            _remove(old)
+            remove(old)
             if out.exists():
                 _check_replaceable(out)
                 out.rename(old)
             part.rename(out)
             with contextlib.suppress(OSError):  # the new one is in its place: the next build removes it
-                _remove(old)
+                remove(old)
         except BaseException:
             if not out.exists() and old.exists():
                 with contextlib.suppress(OSError):
@@ -105,35 +123,18 @@ def _locked(part: Path) -> Iterator[None]:
     """Make the folder, lock it for this process alone, and empty it of the files that a killed build left."""
     part.parent.mkdir(parents=True, exist_ok=True)
     part.mkdir(exist_ok=True)
-    descriptor = os.open(part, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ReportError(
-                f"another report is being made in {part.parent}: wait for it, or stop it"
-            ) from error
-        if not _same(descriptor, part):
+        lock = FileLock(part, wait=False)
+    except BlockingIOError as error:
+        raise ReportError(
+            f"another report is being made in {part.parent}: wait for it, or stop it"
+        ) from error
+    with lock:
+        if not lock.is_in_place():
             raise ReportError(f"another report was just made in {part.parent}")
         for path in part.iterdir():
-            _remove(path)
+            remove(path)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _same(descriptor: int, path: Path) -> bool:
-    """Return whether a folder is still the one that was opened."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    return False
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _check_replaceable(out: Path) -> None:
@@ -162,3 +163,49 @@ def _explained(out: Path) -> Iterator[None]:
             f"the report cannot be written to {out}: {why}; nothing was changed; choose another place with "
             "--out"
         ) from error
+
+
+@dataclass(frozen=True)
+class GameWriter:
+    """Writes the pages of games."""
+
+    store: Path | Location
+    folder: Path
+    """The report's folder."""
+    anonymizer: Anonymizer
+
+    def write(self, pages: Sequence[GamePage]) -> Iterator[tuple[str, GameTimes]]:
+        """Write pages; yields each game's key and times.  Raises OSError and StoreError."""
+        templates = environment()
+        with Store(self.store, read_only=True) as store:
+            for page in pages:
+                record = store.record(page.key)
+                times = game_times(record)
+                data = replay_data(
+                    self.anonymizer.record(record), public=self.anonymizer.on, rename=self.anonymizer.names
+                )
+                write_page(self.folder / page.file, game_html(templates, page, replay_html(data)))
+                yield page.key, times
+
+    def write_all(
+        self, pages: Sequence[GamePage], on_progress: Callable[[int], None], most_processes: int | None = None
+    ) -> dict[str, GameTimes]:
+        """Write pages in as many processes as are useful; ``on_progress`` is called with their number so far.
+
+        Raises ReportError, OSError and StoreError.
+        """
+        processes = min(most_processes or core_count(), len(pages) // GAMES_PER_PROCESS)
+        found: dict[str, GameTimes] = {}
+        try:
+            for key, times in map_in_processes(self.write, pages, processes, (OSError, StoreError)):
+                found[key] = times
+                on_progress(len(found))
+        except WorkerDiedError as error:
+            raise ReportError("a process that writes pages was killed: is there enough memory?") from error
+        return found
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a file.  Raises OSError."""
+    # Names can contain lone surrogates, which UTF-8 cannot encode.
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -13,9 +13,9 @@ from tournaments.analysis.standing import Standing
 from tournaments.analysis.standings import Tally
 from tournaments.reporting.site.addresses import Addresses
 from tournaments.reporting.site.anonymizer import Anonymizer
-from tournaments.reporting.site.race_chart import Race
+from tournaments.reporting.site.charts import Race
 from tournaments.reporting.site.times import BotTimes, GameTimes
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 
@@ -71,9 +71,9 @@ class Meeting(NamedTuple):
 class View:
     """The data of a tournament as they are shown."""
 
-    summary: Summary
+    summary: TournamentResults
     """The summary with the names that are shown."""
-    disguise: Anonymizer = field(default_factory=Anonymizer)
+    anonymizer: Anonymizer = field(default_factory=Anonymizer)
     """Used for keys only: names are replaced already."""
     times: Mapping[str, GameTimes] = field(default_factory=dict)
     """Key of a game -> its times."""
@@ -81,7 +81,7 @@ class View:
     @cached_property
     def addresses(self) -> Addresses:
         """The addresses of the pages."""
-        keys = {game.key: self.disguise.key(game.key) for game in self.summary.kept}
+        keys = {game.key: self.anonymizer.key(game.key) for game in self.summary.kept}
         return Addresses.of(sorted(self.summary.bots), keys)
 
     @property
@@ -97,7 +97,7 @@ class View:
     @cached_property
     def kept(self) -> list[GameSummary]:
         """Every game that was played, by the keys that are shown."""
-        return sorted(self.summary.kept, key=lambda game: (game.round, self.disguise.key(game.key)))
+        return sorted(self.summary.kept, key=lambda game: (game.round, self.anonymizer.key(game.key)))
 
     @cached_property
     def games(self) -> list[GameSummary]:

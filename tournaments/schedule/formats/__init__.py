@@ -1,1 +1,1 @@
-"""The formats of tournaments, one module each; ``catalog`` has them by name (pure)."""
+"""Formats of tournaments, one module each; ``plan.FORMATS`` lists them by name (pure)."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tournaments.schedule.formats.rounds import drawn_lots, to_be_played, unplayed, withdrawn
-from tournaments.schedule.pairing import Entrant, History, Pairing, pair_of_games
+from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule, pair_of_games
 
 
 @dataclass(frozen=True)
-class Gauntlet:
+class Gauntlet(Schedule):
     """Every challenger meets every other bot twice in each round, once from each side.
 
     Challengers do not meet one another, nor do the others.  A bot that joins late is one of the others, and
@@ -22,7 +22,7 @@ class Gauntlet:
     width: int = 1
     """Digits of a bot's number in keys."""
     challengers: tuple[int, ...] = field(kw_only=True)
-    """Numbers of the bots that are put to the test."""
+    """Numbers of the challenging bots."""
 
     def __post_init__(self) -> None:
         strangers = sorted(set(self.challengers) - set(range(len(self.entrants))))
@@ -30,7 +30,7 @@ class Gauntlet:
             raise ValueError(f"challengers {strangers} are not among the {len(self.entrants)} entrants")
 
     def pairings(self, history: History) -> list[Pairing]:
-        """Round by round; within a round, opponents by lot, each challenger beginning with another one.
+        """Return the games by round; within a round, opponents by lot, each challenger beginning elsewhere.
 
         A bot that withdrew has the games that it played.
         """
@@ -49,18 +49,6 @@ class Gauntlet:
             return self.rounds * 2 * challengers * (len(self.entrants) - challengers)
         return to_be_played(self._all(), history, self.entrants)
 
-    def places(self, history: History) -> dict[int, int]:
-        """Return no places: the table decides."""
-        return {}
-
-    def byes(self, history: History) -> dict[int, float]:
-        """Return no byes: no bot sits out."""
-        return {}
-
-    def conclusion(self, history: History) -> str:
-        """Return no conclusion beside the table."""
-        return ""
-
     def _all(self) -> tuple[Pairing, ...]:
         challengers = tuple(sorted(set(self.challengers)))
         return games_of(len(self.entrants), challengers, self.rounds, self.seed, self.width)
@@ -70,13 +58,13 @@ class Gauntlet:
 def games_of(
     count: int, challengers: tuple[int, ...], rounds: int, seed: int, width: int
 ) -> tuple[Pairing, ...]:
-    """The games of all rounds; kept, because making thousands of them takes a while."""
+    """Return the games of all rounds; cached, since thousands of them take a while."""
     games: list[Pairing] = []
     for number in range(1, rounds + 1):
         lots = drawn_lots(count, f"{seed}/{number}")
         others = sorted(set(range(count)) - set(challengers), key=lots.__getitem__)
         for turn in range(len(others)):
             for seat, challenger in enumerate(challengers):
-                ahead = seat * len(others) // len(challengers)  # spread out, so that all get on early
+                ahead = seat * len(others) // len(challengers)  # spread out, so that all bots play early
                 games += pair_of_games(number, challenger, others[(turn + ahead) % len(others)], width)
     return tuple(games)

@@ -1,24 +1,23 @@
-"""Groups that play round robins, then a final among the best of each."""
+"""Groups that play round robins, then a final among the best bots of each group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from tournaments.schedule.formats.bracket import Bracket, matches_of, standard_order
-from tournaments.schedule.formats.knockout import told
-from tournaments.schedule.formats.match import MatchRules
+from tournaments.schedule.formats.bracket import Bracket, MatchRules, matches_of, standard_order
+from tournaments.schedule.formats.knockout import final_sentence
 from tournaments.schedule.formats.round_robin import circle
 from tournaments.schedule.formats.rounds import drawn_lots, to_be_played, unplayed, withdrawn
-from tournaments.schedule.pairing import Entrant, History, Pairing, Result, pair_of_games
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, pair_of_games
 
 
 def ranked(bots: Sequence[int], games: Iterable[Pairing], results: Mapping[str, Result]) -> list[int]:
-    """The bots, best first.
+    """Return the bots, best first.
 
-    By points (1 for a win, 0.5 for a draw, nothing for a void game); then by the points of the games among
-    those level on points; then by wins; then by the sum of the games' margins; then as they were given.
-    Games without a result do not count.  Those against bots that are not given do.
+    They are ordered by points (1 for a win, 0.5 for a draw, nothing for a void game); then by the points of
+    the games among those level on points; then by wins; then by the sum of the games' margins; then in the
+    given order.  Games without a result do not count.  Games against bots that are not given do.
     """
     points = dict.fromkeys(bots, 0.0)
     wins = dict.fromkeys(bots, 0)
@@ -43,12 +42,12 @@ def ranked(bots: Sequence[int], games: Iterable[Pairing], results: Mapping[str, 
 
 
 @dataclass(frozen=True)
-class Groups:
+class Groups(Schedule):
     """The best of each group play a final, which is a knockout or a round robin of one round.
 
     The entrants' order is their seeding; they are dealt out in serpentines (1, 2, 3, 3, 2, 1, 1, ...), so
     that the groups are about as strong as each other.  Each group plays ``rounds`` rounds, in each of which
-    every pair meets twice.  A group's order is that of ``group_table.ranked``.  The final's rounds are
+    every pair meets twice.  A group's order is that of ``ranked``.  The final's rounds are
     ``rounds + 1`` and those after it.
 
     A knockout's best seeds are the winners of the groups, then come the second of each, and so on; within
@@ -60,7 +59,7 @@ class Groups:
     rounds, and another final would follow; the configuration has to refuse it.
 
     Raises ValueError if a group would have fewer than two bots, if no bots would meet in the final, or for
-    parameters that mean nothing.
+    other invalid parameters.
     """
 
     entrants: Sequence[Entrant]
@@ -106,7 +105,7 @@ class Groups:
         return groups
 
     def pairings(self, history: History) -> list[Pairing]:
-        """The games of the groups, all groups side by side; then those of the final as far as it went.
+        """Return the games of the groups, all groups side by side, then the paired games of the final.
 
         Group games that a withdrawal left unplayed are dropped, as in a round robin; those of the final stay.
         """
@@ -117,9 +116,9 @@ class Groups:
         return unplayed(self.pairings(history), history, self.entrants)
 
     def total(self, history: History) -> int:
-        """Games that were played or are due, and the regular ones of the final as far as it is not paired."""
+        """Return the number of games played or due, and of the regular games of an unpaired final."""
         if self.tables(history) is None:
-            sizes = [sum(not self._gone(bot) for bot in group) for group in self.allotment]
+            sizes = [sum(not self._has_left(bot) for bot in group) for group in self.allotment]
             count = sum(min(size, self.advance) for size in sizes)
             ahead = 2 * self.pairs * matches_of(count, self.third_place)
             return self._settled(history) + (ahead if self.final == "knockout" else count * (count - 1))
@@ -129,8 +128,10 @@ class Groups:
         return len(self._group_games(history)) + bracket.total(history)
 
     def places(self, history: History) -> dict[int, int]:
-        """Those of the final as far as they are decided.  Once the groups are: the next of each group share a
-        place, then those after them, and so on; last are those that withdrew before the final.
+        """Return the decided places of the final, then those of the groups once these are decided.
+
+        The next of each group share a place, then those after them, and so on; last are those that withdrew
+        before the final.
         """
         tables = self.tables(history)
         if tables is None:
@@ -145,30 +146,26 @@ class Groups:
             tier = [table[row] for table in tables if row < len(table)]
             places |= dict.fromkeys(tier, before + 1)
             before += len(tier)
-        return places | dict.fromkeys((bot for bot in self._entered if self._gone(bot)), before + 1)
-
-    def byes(self, history: History) -> dict[int, float]:
-        """Return no byes: in groups of different sizes, bots are compared with their own group alone."""
-        return {}
+        return places | dict.fromkeys((bot for bot in self._entered if self._has_left(bot)), before + 1)
 
     def conclusion(self, history: History) -> str:
         """Return the sentence on the winner, with its number in braces: ``{3} wins the final``."""
         bracket = self.bracket(history)
         if bracket is not None:
-            return told(bracket.final(history), "the final")
+            return final_sentence(bracket.final(history), "the final")
         table = self._final_table(history)
         return f"{{{table[0]}}} wins the final" if table else ""
 
     def tables(self, history: History) -> list[list[int]] | None:
-        """The bots of each group that may advance, best first; None until all games of groups are there."""
+        """Return the bots of each group that may advance, best first; None until the group games are over."""
         results = history.at(self.rounds + 1)
         games = self._all_group_games()
         for game in games:
-            if game.key not in results and not (self._gone(game.first) or self._gone(game.second)):
+            if game.key not in results and not (self._has_left(game.first) or self._has_left(game.second)):
                 return None
         return [
             ranked(
-                [bot for bot in group if not self._gone(bot)],
+                [bot for bot in group if not self._has_left(bot)],
                 [game for game in games if game.first in group],
                 results,
             )
@@ -176,7 +173,7 @@ class Groups:
         ]
 
     def bracket(self, history: History) -> Bracket | None:
-        """The final's bracket; None if it is no knockout, or the groups are not done."""
+        """Return the final's bracket; None if it is no knockout, or the groups are not decided."""
         tables = self.tables(history)
         if tables is None or self.final != "knockout":
             return None
@@ -194,13 +191,13 @@ class Groups:
     def _entered(self) -> list[int]:
         return [number for number, entrant in enumerate(self.entrants) if entrant.since <= 1]
 
-    def _gone(self, bot: int) -> bool:
+    def _has_left(self, bot: int) -> bool:
         """Return whether a bot withdrew before the final was paired."""
         until = self.entrants[bot].until
         return until is not None and until <= self.rounds
 
     def _settled(self, history: History) -> int:
-        """Games that were played or are due."""
+        """Return the number of games played or due."""
         return to_be_played(self.pairings(history), history, self.entrants)
 
     def _all_group_games(self) -> list[Pairing]:
@@ -241,7 +238,7 @@ class Groups:
         return [] if tables is None else final_seeds([table[: self.advance] for table in tables])
 
     def _final_table(self, history: History) -> list[int]:
-        """The order of a final round robin, those that withdrew from it last; empty before it is over."""
+        """Return the order of a final round robin, withdrawn bots last; empty before it is over."""
         games = self._final_games(history)
         if unplayed(games, history, self.entrants):
             return []
@@ -269,15 +266,15 @@ def final_seeds(tables: Sequence[Sequence[int]]) -> list[int]:
     while better:
         better = False
         for one, other in exchanges:
-            tried = list(seeds)
-            tried[one], tried[other] = seeds[other], seeds[one]
-            if (left := _clashes(tried, group_of)) < fewest:
-                seeds, fewest, better = tried, left, left > 0
+            candidate = list(seeds)
+            candidate[one], candidate[other] = seeds[other], seeds[one]
+            if (left := _clashes(candidate, group_of)) < fewest:
+                seeds, fewest, better = candidate, left, left > 0
     return seeds
 
 
 def _clashes(seeds: Sequence[int], group_of: Mapping[int, int]) -> int:
-    """Matches of a knockout's first round between two of the same group."""
+    """Return the number of first-round matches between two of the same group."""
     slots = [group_of[seeds[seed]] if seed < len(seeds) else None for seed in standard_order(len(seeds))]
     matches = zip(slots[::2], slots[1::2], strict=False)  # a single bot has no match
     return sum(one == other and one is not None for one, other in matches)

@@ -1,36 +1,35 @@
-"""Knockout: the loser of a match is out."""
+"""Knockout: the loser of a match is eliminated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tournaments.schedule.formats.bracket import Bracket
-from tournaments.schedule.formats.match import MatchRules, Outcome
+from tournaments.schedule.formats.bracket import Bracket, MatchRules, Outcome
 from tournaments.schedule.formats.rounds import drawn_lots
-from tournaments.schedule.pairing import Entrant, History, Pairing
+from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule
 
-WAYS = {
+DECIDED_BY = {
     "points": "",
     "margin": ", the final being level by the sum of the margins",
     "seed": ", the final being level in everything as the better seed",
     "walkover": ", the final without an opponent to its end",
 }
-"""The criterion that decided a final -> the words that add it to the conclusion."""
+"""Criterion that decided a final -> words that the conclusion adds."""
 
 
 @dataclass(frozen=True)
-class Knockout:
+class Knockout(Schedule):
     """A seeded bracket; the best seeds have a bye when the number of bots is no power of two.
 
     A match is some pairs of games and is decided by points.  If it is level, up to ``extra_pairs`` follow one
     after another until one bot leads.  If it is still level: the sum of the games' margins, then the better
-    seed.  Nobody gets points for a void game.  Each pair of games of a round has another opening.
+    seed.  A void game gives no points.  Each pair of games of a round has another opening.
 
     A bot that withdraws loses the match that it is in, unless that was already played to its end, or else its
-    next one.  If both withdraw, neither goes on.  A round is paired when all matches of the round before
+    next one.  If both withdraw, neither advances.  A round is paired when all matches of the round before
     are decided.  Bots that join later than in the first round cannot enter: they are never paired.
 
-    Raises ValueError for parameters that make no knockout.
+    Raises ValueError for invalid parameters.
     """
 
     entrants: Sequence[Entrant]
@@ -60,7 +59,7 @@ class Knockout:
         return Bracket(seeds, self.entrants, rules, self.third_place, width=self.width)
 
     def pairings(self, history: History) -> list[Pairing]:
-        """Round by round as far as the bracket went, games that a withdrawal left unplayed among them."""
+        """Return the games by round, including those that a withdrawal left unplayed."""
         return self.bracket.pairings(history)
 
     def due(self, history: History) -> list[Pairing]:
@@ -68,28 +67,26 @@ class Knockout:
         return self.bracket.due(history)
 
     def total(self, history: History) -> int:
-        """Games that were played or are due, and the regular games of the matches that will come."""
+        """Return the number of games played or due, and of the regular games of the later matches."""
         return self.bracket.total(history)
 
     def places(self, history: History) -> dict[int, int]:
-        """Places that are decided: 1 to 4 (3 shared without a match for it), then 5 for the losers of the
-        quarter finals, 9 for those of the round before, and so on.
+        """Return the decided places.
+
+        They are 1 to 4 (3 shared without a match for it), then 5 for the losers of the quarter finals, 9 for
+        those of the round before, and so on.
         """
         return self.bracket.places(history)
 
-    def byes(self, history: History) -> dict[int, float]:
-        """Return no byes: going on without a game is worth no points."""
-        return {}
-
     def conclusion(self, history: History) -> str:
         """Return the sentence on the winner, with its number in braces: ``{3} wins the knockout``."""
-        return told(self.bracket.final(history), "the knockout")
+        return final_sentence(self.bracket.final(history), "the knockout")
 
 
-def told(final: Outcome | None, what: str) -> str:
+def final_sentence(final: Outcome | None, stage: str) -> str:
     """Return the sentence on a final, with the winner's number in braces; empty if it is open."""
     if final is None:
         return ""
     if final.winner is None:
-        return f"nobody wins {what}: those who could have withdrew"
-    return f"{{{final.winner}}} wins {what}{WAYS[final.by] if final.losers else ''}"
+        return f"nobody wins {stage}: those who could have withdrew"
+    return f"{{{final.winner}}} wins {stage}{DECIDED_BY[final.by] if final.losers else ''}"

@@ -1,8 +1,8 @@
-"""Placement: one bot finds its place among players of known order.
+"""Placement: games that determine a bot's place among players of known order.
 
-The challenger meets, in each round, the two players around the place where it seems to stand; ``pairs`` pairs
-of games with each.  Thus games are spent where they are most informative: those against a player that it
-nearly always beats, or loses to, show little.  It begins in the middle.
+The challenger meets, in each round, the two players around its estimated place; ``pairs`` pairs
+of games with each.  Thus games are spent where they are most informative: games against a player that
+it nearly always beats, or loses to, show little.  It begins in the middle.
 
 The estimated place is the mean of a simple model, which serves the pairing and nothing else: players
 ``STEP_ELO`` apart, a place that was drawn from a normal distribution over all of them, and the usual expected
@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import exp, log1p
 
 from tournaments.schedule.formats.rounds import DRAW, WIN, match_of, to_be_played, unplayed, withdrawn
-from tournaments.schedule.pairing import Entrant, History, Pairing
+from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule
 
 STEP_ELO = 150.0
 """The assumed difference between neighbours, in Elo: an expected score of 70 %."""
@@ -28,8 +28,8 @@ BEYOND = 2
 
 
 @dataclass(frozen=True)
-class Placement:
-    """See the module.
+class Placement(Schedule):
+    """A challenger and the players that it is compared with; see the module.
 
     All entrants but the challenger are players in ascending order of strength.  A bot that joins late plays
     no game.  When a player withdraws, the others go on; when the challenger does, it is over.  Raises
@@ -87,18 +87,6 @@ class Placement:
         later = (len(self._around(0.0, number)) for number in range(now + 1, self.rounds + 1))
         return to_be_played(games, history, self.entrants) + 2 * self.pairs * sum(later)
 
-    def places(self, history: History) -> dict[int, int]:
-        """Return no places: the table decides."""
-        return {}
-
-    def byes(self, history: History) -> dict[int, float]:
-        """Return no byes: no bot sits out."""
-        return {}
-
-    def conclusion(self, history: History) -> str:
-        """Return no conclusion beside the table."""
-        return ""
-
     @property
     def _challenger(self) -> int:
         return self.challengers[0]
@@ -123,7 +111,7 @@ class Placement:
         return [player for _, player in playing[begin : begin + 2]]
 
 
-@lru_cache(maxsize=1 << 12)  # a schedule computes the same rounds again after every game
+@lru_cache(maxsize=1 << 12)  # a schedule recomputes its rounds after every game
 def _place(halves: Sequence[int], games: Sequence[int]) -> float:
     """Return the estimated place of the challenger: the index of a player, or a number between two.
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tournaments.schedule.formats.rounds import drawn_lots, to_be_played, unplayed, withdrawn
-from tournaments.schedule.pairing import Entrant, History, Pairing, pair_of_games
+from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule, pair_of_games
 
 
 @dataclass(frozen=True)
-class RoundRobin:
+class RoundRobin(Schedule):
     """Every pair meets twice in each round, once from each side."""
 
     entrants: Sequence[Entrant]
@@ -19,7 +19,7 @@ class RoundRobin:
     """Digits of a bot's number in keys."""
 
     def pairings(self, history: History) -> list[Pairing]:
-        """Round by round, in the order of the circle method: no bot waits long between its games.
+        """Return the games by round, in the order of the circle method: no bot waits long between games.
 
         A bot that joined late plays the games of all rounds; one that withdrew has those that it played.
         """
@@ -38,25 +38,13 @@ class RoundRobin:
             return self.rounds * count * (count - 1)
         return to_be_played(self._all(), history, self.entrants)
 
-    def places(self, history: History) -> dict[int, int]:
-        """Return no places: the table decides."""
-        return {}
-
-    def byes(self, history: History) -> dict[int, float]:
-        """Return no byes: all bots play the same number of games."""
-        return {}
-
-    def conclusion(self, history: History) -> str:
-        """Return no conclusion beside the table."""
-        return ""
-
     def _all(self) -> tuple[Pairing, ...]:
         return games_of(len(self.entrants), self.rounds, self.seed, self.width)
 
 
 @lru_cache(maxsize=8)
 def games_of(count: int, rounds: int, seed: int, width: int) -> tuple[Pairing, ...]:
-    """The games of all rounds of ``count`` bots; kept, because making thousands of them takes a while."""
+    """Return the games of all rounds of ``count`` bots; cached, since thousands of them take a while."""
     games: list[Pairing] = []
     for number in range(1, rounds + 1):
         lots = drawn_lots(count, f"{seed}/{number}")
@@ -68,7 +56,7 @@ def games_of(count: int, rounds: int, seed: int, width: int) -> tuple[Pairing, .
 
 
 def circle(count: int) -> list[list[tuple[int, int]]]:
-    """The days of a round robin by the circle method (E. Lucas, 1883): each bot at most once a day.
+    """Return the days of a round robin by the circle method (E. Lucas, 1883): each bot at most once a day.
 
     With an odd number, the bot that meets the empty chair has the bye.
     """

@@ -13,12 +13,12 @@ WIN, DRAW = 2, 1
 """Half points of a game."""
 
 REMEMBERED_MATCHES = 1 << 14
-"""Matches kept ready: 819 rounds of 41 bots.  Making one takes 5 us, looking it up 0.1."""
+"""Number of cached matches: 819 rounds of 41 bots.  Making one takes 5 us, a cache hit 0.1 us."""
 
 
 @lru_cache(maxsize=REMEMBERED_MATCHES)
 def match_of(number: int, first: int, second: int, width: int, pairs: int) -> tuple[Pairing, ...]:
-    """The games of two bots in a round: ``pairs`` pairs of games, each from an opening of its own.
+    """Return the games of two bots in a round: ``pairs`` pairs of games, each from an opening of its own.
 
     ``first`` moves first in the first game; in the next pair the other one does, and so on.
     """
@@ -37,7 +37,7 @@ def withdrawn(game: Pairing, entrants: Sequence[Entrant]) -> bool:
 def half_points(
     game: Pairing, results: Mapping[str, Result], entrants: Sequence[Entrant]
 ) -> tuple[int, int] | None:
-    """Return the half points of a game's first and second bot; None while it has to be waited for.
+    """Return the half points of a game's first and second bot; None while the game is awaited.
 
     A void game is worth nothing.  A game that was not played because a bot withdrew is won by the other one;
     if both withdrew, by the one that stayed longer, or by neither.
@@ -67,10 +67,10 @@ def to_be_played(games: Iterable[Pairing], history: History, entrants: Sequence[
 
 @lru_cache(maxsize=256)
 def drawn_lots(count: int, text: str) -> tuple[float, ...]:
-    """A lot for each of the bots 0 .. count-1, that depends on the text and the bot alone.
+    """Return a lot for each of the bots 0 .. count-1, which depends on the text and the bot alone.
 
-    Bots that join later change nobody's lot.  Of ``random``, only ``random()`` after seeding with a text is
-    promised to be the same in every version of Python
+    Bots that join later change no other bot's lot.  Of ``random``, only ``random()`` after seeding with a
+    text is promised to be the same in every version of Python
     (https://docs.python.org/3/library/random.html#notes-on-reproducibility).
     """
     return tuple(random.Random(f"{text}/{bot}").random() for bot in range(count))

@@ -1,4 +1,4 @@
-"""The sequential probability ratio test: playing on until one of two claims about a bot is decided.
+"""Sequential probability ratio test of two hypotheses about the difference between two bots.
 
 This is the generalised test that fishtest and fastchess use for chess engines.  Sources: Michel Van den
 Bergh, "A practical introduction to the GSPRT" and "Comments on normalized Elo" (cantate.be/Fishtest), and the
@@ -6,9 +6,14 @@ classic, Wald 1945, "Sequential tests of statistical hypotheses".  Pure arithmet
 five counts only.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isfinite, log, sqrt
 from typing import Literal
+
+from tournaments.schedule.pairing import Result
 
 Model = Literal["logistic", "normalized"]
 """The meaning of an Elo number: ``logistic`` fixes the expected score, 1 / (1 + 10 ** (-elo / 400));
@@ -31,7 +36,7 @@ REWEIGHTINGS = 200
 
 
 def bounds(alpha: float, beta: float) -> tuple[float, float]:
-    """Lower and upper bound of the log-likelihood ratio (Wald 1945).
+    """Return the lower and the upper bound of the log-likelihood ratio (Wald 1945).
 
     At or below the lower one the test ends with ``elo0``, at or above the upper one with ``elo1``.  ``alpha``
     is the chance of ending with ``elo1`` although ``elo0`` is true, ``beta`` that of the opposite error.
@@ -49,8 +54,8 @@ def log_likelihood_ratio(
 
     ``pairs`` are five counts: how many pairs of games gave the player 0, 0.5, 1, 1.5 and 2 points; they need
     not be whole numbers.  Under each claim the five probabilities are the most likely ones that have the
-    claimed strength, so that nothing need be known of draws, or of openings that favour a side.  0.0 without
-    any evidence.  Raises ValueError for counts that are negative, not finite, or not five.
+    claimed strength, so that draws, and openings that favour a side, need no model.  The result is 0.0
+    without evidence.  Raises ValueError for counts that are negative, not finite, or not five.
     """
     if len(pairs) != 5:
         raise ValueError(f"five counts are needed, not {len(pairs)}")
@@ -70,7 +75,7 @@ def log_likelihood_ratio_of_games(
 
 
 def approximate_log_likelihood_ratio(pairs: Sequence[float], elo0: float, elo1: float) -> float:
-    """The ratio if the mean score were normally distributed: simpler, and close after a few hundred pairs.
+    """Return the ratio for a normally distributed mean score: simpler, and close after some hundred pairs.
 
     With mean m and variance v of a pair's score (from 0 to 1), and expected scores s0 and s1:
     n (s1 - s0) (2 m - s0 - s1) / 2 v.  Logistic Elo.  Arguments and errors as in ``log_likelihood_ratio``.
@@ -88,13 +93,13 @@ def approximate_log_likelihood_ratio(pairs: Sequence[float], elo0: float, elo1: 
 
 
 def expected_score(elo: float) -> float:
-    """The share of points that a player this much stronger (logistic Elo) is expected to get."""
+    """Return the expected share of points of a player that is stronger by ``elo`` (logistic Elo)."""
     share: float = 1 / (1 + 10.0 ** (-elo / 400))
     return share
 
 
 def _ratio(counts: Sequence[float], games: int, elo0: float, elo1: float, model: Model) -> float:
-    """The ratio from counts of equally spaced scores, each of ``games`` games."""
+    """Return the ratio from counts of equally spaced scores, each of ``games`` games."""
     total, shares = _shares(counts)
     if not total:
         return 0.0
@@ -115,7 +120,7 @@ def _ratio(counts: Sequence[float], games: int, elo0: float, elo1: float, model:
 
 
 def _shares(counts: Sequence[float]) -> tuple[float, list[float]]:
-    """Number of results and the share of each, none of them zero; (0, []) if there are none at all."""
+    """Return the number of results and the share of each, none of them zero; (0, []) without results."""
     if any(count < 0 or not isfinite(count) for count in counts):
         raise ValueError(f"counts must be finite and not negative: {list(counts)}")
     if not any(counts):
@@ -126,7 +131,7 @@ def _shares(counts: Sequence[float]) -> tuple[float, list[float]]:
 
 
 def _moments(scores: Sequence[float], shares: Sequence[float]) -> tuple[float, float]:
-    """Mean and variance."""
+    """Return mean and variance."""
     mean = sum(score * share for score, share in zip(scores, shares, strict=True))
     return mean, sum(share * (score - mean) ** 2 for score, share in zip(scores, shares, strict=True))
 
@@ -166,10 +171,10 @@ def _tilt_to_deviation(scores: Sequence[float], shares: Sequence[float], deviati
 
 
 def _multiplier(excess: Sequence[float], shares: Sequence[float]) -> float:
-    """The x with sum(share * excess / (1 + x * excess)) = 0 that leaves every divisor positive.
+    """Return the x with sum(share * excess / (1 + x * excess)) = 0 that leaves every divisor positive.
 
     The sum falls from plus to minus infinity between -1 / max(excess) and -1 / min(excess).  Newton's method;
-    whenever it would leave the interval that is known to hold the answer, that is halved instead.
+    a step out of the interval that contains the answer halves the interval instead.
     """
     low, high = -1 / max(excess), -1 / min(excess)
     x = 0.0
@@ -189,3 +194,106 @@ def _multiplier(excess: Sequence[float], shares: Sequence[float]) -> float:
             break
         x = nearer
     return x
+
+
+# Evidence of pairs, near-copies counted once.
+
+DIGITS = 9
+"""Decimals of the counts: rounding keeps the errors of their sums from adding up."""
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """The two hypotheses of a sequential probability ratio test, in Elo, and its error probabilities."""
+
+    elo0: float
+    elo1: float
+    alpha: float
+    beta: float
+
+    def ratio(self, counts: tuple[float, ...]) -> float:
+        """The log-likelihood ratio of H1 to H0 for five counts of pairs."""
+        return _cached_ratio(counts, self.elo0, self.elo1)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ratios at which H0 and H1 are accepted."""
+        return bounds(self.alpha, self.beta)
+
+
+class _Start:
+    """The pairs of games from one start."""
+
+    def __init__(self) -> None:
+        self.scores = [0, 0, 0, 0, 0]
+        self.combinations: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def counts(self) -> list[float]:
+        """Scores, weighted so that they sum to the effective number of different pairs (evidence.py)."""
+        pairs = sum(self.scores)
+        squares = sum(often * often for often in self.combinations.values())
+        return [score * pairs / squares for score in self.scores] if pairs else [0.0] * 5
+
+
+@dataclass
+class PairEvidence:
+    """Evidence from pairs of games, added one by one until one of two hypotheses is accepted.
+
+    Pairs from one start that are near-copies of each other, both games alike until they are half over, are
+    no more evidence than one of them: they are weighted as in tournaments/analysis/evidence.py.
+    """
+
+    hypotheses: Hypotheses
+    pairs: int = 0
+    """Number of pairs, including void ones."""
+    unique: int = 0
+    """Number of different pairs that counted."""
+    void: int = 0
+    """Number of pairs left out because one of their games does not count."""
+    ratio: float = 0.0
+    """The log-likelihood ratio of H1 to H0."""
+    accepted: int | None = None
+    """0 or 1: the accepted hypothesis; later pairs are ignored."""
+    counts: list[float] = field(default_factory=lambda: [0.0] * 5)
+    """Pairs in which the first bot got 0, 0.5, 1, 1.5 and 2 points, weighted."""
+    _starts: dict[int, _Start] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> int:
+        """Pairs that were not void."""
+        return self.pairs - self.void
+
+    def add(self, start: int, there: Result, back: Result) -> None:
+        """Add a pair from the start of this number; the tested bot moves first in ``there``."""
+        if self.accepted is not None:
+            return
+        self.pairs += 1
+        if not (there.counts and back.counts):
+            self.void += 1
+            return
+        known = there.line and back.line
+        # A game with unknown moves is different from all others.
+        combination = (there.line, back.line) if known else ("", str(self.pairs))
+        group = self._starts.setdefault(start, _Start())
+        self.unique += combination not in group.combinations
+        old = group.counts
+        group.combinations[combination] += 1
+        group.scores[_half_points(there.winner, 0) + _half_points(back.winner, 1)] += 1
+        changed = zip(self.counts, group.counts, old, strict=True)
+        self.counts = [round(max(count + new - was, 0.0), DIGITS) for count, new, was in changed]
+        self.ratio = self.hypotheses.ratio(tuple(self.counts))
+        lower, upper = self.hypotheses.bounds
+        if self.ratio <= lower:
+            self.accepted = 0
+        elif self.ratio >= upper:
+            self.accepted = 1
+
+
+def _half_points(winner: int | None, side: int) -> int:
+    return 1 if winner is None else 2 * (winner == side)
+
+
+@lru_cache(maxsize=1 << 14)  # a schedule walks through the same pairs again after every game
+def _cached_ratio(counts: tuple[float, ...], elo0: float, elo1: float) -> float:
+    return log_likelihood_ratio(counts, elo0, elo1)

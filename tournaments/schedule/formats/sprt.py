@@ -1,4 +1,4 @@
-"""A match of two bots that goes on until one of two hypotheses is accepted."""
+"""Sequential probability ratio test as a format: a match that ends when a hypothesis is accepted."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -7,25 +7,25 @@ from itertools import count
 from math import ceil
 from typing import Literal, NamedTuple
 
-from tournaments.schedule.formats.pair_evidence import Hypotheses, PairEvidence
 from tournaments.schedule.formats.rounds import to_be_played, unplayed
-from tournaments.schedule.pairing import Entrant, History, Pairing, Result, pair_of_games
+from tournaments.schedule.formats.sequential_test import Hypotheses, PairEvidence
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, pair_of_games
 
 BATCHES_OF_COPIES = 2
-"""Batches in a row without a new pair after which the bots are taken to only repeat themselves."""
+"""Batches in a row without a new pair after which the match ends: the bots only repeat themselves."""
 
 
 Stopped = Literal["", "accepted", "repeated", "limit", "withdrawn"]
-"""The reason why a match goes on no further; empty while games of it are missing."""
+"""Reason why a match ended; empty while games of it are missing."""
 
 
 class Verdict(NamedTuple):
     """The state of a test in numbers."""
 
     pairs: int
-    """Pairs taken."""
+    """Number of pairs."""
     unique: int
-    """Different ones of these that count."""
+    """Number of different pairs that count."""
     ratio: float
     """The log-likelihood ratio of H1 to H0."""
     lower: float
@@ -41,19 +41,19 @@ class _State(NamedTuple):
     """The progress of the match."""
 
     batches: int
-    """Batches that were given."""
+    """Number of paired batches."""
     evidence: PairEvidence
-    """Of all of their pairs; of those before the last batch if that is not over."""
+    """Evidence of all finished batches."""
     stopped: Stopped
 
 
 @dataclass(frozen=True)
-class Sprt:
+class Sprt(Schedule):
     """A sequential probability ratio test (A. Wald, 1945) between two bots.
 
     H0: the first bot is ``elo0`` Elo stronger than the second; H1: it is ``elo1`` stronger.  Pairs of games
     are played in batches, each pair from the next opening; its number, from 1, is its round.  After a whole
-    batch the test walks through all pairs in their order, so that the order in which games end plays no part:
+    batch the test evaluates all pairs in their order, so that the order in which games end does not matter:
     the first pair after which the log-likelihood ratio is at or beyond a bound decides, later ones do not
     count.  Copies of pairs from one start are no evidence, see ``PairEvidence``; pairs with a void game are
     left out.
@@ -62,7 +62,7 @@ class Sprt:
     that was not there before: the bots play the same games again.  (A batch with nothing but void pairs is
     left out of this count.)
 
-    Raises ValueError for parameters that make no test.
+    Raises ValueError for invalid parameters.
     """
 
     entrants: Sequence[Entrant]
@@ -98,20 +98,20 @@ class Sprt:
             raise ValueError(f"openings = {self.openings} is negative")
 
     def pairings(self, history: History) -> list[Pairing]:
-        """The batches that were given; of a bot that withdrew, also the games that it did not play."""
+        """Return the games of the paired batches, including those that a withdrawal left unplayed."""
         return self._games(0, self._state(history).batches)
 
     def due(self, history: History) -> list[Pairing]:
-        """Return the given games without a result; none once a bot has withdrawn."""
+        """Return the paired games without a result; none once a bot has withdrawn."""
         return unplayed(self.pairings(history), history, self.entrants)
 
     def total(self, history: History) -> int:
         """Return the number of games for a progress bar: exact once nothing is due, a forecast before.
 
         The forecast takes the ratio to go on towards a bound as fast as it did so far, so that the share of
-        games played is about the ratio's share of its way.  It is in whole batches, at least those given, at
-        most ``max_games``, and just that as long as the ratio has not moved.  It changes after whole batches
-        only, and may rise as well as fall.
+        games played is about the ratio's share of its way.  It is in whole batches, at least the paired ones,
+        at most ``max_games``, and ``max_games`` as long as the ratio is 0.  It changes only after whole
+        batches, and may rise as well as fall.
         """
         state = self._state(history)
         if state.stopped:
@@ -122,14 +122,6 @@ class Sprt:
         lower, upper = self._hypotheses.bounds
         pairs = evidence.pairs * (upper if evidence.ratio > 0 else lower) / evidence.ratio
         return min(most, max(ceil(pairs / self._batch_pairs), state.batches) * self.batch)
-
-    def places(self, history: History) -> dict[int, int]:
-        """Return no places: a test accepts a hypothesis and has no winner."""
-        return {}
-
-    def byes(self, history: History) -> dict[int, float]:
-        """Return no byes."""
-        return {}
 
     def conclusion(self, history: History) -> str:
         """Return a sentence on the accepted hypothesis, or why there is none; on the state before the end.
@@ -189,7 +181,7 @@ class Sprt:
         return " and ".join(f"{{{number}}}" for number in gone)
 
     def _games(self, first: int, end: int) -> list[Pairing]:
-        """The games of the batches from ``first`` to before ``end``."""
+        """Return the games of the batches from ``first`` to before ``end``."""
         pairs = range(first * self._batch_pairs, min(end * self._batch_pairs, self._most_pairs))
         return [game for pair in pairs for game in self._pair(pair)]
 
@@ -197,43 +189,43 @@ class Sprt:
         return pair_of_games(pair + 1, 0, 1, self.width, opening=pair)
 
     def _state(self, history: History) -> _State:
-        """Batch by batch: each is given from the results at its own time; no ruling takes one back."""
+        """Return the progress: each batch follows from the results at its time; no ruling takes it back."""
         rulings = sorted({time for changes in history.earlier.values() for time, _ in changes})
-        walk, known = _Walk(PairEvidence(self._hypotheses)), 0
+        progress, known = _Progress(PairEvidence(self._hypotheses)), 0
         for given in count():
             begins = given * self._batch_pairs + 1
             results = history.at(begins)
-            if bisect_left(rulings, begins) != known:  # what was walked through may have been ruled otherwise
-                walk, known = _Walk(PairEvidence(self._hypotheses)), bisect_left(rulings, begins)
-            while walk.batches < given and self._walk_on(walk, results):
+            if bisect_left(rulings, begins) != known:  # rulings may have changed the evidence so far
+                progress, known = _Progress(PairEvidence(self._hypotheses)), bisect_left(rulings, begins)
+            while progress.batches < given and self._add_batch(progress, results):
                 pass
-            stopped = self._stopped(walk, given)
+            stopped = self._stopped(progress, given)
             if stopped is not None:
-                return _State(given, walk.evidence, stopped)
+                return _State(given, progress.evidence, stopped)
         raise AssertionError("the count has no end")
 
-    def _walk_on(self, walk: "_Walk", results: Mapping[str, Result]) -> bool:
-        """Walk through one more batch; False if a result of it is missing."""
-        games = self._games(walk.batches, walk.batches + 1)
+    def _add_batch(self, progress: "_Progress", results: Mapping[str, Result]) -> bool:
+        """Add the next batch; return False if a result of it is missing."""
+        games = self._games(progress.batches, progress.batches + 1)
         if any(game.key not in results for game in games):
             return False
-        unique, counted = walk.evidence.unique, walk.evidence.counted
+        unique, counted = progress.evidence.unique, progress.evidence.counted
         for there, back in zip(games[::2], games[1::2], strict=True):
             start = there.opening % self.openings if self.openings else 0
-            walk.evidence.add(start, results[there.key], results[back.key])
-        if walk.evidence.counted > counted:
-            walk.copies = 0 if walk.evidence.unique > unique else walk.copies + 1
-        walk.batches += 1
+            progress.evidence.add(start, results[there.key], results[back.key])
+        if progress.evidence.counted > counted:
+            progress.copies = 0 if progress.evidence.unique > unique else progress.copies + 1
+        progress.batches += 1
         return True
 
-    def _stopped(self, walk: "_Walk", given: int) -> Stopped | None:
-        """Return the reason why no batch follows those that were given; None if one follows."""
+    def _stopped(self, progress: "_Progress", given: int) -> Stopped | None:
+        """Return the reason why no batch follows the paired ones; None if one follows."""
         gone = self._withdrawn
-        if walk.batches < given:
+        if progress.batches < given:
             return "withdrawn" if gone else ""
-        if walk.evidence.accepted is not None:
+        if progress.evidence.accepted is not None:
             return "accepted"
-        if walk.copies >= BATCHES_OF_COPIES:
+        if progress.copies >= BATCHES_OF_COPIES:
             return "repeated"
         if given * self._batch_pairs >= self._most_pairs:
             return "limit"
@@ -242,13 +234,13 @@ class Sprt:
 
 
 @dataclass
-class _Walk:
-    """The pairs of some whole batches, one after another."""
+class _Progress:
+    """The evidence of the whole batches so far."""
 
     evidence: PairEvidence
     batches: int = 0
     copies: int = 0
-    """Batches at the end of them that brought no pair that was not there before."""
+    """Number of latest batches in a row without a new pair."""
 
 
 def stronger_than(elo: float, than: Literal["more", "less"]) -> str:

@@ -1,11 +1,11 @@
-"""Swiss system: in each round, every bot meets one of about the same score."""
+"""Swiss system: in each round, every bot meets an opponent with about the same score."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tournaments.schedule.formats.rounds import WIN, half_points, match_of, to_be_played, unplayed
 from tournaments.schedule.formats.swiss_pairing import Table, pair_round
-from tournaments.schedule.pairing import NOBODY, Entrant, History, MatchScore, Pairing, Result
+from tournaments.schedule.pairing import NOBODY, Entrant, History, MatchScore, Pairing, Result, Schedule
 
 GAMES, MATCH = "games", "match"
 """Unit that scores points: a game or a match."""
@@ -24,13 +24,13 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Swiss:
+class Swiss(Schedule):
     """In each round, each bot meets one opponent in ``pairs`` pairs of games.
 
     swiss_pairing.py pairs each round.  With an odd number one bot has a bye, worth a point for
-    each game that it would have had; a bot that is left alone has none.  A bot that joins late begins without
+    each game that it would have had; a single remaining bot has none.  A bot that joins late begins without
     points.  The games that a bot leaves unplayed when it withdraws are its opponent's, a point each.  A void
-    game is nobody's.
+    game gives no points.
 
     The pairings that the organiser fixed or forbade are in ``History.manual``.  A fixed pairing of a bot that
     withdrew before that round is dropped.
@@ -50,7 +50,7 @@ class Swiss:
     """GAMES or MATCH."""
 
     def pairings(self, history: History) -> list[Pairing]:
-        """All rounds that were paired, those with the leaders first in each."""
+        """Return the games of the paired rounds, those of the leaders first in each."""
         return [game for paired in self._paired(history) for game in paired.games]
 
     def due(self, history: History) -> list[Pairing]:
@@ -68,12 +68,8 @@ class Swiss:
             later += (len(playing) - byes) // 2
         return now + 2 * self.pairs * later
 
-    def places(self, history: History) -> dict[int, int]:
-        """Return no places: the table decides."""
-        return {}
-
     def byes(self, history: History) -> dict[int, float]:
-        """Points of byes, and of games that an opponent left unplayed when it withdrew."""
+        """Return points of byes, and of games that an opponent left unplayed when it withdrew."""
         halves = [0] * len(self.entrants)
         for paired in self._paired(history):
             self._add_byes(halves, paired)
@@ -92,10 +88,6 @@ class Swiss:
             for first, second in paired.table
         )
         return [score for score in scores if score is not None]
-
-    def conclusion(self, history: History) -> str:
-        """Return no conclusion beside the table."""
-        return ""
 
     def _playing(self, number: int) -> list[int]:
         return [bot for bot, entrant in enumerate(self.entrants) if entrant.plays(number)]
@@ -134,7 +126,7 @@ class Swiss:
         )
 
     def _add_round(self, scores: list[int], paired: Round, results: Mapping[str, Result]) -> bool:
-        """Count a round in half points, or in match points; False if one of its games is not over."""
+        """Count a round in half or match points; return False if one of its games is not over."""
         if self.scoring == GAMES:
             self._add_byes(scores, paired)
             return all(self._add_game(scores, game, results) for game in paired.games)
@@ -174,7 +166,7 @@ class Swiss:
                 halves[bot] += WIN * 2 * self.pairs
 
     def _add_game(self, halves: list[int], game: Pairing, results: Mapping[str, Result]) -> bool:
-        """Count a game; False if it has to be waited for."""
+        """Count a game; return False if it is awaited."""
         worth = half_points(game, results, self.entrants)
         if worth is not None:
             halves[game.first] += worth[0]

@@ -1,4 +1,4 @@
-"""The pairing of one round of a Swiss system.
+"""Pairing of one round of a Swiss system.
 
 Pairings that the organiser fixed stay as they are.  The pairing of the other bots is a perfect matching of
 least cost.  The costs, each of which comes before all that follow:
@@ -10,7 +10,7 @@ least cost.  The costs, each of which comes before all that follow:
 5. differences of score, squared, so that two small ones cost less than a large one;
 6. within a group of the same score, how far a pair is from the first of the top half against the first of
    the bottom half, and so on, as in the Dutch system (FIDE Handbook C.04.3);
-7. lots, so that there is one best pairing only, whatever finds it.
+7. lots, so that there is a single best pairing, whatever the algorithm.
 
 Bots of the same score are in the order of lots that were drawn once, by the seed.
 """
@@ -113,12 +113,12 @@ def _costs(
 
 
 def _repetition(times: int, size: int) -> int:
-    """The cost of meeting once more after so many times: more than that of any number of rarer ones."""
+    """Return the cost of one more meeting after ``times``: more than any number of rarer ones."""
     return size**times if times else 0
 
 
 def _best_matching(costs: dict[tuple[int, int], tuple[int, ...]], bots: int) -> list[tuple[int, int]]:
-    """The perfect matching with the least sum of costs, the first parts of which decide first; in order."""
+    """Return the perfect matching with the least sum of costs, whose first parts decide first; in order."""
     if not costs:
         return []
     import networkx  # takes a tenth of a second, and only a Swiss system needs it

@@ -1,6 +1,6 @@
 """Worker processes for bots, from the server's side: their start, their messages and their end.
 
-A worker belongs to the server's session, so that ``sweep_orphans`` spares it, and to a process group of its
+A worker belongs to the server's session, so that ``kill_orphans`` spares it, and to a process group of its
 own, so that a signal to the server's group does not end it before its bots.  The worker ends when its
 standard input is closed.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import trio
 
 from referee.judge.verdict_text import visible
-from referee.process.subreaper import adopt_orphans, sweep_orphans
+from referee.process.subreaper import become_subreaper, kill_orphans
 from tournaments.server.checks.bot_job import STOPPED, Answer, BotJob
 
 COMMAND = (sys.executable, "-P", "-m", "tournaments.server.checks.check_worker")
@@ -25,16 +25,16 @@ READ_BYTES = 1 << 16
 LONGEST_MESSAGE = 8 << 20
 """Maximum bytes of one line; a report of a check has some 100 kB, most of it lines of conversations."""
 KILL_LIMIT_S = 5.0
-"""A kill takes effect within milliseconds, unless the system hangs."""
+"""Seconds to wait for a killed worker, which ends within milliseconds unless the system hangs."""
 KEPT_OF_STDERR = 4000
-"""Bytes of standard error that are kept; the end of a traceback says what happened."""
+"""Bytes of standard error that are kept: the end of a traceback, with the error."""
 
 
 class WorkerError(Exception):
     """A worker died, took too long, or sent an invalid message; the bot is not at fault."""
 
 
-async def do(
+async def run_job(
     job: BotJob,
     on_line: Callable[[str], None],
     *,
@@ -51,7 +51,7 @@ async def do(
     answer = None
     try:
         with trio.move_on_after(within_s):
-            answer = await _converse(process, job, on_line)
+            answer = await _exchange(process, job, on_line)
     finally:
         with trio.move_on_after(shutdown_s + KILL_LIMIT_S, shield=True):
             await _end(process, shutdown_s)
@@ -61,7 +61,7 @@ async def do(
 
 
 async def _start(command: tuple[str, ...]) -> trio.Process:
-    adopt_orphans()
+    become_subreaper()
     pipe = subprocess.PIPE
     try:
         with trio.CancelScope(shield=True):  # a started process is always recorded
@@ -73,13 +73,13 @@ async def _start(command: tuple[str, ...]) -> trio.Process:
     return process
 
 
-async def _converse(process: trio.Process, job: BotJob, on_line: Callable[[str], None]) -> Answer:
+async def _exchange(process: trio.Process, job: BotJob, on_line: Callable[[str], None]) -> Answer:
     assert process.stdin is not None
     assert process.stdout is not None
     answers: list[Answer] = []
-    complaints = bytearray()
+    error_output = bytearray()
 
-    def understand(line: bytes) -> None:
+    def on_message(line: bytes) -> None:
         match _message(line):
             case {"say": str(text)}:
                 on_line(text)
@@ -91,15 +91,15 @@ async def _converse(process: trio.Process, job: BotJob, on_line: Callable[[str],
     async def drain() -> None:
         assert process.stderr is not None
         while data := await process.stderr.receive_some(READ_BYTES):
-            complaints.extend(data)
-            del complaints[:-KEPT_OF_STDERR]
+            error_output.extend(data)
+            del error_output[:-KEPT_OF_STDERR]
 
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(drain)
             with contextlib.suppress(trio.BrokenResourceError):  # it is dead already; see its status
                 await process.stdin.send_all(job.to_line())
-            await _read_lines(process.stdout, understand)
+            await _read_lines(process.stdout, on_message)
             # Processes that the worker leaves behind may hold its standard error open for ever.
             with trio.move_on_after(1.0):
                 await process.wait()
@@ -107,20 +107,20 @@ async def _converse(process: trio.Process, job: BotJob, on_line: Callable[[str],
     except* WorkerError as group:
         raise WorkerError(str(group.exceptions[0])) from group
     if not answers:
-        said = visible(complaints.decode("utf-8", "replace").strip())
+        text = visible(error_output.decode("utf-8", "replace").strip())
         raise WorkerError(
-            f"the worker process ended with status {process.returncode}" + (said and f": {said}")
+            f"the worker process ended with status {process.returncode}" + (text and f": {text}")
         )
     return answers[-1]
 
 
-async def _read_lines(stream: trio.abc.ReceiveStream, understand: Callable[[bytes], None]) -> None:
+async def _read_lines(stream: trio.abc.ReceiveStream, on_message: Callable[[bytes], None]) -> None:
     buffer = bytearray()
     while data := await stream.receive_some(READ_BYTES):
         *lines, rest = data.split(b"\n")
         for line in lines:
             buffer += line
-            understand(bytes(buffer))
+            on_message(bytes(buffer))
             buffer.clear()
         buffer += rest
         if len(buffer) > LONGEST_MESSAGE:
@@ -145,4 +145,4 @@ async def _end(process: trio.Process, shutdown_s: float) -> None:
         process.kill()
         await process.wait()
     if process.returncode not in (DONE, STOPPED):
-        await trio.to_thread.run_sync(sweep_orphans)  # the worker's processes, which this process has adopted
+        await trio.to_thread.run_sync(kill_orphans)  # the worker's processes, which this process has adopted

@@ -6,7 +6,7 @@ import trio
 
 MAX_LINES = 2000
 MAX_BYTES = 128 << 10
-"""Bounds of a log: a check writes some 100 lines; a build that prints for ever is not worth more."""
+"""Bounds of a log: a check writes some 100 lines; a build may print for ever."""
 LONGEST_LINE = 1000
 """Characters of a line that are kept."""
 CUT = "(the log is full: nothing more is kept of it)"
@@ -48,12 +48,12 @@ class CheckLog:
                 kept = CUT
             self._bytes += size
             self.lines.append(kept)
-        self._tell()
+        self._wake_readers()
 
     def close(self) -> None:
         """Close the log: no more lines will follow."""
         self.over = True
-        self._tell()
+        self._wake_readers()
 
     @property
     def text(self) -> str:
@@ -74,6 +74,6 @@ class CheckLog:
                     return
                 await changed.wait()
 
-    def _tell(self) -> None:
+    def _wake_readers(self) -> None:
         self._changed.set()
         self._changed = trio.Event()

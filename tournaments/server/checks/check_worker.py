@@ -17,29 +17,29 @@ from pathlib import Path
 
 from referee.errors import RefereeError
 from referee.judge.verdict_text import visible
-from referee.process.subreaper import adopt_orphans, sweep_orphans
-from tournaments.bots.resolve import BotError, resolve_bot
+from referee.process.subreaper import become_subreaper, kill_orphans
+from tournaments.bots.errors import BotError
+from tournaments.bots.resolve import resolve_bot
 from tournaments.bots.storage import ContentError, ContentStore
-from tournaments.checking.check import StoppedError, check_bot, not_found
-from tournaments.checking.report import Item, Report
-from tournaments.checking.scenarios import Scenario
-from tournaments.checking.settings import Settings
-from tournaments.checking.text import head_lines, item_lines, summary_lines
+from tournaments.checking.check import check_bot, not_found
+from tournaments.checking.playing import StoppedError
+from tournaments.checking.report import Item, Report, head_lines, item_lines, summary_lines
+from tournaments.checking.scenarios import Scenario, Settings
 from tournaments.processes.process_settings import lower_priority
-from tournaments.server.bot_storage import BotStorage, BotStorageError, NotBuiltError, without_place
+from tournaments.server.bot_storage import BotStorage, BotStorageError, NotBuiltError, without_paths
 from tournaments.server.checks.bot_job import STOPPED, Answer, BotJob, Task
 
-LEASH = 0
+STDIN = 0
 """Standard input, whose end cancels the job."""
 
 
-class _Leash:
+class _BuildCanceller:
     """Watcher of standard input during a build; games watch it themselves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._is_building = False
-        threading.Thread(target=self._watch, name="leash", daemon=True).start()
+        threading.Thread(target=self._watch, name="canceller", daemon=True).start()
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -52,20 +52,20 @@ class _Leash:
                 self._is_building = False
 
     def _watch(self) -> None:
-        select.select([LEASH], [], [])
+        select.select([STDIN], [], [])
         with self._lock:
             if self._is_building:
-                sweep_orphans()
+                kill_orphans()
                 os._exit(STOPPED)
 
 
-class _Teller:
+class _MessageWriter:
     """Writer of messages to a descriptor of its own, so that other output cannot come between them."""
 
     def __init__(self, descriptor: int) -> None:
         self._file = os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace")
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Send a line for the log."""
         self._write({"say": text})
 
@@ -81,94 +81,94 @@ class _Teller:
 def main() -> None:
     """Do the one job.  Raises SystemExit if it is cancelled."""
     job = BotJob.from_line(sys.stdin.buffer.readline())
-    teller = _Teller(os.dup(1))
+    writer = _MessageWriter(os.dup(1))
     os.dup2(2, 1)
     # Standard input ends when the server does.  Handlers, unlike ignored signals, are not inherited.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
     lower_priority(job.nice)
-    adopt_orphans()
+    become_subreaper()
     try:
-        answer = _do(job, teller, _Leash())
+        answer = _do(job, writer, _BuildCanceller())
     except StoppedError:
         raise SystemExit(STOPPED) from None
     except (RefereeError, ContentError, BotStorageError, OSError) as error:
         answer = Answer(ours=str(error))
     finally:
-        sweep_orphans()
-    teller.end(answer)
+        kill_orphans()
+    writer.end(answer)
 
 
-def _do(job: BotJob, teller: _Teller, leash: _Leash) -> Answer:
+def _do(job: BotJob, writer: _MessageWriter, canceller: _BuildCanceller) -> Answer:
     if job.task is Task.REFERENCE:
-        with leash.building():
+        with canceller.building():
             player = resolve_bot(job.reference, Path("/"), job.name, job.game)
         return Answer(digest=player.digest, player=asdict(player))
     settings = Settings(
         games=(job.game,), control=job.control, limits=job.limits, sandbox=job.sandbox, total_s=job.total_s
     )
-    workshop = BotStorage(ContentStore(Path(job.contents)), Path(job.workshop))
+    bots = BotStorage(ContentStore(Path(job.contents)), Path(job.workshop))
     if job.task is Task.CHECK:
         for line in head_lines(job.name, settings.games, str(job.control), job.sandbox.tier.value):
-            teller.say(line)
+            writer.log(line)
     try:
-        with leash.building():
-            workshop.build(job.content, job.game, job.sandbox, job.total_s)
-            player = workshop.player(job.content, job.name, job.game)
+        with canceller.building():
+            bots.build(job.content, job.game, job.sandbox, job.total_s)
+            player = bots.player(job.content, job.name, job.game)
     except BotError as error:
         if error.is_ours:
             return Answer(ours=str(error))
-        return _unbuilt(job, error, settings, teller)
+        return _unbuilt(job, error, settings, writer)
     except NotBuiltError as error:
         return Answer(ours=f"{error}, by another program")
     if job.task is Task.BUILD:
         return Answer(digest=player.digest)
-    told = _Told(teller, workshop.bot(job.content))
-    report = told.tidied(
-        check_bot(player, settings, on_item=told.item, on_scenario=told.scenario, leash=LEASH)
+    reporter = _ProgressReporter(writer, bots.bot(job.content))
+    report = reporter.without_paths(
+        check_bot(player, settings, on_item=reporter.item, on_scenario=reporter.scenario, cancel_fd=STDIN)
     )
     for line in summary_lines(report, job.name):
         if not line.startswith("Next: "):  # a command for the own machine
-            teller.say(line)
+            writer.log(line)
     return Answer(ours=report.host_fault, digest=player.digest, report=report.to_json())
 
 
-def _unbuilt(job: BotJob, error: BotError, settings: Settings, teller: _Teller) -> Answer:
+def _unbuilt(job: BotJob, error: BotError, settings: Settings, writer: _MessageWriter) -> Answer:
     """Return the answer for an upload that could not be built or started."""
     for line in error.printed.splitlines():
-        teller.say(visible(line))
+        writer.log(visible(line))
     report = not_found(job.name, str(error), settings)
     for line in item_lines(report.items[0], marks=False):
-        teller.say(line)
+        writer.log(line)
     return Answer(wrong=str(error), report=report.to_json())
 
 
-class _Told:
+class _ProgressReporter:
     """Reporter of a check's progress; it removes the local path of the bot from all texts."""
 
-    def __init__(self, teller: _Teller, bot: Path) -> None:
-        self._teller, self._bot = teller, bot
+    def __init__(self, writer: _MessageWriter, bot: Path) -> None:
+        self._writer, self._bot = writer, bot
 
     def scenario(self, scenario: Scenario, number: int, total: int) -> None:
         """Report the next scenario."""
-        self._teller.say(f"[{number}/{total}] {scenario.title}")
+        self._writer.log(f"[{number}/{total}] {scenario.title}")
 
     def item(self, item: Item) -> None:
         """Report a verdict."""
-        for line in item_lines(self._tidy(item), marks=False):
-            self._teller.say(line)
+        for line in item_lines(self._item_without_paths(item), marks=False):
+            self._writer.log(line)
 
-    def tidied(self, report: Report) -> Report:
+    def without_paths(self, report: Report) -> Report:
         """Return the report without the bot's path."""
         return replace(
             report,
             command=tuple(map(self._text, report.command)),
-            items=tuple(map(self._tidy, report.items)),
+            items=tuple(map(self._item_without_paths, report.items)),
             played=tuple(replace(game, detail=self._text(game.detail)) for game in report.played),
             host_fault=self._text(report.host_fault),
         )
 
-    def _tidy(self, item: Item) -> Item:
+    def _item_without_paths(self, item: Item) -> Item:
         return replace(
             item,
             sentence=self._text(item.sentence),
@@ -177,7 +177,7 @@ class _Told:
         )
 
     def _text(self, text: str) -> str:
-        return without_place(text, self._bot)
+        return without_paths(text, self._bot)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ from tournaments.checking.report import Report
 from tournaments.course.model import Checked, CourseError, Version, VersionState
 from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError
-from tournaments.server.bot_provider import MARGIN_S, BotProvider
+from tournaments.server.bot_provider import MARGIN_S
+from tournaments.server.bot_storage import BotStorage
 from tournaments.server.checks.bot_job import Answer, Task
-from tournaments.server.checks.bot_worker import WorkerError, do
+from tournaments.server.checks.bot_worker import WorkerError, run_job
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.failures import wait_s
 from tournaments.server.service_context import ServiceContext
@@ -40,9 +41,9 @@ def next_to_check(waiting: Sequence[Version], turns: Mapping[int, int]) -> Versi
 
 MAX_ATTEMPTS = 3
 """Maximum attempts after failures of the host, as for a game of a tournament."""
-MAX_BROKEN_OFF = 30
-"""Maximum checks of a version that never end; such a check may be what kills the server each time."""
-LOOK_S = 5.0
+MAX_UNFINISHED = 30
+"""Maximum checks of a version that never end; such a check may kill the server each time."""
+POLL_S = 5.0
 """Seconds between queries of the database: `kalarena admin` may have queued a version."""
 
 
@@ -56,8 +57,8 @@ class _Entry:
     tries: int = 0
     not_before: float = 0.0
     """Earliest moment of the next check, as of ``trio.current_time``."""
-    is_under_way: bool = False
-    was_asked_for: bool = False
+    is_running: bool = False
+    was_requested: bool = False
     """True if its check was requested since the server began; then earlier attempts do not count."""
 
 
@@ -65,12 +66,12 @@ class CheckQueue:
     """Checker of all queued versions."""
 
     def __init__(
-        self, parts: ServiceContext, shop: BotProvider, at_a_time: int, on_decided: Callable[[Version], None]
+        self, context: ServiceContext, bots: BotStorage, at_a_time: int, on_decided: Callable[[Version], None]
     ) -> None:
         """``on_decided`` is called with each decided version, in the event loop."""
-        self._course, self._places, self._config = parts.course, parts.places, parts.config
-        self._failures, self._now = parts.failures, parts.now
-        self._shop, self._on_decided = shop, on_decided
+        self._course, self._slots, self._config = context.course, context.slots, context.config
+        self._failures, self._now = context.failures, context.now
+        self._bots, self._on_decided = bots, on_decided
         self._at_a_time = at_a_time
         self._entries: dict[int, _Entry] = {}
         self._turns: dict[int, int] = {}
@@ -83,7 +84,7 @@ class CheckQueue:
         Raises StoreError if the queue cannot be read; then it can be run again.
         """
         for entry in self._entries.values():
-            entry.is_under_way = False
+            entry.is_running = False
         async with trio.open_nursery() as nursery:
             while True:
                 woken, known = self._woken, set(self._entries)
@@ -92,23 +93,23 @@ class CheckQueue:
                     self._forget(version_id)
                 now = trio.current_time()
                 waiting = [(version, self._entry(version.id)) for version in unfinished]
-                free = self._at_a_time - sum(entry.is_under_way for entry in self._entries.values())
-                due = [one for one, entry in waiting if not entry.is_under_way and entry.not_before <= now]
+                free = self._at_a_time - sum(entry.is_running for entry in self._entries.values())
+                due = [one for one, entry in waiting if not entry.is_running and entry.not_before <= now]
                 for _ in range(min(free, len(due))):
                     version = next_to_check(due, self._turns)
                     due.remove(version)
                     self._turns[version.team_id] = max(self._turns.values(), default=0) + 1
                     entry = self._entry(version.id)
-                    entry.is_under_way = True
+                    entry.is_running = True
                     nursery.start_soon(self._check, version, entry)
                 later = [entry.not_before for _, entry in waiting if entry.not_before > now]
-                with trio.move_on_at(min([now + LOOK_S, *later])):
+                with trio.move_on_at(min([now + POLL_S, *later])):
                     await woken.wait()
 
     def queued(self, version_id: int) -> None:
         """Queue the check of a version."""
         entry = self._entry(version_id)
-        entry.was_asked_for = True
+        entry.was_requested = True
         entry.failed = entry.tries = 0
         entry.not_before = 0.0
         self._wake()
@@ -132,21 +133,21 @@ class CheckQueue:
     async def _check(self, version: Version, entry: _Entry) -> None:
         """Check a version once; a failure of the server is logged, and the check is tried again later."""
         try:
-            async with self._places.taken(Kind.QUALIFICATION):
+            async with self._slots.taken(Kind.QUALIFICATION):
                 await self._check_now(version, entry)
         except (SandboxError, WorkerError) as error:
             entry.failed += 1
-            self._put_off(version, entry, str(error))
+            self._postpone(version, entry, str(error))
         except StoreError as error:
-            self._put_off(version, entry, str(error))
+            self._postpone(version, entry, str(error))
         except Exception as error:
             entry.failed += 1
-            self._put_off(version, entry, error)
+            self._postpone(version, entry, error)
         finally:
-            entry.is_under_way = False
+            entry.is_running = False
             self._wake()
 
-    def _put_off(self, version: Version, entry: _Entry, why: str | Exception) -> None:
+    def _postpone(self, version: Version, entry: _Entry, why: str | Exception) -> None:
         entry.tries += 1
         entry.not_before = trio.current_time() + wait_s(entry.tries, self._config.retry_s)
         # The reason is for the lecturer alone: it may contain the server's paths and tracebacks.
@@ -158,33 +159,33 @@ class CheckQueue:
             begun = await trio.to_thread.run_sync(self._course.versions.begin_check, version.id)
         except CourseError:  # another program has decided it meanwhile
             return
-        if begun.attempts > MAX_BROKEN_OFF and not entry.was_asked_for:
+        if begun.attempts > MAX_UNFINISHED and not entry.was_requested:
             entry.log.add(f"Its check was begun {begun.attempts} times, and never came to an end.")
             await self._decide(begun, entry, VersionState.STUCK, Answer())
         elif entry.failed >= MAX_ATTEMPTS:
             entry.log.add("It is not tried again until a lecturer asks for it.")
             await self._decide(begun, entry, VersionState.STUCK, Answer())
         else:
-            answer = await self._ask(begun, entry)
+            answer = await self._run_check(begun, entry)
             if answer.ours:
                 raise WorkerError(answer.ours)
             passed = answer.report is not None and Report.from_json(answer.report).passed
             state = VersionState.QUALIFIED if passed else VersionState.FAILED
             await self._decide(begun, entry, state, answer)
 
-    async def _ask(self, version: Version, entry: _Entry) -> Answer:
+    async def _run_check(self, version: Version, entry: _Entry) -> Answer:
         settings: Settings = await trio.to_thread.run_sync(self._course.settings.load)
         team = await trio.to_thread.run_sync(self._course.teams.get, version.team_id)
         name = f"{team.name if team is not None else 'a team'} v{version.number}"
         job = replace(
-            self._shop.job(Task.CHECK, version.content, name, settings.game),
+            self._bots.job(Task.CHECK, version.content, name, settings.game),
             control=settings.control(),
             limits=limits_of(settings),
             sandbox=await trio.to_thread.run_sync(find_sandbox, settings.sandbox_mode),
             total_s=settings.check_total_s,
             nice=self._config.nice,
         )
-        return await do(
+        return await run_job(
             job,
             entry.log.add,
             within_s=BUILD_LIMIT_S + settings.check_total_s + MARGIN_S,
@@ -203,14 +204,14 @@ class CheckQueue:
         except CourseError:  # another check was requested while this one went on
             entry.log.add("Another check was asked for meanwhile.")
             return
-        entry.is_under_way = False
+        entry.is_running = False
         self._forget(version.id)
         self._on_decided(decided)
 
     def _forget(self, version_id: int) -> None:
         """Drop the entry of a decided version, and end its log."""
         entry = self._entries.get(version_id)
-        if entry is not None and not entry.is_under_way:
+        if entry is not None and not entry.is_running:
             del self._entries[version_id]
             entry.log.close()
 

@@ -1,1 +1,4 @@
-"""Tournaments of the server: their specification, their entrants, their runs."""
+"""Tournaments of the server: their specification, their entrants, their runs.
+
+Begin at ``tournament_manager``; ``tournament_run`` plays one of them.
+"""

@@ -3,26 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 
-from referee.games.catalog import parse_game
-from referee.games.opening import OpeningError
 from referee.games.spec import did_you_mean
 from referee.judge.results import Player
 from referee.sandbox.detection import REQUIRED
 from tournaments.bots.manifest import MANIFEST_FILE, NAME
-from tournaments.config.load import (
-    Tournament,
-    default_ranking,
-    default_rounds,
-    name_clash,
-    openings_wanted,
-    ranking_problems,
-)
-from tournaments.config.openings import random_openings
+from tournaments.config.openings import OpeningBook
+from tournaments.config.tournament import Tournament, TournamentError, build_tournament, name_clash
 from tournaments.config.tournament_file import LimitsTable
 from tournaments.course.model import Team, Version, VersionState
-from tournaments.schedule.pairing import Entrant
 from tournaments.server.competitions.tournament_spec import (
     CURRENT,
     FROZEN,
@@ -64,6 +55,12 @@ class Candidate:
     team: str | None = None
     version: Version | None = None
     """Submitted version; None for a reference player, whose text is its name."""
+
+    def entered(self, digest: str) -> Entered:
+        """Return the entrant, whose bot has this digest."""
+        if self.version is None:
+            return Entered(name=self.name, digest=digest, reference=self.name)
+        return Entered(name=self.name, digest=digest, version=self.version.id)
 
 
 def candidates(
@@ -156,18 +153,12 @@ def fix(
     rating = spec.rating.model_copy(update={"anchor": anchor})
     fixed = FixedSpec(
         chosen=spec.model_copy(update={"format": table, "rating": rating}),
-        field=[_entered(one, players[one.name].digest) for one in chosen],
+        field=[one.entered(players[one.name].digest) for one in chosen],
         limits=limits,
         sandbox=sandbox,
     )
     tournament_of(fixed, players)  # raises TournamentSpecError
     return fixed
-
-
-def _entered(candidate: Candidate, digest: str) -> Entered:
-    if candidate.version is None:
-        return Entered(name=candidate.name, digest=digest, reference=candidate.name)
-    return Entered(name=candidate.name, digest=digest, version=candidate.version.id)
 
 
 def _challengers(spec: TournamentSpec) -> list[str]:
@@ -205,48 +196,31 @@ def tournament_of(fixed: FixedSpec, players: Mapping[str, Player]) -> Tournament
     """Return the tournament, ready to be run.  Raises TournamentSpecError."""
     spec = fixed.chosen
     bots = [players[entered.name] for entered in fixed.field]
-    problems = list(_changed(fixed.field, bots))
-    table: dict[str, Any] = spec.format.model_dump()
-    rounds = spec.rounds or default_rounds(table["kind"], len(bots))
-    openings: tuple[str, ...] = ()
-    source = ""
-    if spec.openings is not None:
-        wanted = openings_wanted(table, rounds, len(bots))
-        plies, seed = spec.openings.plies, spec.openings.seed
-        source = f"random, {plies} plies, seed {seed}"
-        try:
-            openings = random_openings(parse_game(spec.game), plies, seed, wanted)
-        except OpeningError as error:
-            problems.append(f"openings: {error}")
-        problems += _without_openings(bots)
-    ranking = spec.ranking or default_ranking(table)
-    problems += ranking_problems(ranking, table)
-    tournament = Tournament(
-        name=spec.title,
-        game=spec.game,
-        rounds=rounds,
-        ranking=ranking,
-        has_default_ranking=not spec.ranking,
-        control=spec.time.control(),
-        bots=tuple(bots),
-        concurrency=spec.concurrency,
-        untrusted=fixed.sandbox == REQUIRED,
-        sandbox_mode=fixed.sandbox,
-        limits=fixed.limits.limits(),
-        openings=openings,
-        openings_source=source,
-        format=table,
-        seed=spec.seed,
-        anchor=spec.rating.anchor,
-        anchor_rating=spec.rating.value,
-    )
+    openings = None
+    if (table := spec.openings) is not None:
+        openings = partial(OpeningBook.random, spec.game, table.plies, table.seed)
     try:
-        tournament.plan.schedule(tournament.names, [Entrant() for _ in bots])
-    except ValueError as error:
-        problems.append(f"format: {error}")
-    if problems:
-        raise TournamentSpecError(problems)
-    return tournament
+        return build_tournament(
+            name=spec.title,
+            game=spec.game,
+            bots=bots,
+            control=spec.time.control(),
+            format_table=spec.format.model_dump(),
+            rounds=spec.rounds,
+            openings=openings,
+            unable=_without_openings,
+            ranking=spec.ranking,
+            seed=spec.seed,
+            anchor=spec.rating.anchor,
+            anchor_rating=spec.rating.value,
+            sandbox_mode=fixed.sandbox,
+            untrusted=fixed.sandbox == REQUIRED,
+            limits=fixed.limits.limits(),
+            concurrency=spec.concurrency,
+            problems=list(_changed(fixed.field, bots)),
+        )
+    except TournamentError as error:
+        raise TournamentSpecError(error.problems) from error
 
 
 def _changed(field: Iterable[Entered], bots: Iterable[Player]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import trio_parallel
@@ -53,7 +54,7 @@ class Rejudging:
 class RejudgeJob:
     """Games to rejudge, with the data that is needed for it.  Can be pickled."""
 
-    place: Location
+    location: Location
     """Location of the store."""
     games: Sequence[GameSummary]
     meant: DeclaredTournament | None
@@ -71,17 +72,17 @@ class RejudgeJob:
         return replace(self, games=games, meant=replace(self.meant, pairings=pairings))
 
 
-async def judge_all_again(docket: RejudgeJob, progress: Rejudging) -> None:
+async def rejudge_all(job: RejudgeJob, progress: Rejudging) -> None:
     """Rejudge all games in a worker process, and add the findings to ``progress``.
 
     When cancelled, the process is killed.
     """
-    progress.total = len(docket.games)
+    progress.total = len(job.games)
     try:
-        async with trio_parallel.open_worker_context(init=_step_back) as context:
-            for begin in range(0, len(docket.games), CHUNK):
-                part = docket.part(begin)
-                progress.take(await context.run_sync(judge_again, part, kill_on_cancel=True))
+        async with trio_parallel.open_worker_context(init=partial(lower_priority, NICENESS)) as context:
+            for begin in range(0, len(job.games), CHUNK):
+                part = job.part(begin)
+                progress.take(await context.run_sync(rejudge_part, part, kill_on_cancel=True))
     except (StoreError, trio_parallel.BrokenWorkerError) as error:
         progress.failure = str(error) or "the process that judged the games again died"
     finally:
@@ -90,22 +91,13 @@ async def judge_all_again(docket: RejudgeJob, progress: Rejudging) -> None:
         progress.over = True
 
 
-def judge_again(docket: RejudgeJob) -> list[tuple[str, list[RecordFinding]]]:
+def rejudge_part(job: RejudgeJob) -> list[tuple[str, list[RecordFinding]]]:
     """Return the games' keys and findings.  For a worker process.  Raises StoreError."""
-    with Store(docket.place, read_only=True) as store:
+    with Store(job.location, read_only=True) as store:
         return [
             (
                 game.key,
-                [
-                    RecordFinding(game.key, one)
-                    for one in of_game(store, docket.meant, game, docket.directory)
-                ],
+                [RecordFinding(game.key, one) for one in of_game(store, job.meant, game, job.directory)],
             )
-            for game in docket.games
+            for game in job.games
         ]
-
-
-def _step_back() -> bool:
-    """Lower the priority of this process."""
-    lower_priority(NICENESS)
-    return True

@@ -32,20 +32,20 @@ from tournaments.reporting.ruling_requests import (
     unexpected,
     withdrawal,
 )
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import DeclaredTournament
 from tournaments.results.journal import Action
 from tournaments.results.rulings import RulingError
+from tournaments.running.runner import open_run
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
-from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, judge_all_again
+from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, rejudge_all
 from tournaments.server.competitions.tournament_run import (
     Outcome,
     TournamentRun,
-    claimed,
     folder_of,
     players_of,
 )
-from tournaments.server.competitions.tournament_spec import Entered, TournamentSpec
+from tournaments.server.competitions.tournament_spec import TournamentSpec
 from tournaments.server.read_cache import ReadCache
 from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.summaries import Summaries
@@ -74,9 +74,9 @@ class TournamentManager:
         self._parts = parts
         self._patience_s = patience_s
         self._stores = Stores(parts.database)
-        self._recall = ReadCache(parts.course)
-        self._summaries = Summaries(self._stores, parts.course, parts.failures, parts.now, self._told)
-        self._contests: dict[int, TournamentRun] = {}
+        self._read_cache = ReadCache(parts.course)
+        self._summaries = Summaries(self._stores, parts.course, parts.failures, parts.now, self._on_change)
+        self._runs: dict[int, TournamentRun] = {}
         self._rejudgings: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
         self._locks: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
         self._making = trio.Lock()
@@ -94,7 +94,7 @@ class TournamentManager:
                 await trio.sleep_forever()
         finally:
             self._nursery = None
-            self._contests.clear()
+            self._runs.clear()
             self._rejudgings.clear()
 
     def close(self) -> None:
@@ -115,15 +115,7 @@ class TournamentManager:
         chosen = await trio.to_thread.run_sync(
             candidates, spec, parts.course.versions, parts.course.teams, frozen_at, now
         )
-        wanted = [
-            Entered(
-                name=one.name,
-                digest="",
-                version=None if one.version is None else one.version.id,
-                reference=one.name if one.version is None else None,
-            )
-            for one in chosen
-        ]
+        wanted = [one.entered("") for one in chosen]
         players = await players_of(parts, wanted, spec.game)
         limits = LimitsTable(memory_mb=settings.memory_mb, processes=settings.processes)
         fixed = await trio.to_thread.run_sync(fix, spec, chosen, players, limits, settings.sandbox_mode)
@@ -136,7 +128,7 @@ class TournamentManager:
                 made = courses.add(slug, spec.title, kind, fixed.to_json(), created_by, parts.now())
                 for entered in fixed.field:
                     courses.enter(made.id, entered.name, entered.version, entered.reference)
-            claimed(tournament_of(fixed, players), self._stores.get(slug))
+            open_run(tournament_of(fixed, players), self._stores.get(slug))
             return made
 
         async with self._making:
@@ -175,7 +167,7 @@ class TournamentManager:
         resumed if games become due.  Raises RulingError for an invalid ruling; CourseError, StoreError.
         """
 
-        def rulings(summary: Summary) -> list[Ruling]:
+        def rulings(summary: TournamentResults) -> list[Ruling]:
             return [_ruling(summary, action, subject, annul)]
 
         return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why))
@@ -186,28 +178,28 @@ class TournamentManager:
         return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why))
 
     async def _rule(
-        self, rulings: Callable[[Summary], list[Ruling]], why: str, competition: Competition
+        self, rulings: Callable[[TournamentResults], list[Ruling]], why: str, competition: Competition
     ) -> list[str]:
         def note(*, for_good: bool) -> tuple[list[str], bool]:
             store = self._stores.get(competition.slug)
-            summary = Summary.load(store)
+            summary = TournamentResults.load(store)
             entries = entries_of(summary, rulings(summary), why, self._parts.now())
             if not for_good:
                 return [], False
             store.note(*entries)
-            summary = Summary.load(store)
+            summary = TournamentResults.load(store)
             due = len(summary.schedule.due(summary.history))
             return [*(f"noted: {entry}" for entry in entries), *unexpected(summary, entries)], bool(due)
 
         await trio.to_thread.run_sync(partial(note, for_good=False))  # an invalid one pauses nothing
-        was_played = competition.id in self._contests
+        was_played = competition.id in self._runs
         if was_played:
             await self._stop(competition, RULING_PATIENCE_S)
         failure: Exception | None = None
-        said: list[str] = []
+        sentences: list[str] = []
         due = False
         try:
-            said, due = await trio.to_thread.run_sync(partial(note, for_good=True))
+            sentences, due = await trio.to_thread.run_sync(partial(note, for_good=True))
         except Exception as error:
             failure = error
         now = await self._competition(competition.id)
@@ -215,23 +207,23 @@ class TournamentManager:
             await self._go_on(now)
         if failure is not None:
             raise failure
-        return said
+        return sentences
 
     # Results
 
-    async def summary(self, competition_id: int, *, wait: bool = False) -> Summary:
-        """Return a summary, see ``Summaries.of``.
+    async def summary(self, competition_id: int, *, wait: bool = False) -> TournamentResults:
+        """Return a summary, see ``Summaries.get``.
 
         Raises CourseError for an unknown competition, StoreError.
         """
-        return await self._summaries.of(await self._recalled(competition_id), wait=wait)
+        return await self._summaries.get(await self._cached_competition(competition_id), wait=wait)
 
     async def record(self, competition_id: int, key: str) -> GameRecord:
         """Return a game's record.
 
         Raises CourseError for an unknown competition, StoreError for an unknown game.
         """
-        competition = await self._recalled(competition_id)
+        competition = await self._cached_competition(competition_id)
         return await trio.to_thread.run_sync(lambda: self._stores.get(competition.slug).record(key))
 
     async def rejudge(self, competition_id: int) -> Rejudging:
@@ -252,25 +244,25 @@ class TournamentManager:
         before = self.rejudging(competition.id)
         if before is not None and not before.over:
             return before
-        docket = await trio.to_thread.run_sync(self._docket, competition)
-        progress, scope = Rejudging(total=len(docket.games)), trio.CancelScope()
+        job = await trio.to_thread.run_sync(self._rejudge_job, competition)
+        progress, scope = Rejudging(total=len(job.games)), trio.CancelScope()
         self._rejudgings[competition.id] = progress, scope
 
         async def judge() -> None:
             with scope:
-                await judge_all_again(docket, progress)
+                await rejudge_all(job, progress)
 
         self._running_nursery.start_soon(judge)
         return progress
 
-    def _docket(self, competition: Competition) -> RejudgeJob:
+    def _rejudge_job(self, competition: Competition) -> RejudgeJob:
         store = self._stores.get(competition.slug)
         if not _is_tournament(competition):
-            return RejudgeJob(store.place, store.games(), None, None)
-        summary = Summary.load(store)
+            return RejudgeJob(store.location, store.games(), None, None)
+        summary = TournamentResults.load(store)
         directory = folder_of(self._parts, competition.slug)
         return RejudgeJob(
-            store.place, summary.kept, DeclaredTournament.of(summary, store.identity()), directory
+            store.location, summary.kept, DeclaredTournament.of(summary, store.identity()), directory
         )
 
     # Implementation
@@ -321,10 +313,10 @@ class TournamentManager:
             competition_id, await trio.to_thread.run_sync(self._parts.course.competitions.get, competition_id)
         )
 
-    async def _recalled(self, competition_id: int) -> Competition:
+    async def _cached_competition(self, competition_id: int) -> Competition:
         """Return the competition from the cache: its state may be a moment old."""
         return _there(
-            competition_id, await self._recall.of(self._parts.course.competitions.get, competition_id)
+            competition_id, await self._read_cache.get(self._parts.course.competitions.get, competition_id)
         )
 
     async def _set(self, competition: Competition, outcome: Outcome) -> Competition:
@@ -337,31 +329,31 @@ class TournamentManager:
         self._begin(await self._set(competition, Outcome(CompetitionState.RUNNING)))
 
     def _begin(self, competition: Competition) -> None:
-        contest = TournamentRun(self._parts, self._stores, competition)
-        self._contests[competition.id] = contest
-        self._running_nursery.start_soon(self._play, contest)
+        run = TournamentRun(self._parts, self._stores, competition)
+        self._runs[competition.id] = run
+        self._running_nursery.start_soon(self._play, run)
 
     async def _stop(self, competition: Competition, patience_s: float) -> Outcome | None:
         """Stop a tournament if it is being played; return its outcome."""
-        contest = self._contests.get(competition.id)
-        if contest is None:
+        run = self._runs.get(competition.id)
+        if run is None:
             return None
-        await contest.stop(patience_s)
-        return contest.outcome
+        await run.stop(patience_s)
+        return run.outcome
 
-    async def _play(self, contest: TournamentRun) -> None:
+    async def _play(self, run: TournamentRun) -> None:
         """Play a tournament and store its outcome, unless the task that stopped it does."""
-        competition = contest.competition
+        competition = run.competition
         try:
-            await contest.play()
-            if contest.outcome is not None and not contest.stopped:
-                await self._set(competition, contest.outcome)
+            await run.play()
+            if run.outcome is not None and not run.stopped:
+                await self._set(competition, run.outcome)
         finally:
-            if self._contests.get(competition.id) is contest:
-                del self._contests[competition.id]
-            contest.over.set()
+            if self._runs.get(competition.id) is run:
+                del self._runs[competition.id]
+            run.over.set()
 
-    def _told(self, competition: Competition) -> None:
+    def _on_change(self, competition: Competition) -> None:
         if not _is_tournament(competition):
             self._parts.hub.standings_changed()
 
@@ -376,7 +368,7 @@ def _is_tournament(competition: Competition) -> bool:
     return competition.kind is CompetitionKind.TOURNAMENT
 
 
-def _ruling(summary: Summary, action: Action, subject: str, annul: bool | None) -> Ruling:
+def _ruling(summary: TournamentResults, action: Action, subject: str, annul: bool | None) -> Ruling:
     if action is Action.WITHDRAW:
         return withdrawal(summary, subject, annul)
     if action is Action.RESTORE:

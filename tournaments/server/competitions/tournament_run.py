@@ -1,28 +1,26 @@
-"""One running tournament on the server."""
+"""Run of a tournament on the server, until nothing is left to play or it is stopped."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import trio
 
 from referee.judge.results import Player
-from referee.play import Job
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import SandboxError
-from tournaments.config.load import Tournament
+from tournaments.config.tournament import Tournament
 from tournaments.course.model import Competition, CompetitionState, Competitor
-from tournaments.engines.base import Begun, Engine, Follower
-from tournaments.engines.remote.errors import ClusterError, SchedulerLostError
-from tournaments.engines.remote.requirements import Demands, sandbox_elsewhere
-from tournaments.reporting.summary import Summary
+from tournaments.engines.base import Engine, LimitedEngine
+from tournaments.engines.remote.extra import ClusterError, SchedulerLostError
+from tournaments.engines.remote.waiting import Demands, sandbox_elsewhere
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.results.game_files import GameFilesError
-from tournaments.results.game_summary import PackedGame
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
-from tournaments.running.runner import Brake, Run, play_all
+from tournaments.running.runner import Run, StopRequest, first_error, open_run, play_all
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.cluster import MOST_FOLLOWED
 from tournaments.server.competitions.entrants import tournament_of
@@ -30,27 +28,7 @@ from tournaments.server.competitions.tournament_spec import Entered, FixedSpec, 
 from tournaments.server.failures import wait_s
 from tournaments.server.live_hub import WatchedEngine
 from tournaments.server.service_context import ServiceContext, Stores
-from tournaments.server.slots import Kind, SlotEngine
-
-
-class NarrowEngine:
-    """Engine that plays at most ``most`` games at a time."""
-
-    def __init__(self, engine: Engine, most: int) -> None:
-        self._engine = engine
-        self._most = most
-        self._games = trio.CapacityLimiter(most)
-
-    @property
-    def concurrency(self) -> int:
-        """Number of games at a time."""
-        return min(self._most, self._engine.concurrency)
-
-    async def play(self, job: Job, begins: Begun | None = None, follow: Follower | None = None) -> PackedGame:
-        """Play one game; see ``Engine.play``."""
-        async with self._games:
-            return await self._engine.play(job, begins, follow)
-
+from tournaments.server.slots import Kind
 
 TROUBLE = (
     CannotPlayError,
@@ -84,13 +62,13 @@ class TournamentRun:
         """Outcome of ``play``; None until it ends, and if it was cancelled from outside."""
         self._parts = parts
         self._stores = stores
-        self._brake = Brake()
+        self._stop_request = StopRequest()
         self._scope = trio.CancelScope()
 
     @property
     def stopped(self) -> bool:
         """True if ``stop`` was called; then the caller of ``stop`` decides the tournament's next state."""
-        return self._brake.pulled
+        return self._stop_request.is_set
 
     async def stop(self, patience_s: float) -> None:
         """Stop the tournament: games that are being played end, no others begin; wait until it is over.
@@ -98,7 +76,7 @@ class TournamentRun:
         Games that take longer than ``patience_s`` are cancelled; they are replayed when the tournament is
         resumed.
         """
-        self._brake.pull()
+        self._stop_request.set()
         with trio.move_on_after(patience_s):
             await self.over.wait()
         self._scope.cancel()
@@ -109,7 +87,7 @@ class TournamentRun:
         try:
             self.outcome = await self._played()
         except Exception as error:
-            trouble = first_of(error)
+            trouble = first_error(error)
             if isinstance(trouble, TROUBLE):
                 message = str(trouble)
             else:
@@ -137,21 +115,21 @@ class TournamentRun:
         demands = None if cluster is None else await cluster.demands(tournament, sandbox)
         losses = 0
         while True:
-            run = await trio.to_thread.run_sync(claimed, tournament, store)
+            run = await trio.to_thread.run_sync(open_run, tournament, store)
             is_lost = False
             try:
                 async with self._engine(tournament, demands) as engine:
-                    await play_all(run, engine, directory, sandbox=sandbox, brake=self._brake)
+                    await play_all(run, engine, directory, sandbox=sandbox, stop=self._stop_request)
             except* SchedulerLostError as error:  # other errors beside it are raised
                 is_lost = True
-                if not self._brake.pulled:
-                    self._parts.failures.note(f"tournament {self.competition.title}", str(first_of(error)))
+                if not self._stop_request.is_set:
+                    self._parts.failures.note(f"tournament {self.competition.title}", str(first_error(error)))
             if not is_lost:
                 return _outcome(run)
             losses = 1 if run.report.played else losses + 1
-            with trio.CancelScope() as scope, self._brake.cancels(scope):
+            with trio.CancelScope() as scope, self._stop_request.cancels(scope):
                 await trio.sleep(wait_s(losses))
-            if self._brake.pulled:
+            if self._stop_request.is_set:
                 return Outcome(CompetitionState.PAUSED)
 
     async def _sandbox(self, mode: str) -> Sandbox:
@@ -164,19 +142,17 @@ class TournamentRun:
         """Open the engine for the games; ``demands`` is None except on a cluster.  Raises ClusterError."""
         parts, slug = self._parts, self.competition.slug
         if parts.cluster is not None and demands is not None:
-            async with parts.cluster.engine(slug, tournament, demands, self._brake) as engine:
+            async with parts.cluster.engine(slug, tournament, demands, self._stop_request) as engine:
                 yield WatchedEngine(engine, parts.hub, slug, MOST_FOLLOWED)
             return
-        placed = SlotEngine(parts.engine, parts.places, Kind.TOURNAMENT)
-        watched = WatchedEngine(placed, parts.hub, slug)
-        yield watched if tournament.concurrency is None else NarrowEngine(watched, tournament.concurrency)
-
-
-def first_of(error: BaseException) -> BaseException:
-    """Return the first exception within the exception groups of nurseries."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+        slots = parts.slots
+        limited = LimitedEngine(parts.engine, slots.total, partial(slots.taken, Kind.TOURNAMENT))
+        watched = WatchedEngine(limited, parts.hub, slug)
+        if tournament.concurrency is None:
+            yield watched
+            return
+        games = trio.CapacityLimiter(tournament.concurrency)
+        yield LimitedEngine(watched, tournament.concurrency, lambda: games)
 
 
 def folder_of(parts: ServiceContext, slug: str) -> Path:
@@ -199,20 +175,6 @@ async def players_of(
     if problems:
         raise TournamentSpecError(problems)
     return players
-
-
-def claimed(tournament: Tournament, store: Store) -> Run:
-    """Return a run in the store, after recording the tournament there.
-
-    Blocks.  Raises StoreError, RulingError.
-    """
-    there = store.identity()
-    tournament = tournament.with_ranking_of(None if there is None else store.config())
-    store.check_identity(tournament.identity())
-    run = Run(tournament, store)
-    summary = Summary.of(tournament)
-    store.claim(summary.name, summary.config(), tournament.identity())
-    return run
 
 
 def _outcome(run: Run) -> Outcome:

@@ -16,8 +16,7 @@ from pydantic import (
 from referee.games.catalog import DEFAULT_GAME, parse_game
 from referee.games.spec import did_you_mean
 from referee.sandbox.detection import MODES
-from tournaments.config.format_tables import FORMAT_TABLES, FormatTable, RoundRobinTable
-from tournaments.config.load import problems_of
+from tournaments.config.format_tables import FormatTable, RoundRobinTable
 from tournaments.config.tournament_file import (
     MAX_BOTS,
     MAX_CONCURRENCY,
@@ -30,6 +29,7 @@ from tournaments.config.tournament_file import (
     TimeTable,
 )
 from tournaments.course.settings import check_reference
+from tournaments.files.validation_errors import problem_lines
 
 CURRENT, FROZEN = "current", "frozen"
 """Choice of versions: the last qualified ones now, or at the moment when submissions were frozen."""
@@ -63,18 +63,27 @@ def _bots(value: Any) -> Any:
 class TournamentSpec(_Model):
     """A lecturer's choices for a tournament."""
 
-    title: str = Field(min_length=1, max_length=200)
-    game: str = DEFAULT_GAME
+    title: str = Field(
+        min_length=1, max_length=200, title="Title", description="Its name, also in its address."
+    )
+    game: str = Field(
+        DEFAULT_GAME, title="Game", description="A preset, or a spec text; kalarena games lists them."
+    )
     """Spec text, which is replaced by the canonical one."""
     time: TimeTable = TimeTable()
     format: FormatTable = RoundRobinTable()
     """Format of the tournament; it names bots as ``rating`` does."""
-    rounds: int | None = Field(None, ge=1, le=MAX_ROUNDS)
-    """Number of rounds; None is as many as the format needs."""
+    rounds: int | None = Field(
+        None, ge=1, le=MAX_ROUNDS, title="Rounds", description="Empty: as many as the format needs."
+    )
     openings: RandomOpenings | None = None
     """Random openings; None if all games begin at the game's own start."""
-    seed: int = 0
-    ranking: Ranking = None
+    seed: int = Field(
+        0,
+        title="Seed",
+        description="For random choices: the same seed gives the same tournament.",
+    )
+    ranking: Ranking = Field(None, title="The table is ordered by")
     """Criteria of the table; None is the format's own."""
     rating: RatingTable = RatingTable()
     """Rating options.
@@ -85,8 +94,13 @@ class TournamentSpec(_Model):
     """CURRENT, FROZEN, or the ids of versions, in seeding order."""
     references: list[str] = Field(default_factory=list, max_length=MAX_BOTS)
     """Texts of reference players, which are seeded after all others."""
-    concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY)
-    """Number of games at a time; None is all slots of the server."""
+    concurrency: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_CONCURRENCY,
+        title="Games at a time",
+        description="Empty: as many as the server has places.",
+    )
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "TournamentSpec":
@@ -94,7 +108,7 @@ class TournamentSpec(_Model):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise TournamentSpecError(problems_of(error, _known_keys)) from error
+            raise TournamentSpecError(problem_lines(error, cls)) from error
 
     def to_json(self) -> dict[str, Any]:
         """Return the choices as JSON for ``read``."""
@@ -119,16 +133,6 @@ class TournamentSpec(_Model):
         if self.rounds is not None and self.format.kind in WITHOUT_ROUNDS:
             raise ValueError(f"format {self.format.kind!r} goes on until it is decided: leave rounds out")
         return self
-
-
-def _known_keys(location: tuple[Any, ...]) -> list[str]:
-    """Return the valid keys at the location of an unknown key."""
-    inner: dict[str, type[BaseModel]] = {"time": TimeTable, "openings": RandomOpenings, "rating": RatingTable}
-    if location[0] == "format" and len(location) > 2:
-        return list(FORMAT_TABLES[location[1]].model_fields)
-    if location[0] in inner and len(location) > 1:
-        return list(inner[location[0]].model_fields)
-    return list(TournamentSpec.model_fields)
 
 
 class Entered(_Model):
@@ -167,7 +171,7 @@ class FixedSpec(_Model):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            found = "; ".join(problems_of(error, lambda _: list(cls.model_fields)))
+            found = "; ".join(problem_lines(error, cls))
             raise TournamentSpecError([f"what was noted of this tournament is damaged: {found}"]) from error
 
     def to_json(self) -> dict[str, Any]:

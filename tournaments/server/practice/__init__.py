@@ -1,1 +1,1 @@
-"""The practice ladder."""
+"""Practice ladder: ``practice`` plays it, ``matchmaking`` pairs bots, ``practice_results`` is the table."""

@@ -4,15 +4,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from referee.games.catalog import parse_game
-from referee.games.opening import OpeningError
-from tournaments.config.openings import random_openings
+from tournaments.config.openings import OpeningBook
 from tournaments.results.game_summary import GameSummary
 from tournaments.server.practice.matchmaking import Tally
 
 KEY = re.compile(r"p(\d{7,})-([12])")
-OPENING_PLIES = 5
-"""Length of random openings, as in `kalarena duel`; shorter where a game would be over by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +39,13 @@ class PracticeGame:
         return self.first, self.second
 
     def back(self) -> "PracticeGame | None":
-        """Return the return game, with seats exchanged; None if this is the return game."""
+        """Return the return game, with seats exchanged; None if this is a return game."""
         return None if self.leg == 2 else replace(self, leg=2, first=self.second, second=self.first)
 
 
 def opening_of(game: str, number: int) -> str:
     """Return the random opening of a pair, which depends on its number; empty if the game is too short."""
-    rules = parse_game(game)
-    for plies in range(OPENING_PLIES, 0, -1):
-        try:
-            return random_openings(rules, plies, number, 1)[0]
-        except OpeningError:
-            continue
-    return ""
+    return next(iter(OpeningBook.short(game, number, 1).texts), "")
 
 
 @dataclass
@@ -63,26 +53,26 @@ class PracticeHistory:
     """State of a practice ladder, derived from its stored games."""
 
     tally: Tally
-    halves: list[PracticeGame]
+    return_games: list[PracticeGame]
     """Return games that are still to be played, oldest first."""
     next_number: int
 
     @classmethod
-    def of(cls, games: Iterable[GameSummary]) -> "PracticeHistory":
+    def from_games(cls, games: Iterable[GameSummary]) -> "PracticeHistory":
         """Create the state from games in the order of their keys."""
-        ledger = cls(Tally(), [], 1)
-        halves: dict[int, PracticeGame] = {}
+        history = cls(Tally(), [], 1)
+        missing: dict[int, PracticeGame] = {}
         for game in games:
-            ledger.tally.add(game.first, game.second, game.winner)
+            history.tally.add(game.first, game.second, game.winner)
             found = KEY.fullmatch(game.key)
             if found is None:
                 continue
             number, leg = int(found[1]), int(found[2])
-            ledger.next_number = max(ledger.next_number, number + 1)
+            history.next_number = max(history.next_number, number + 1)
             back = PracticeGame(number, leg, game.first, game.second, game.opening).back()
             if back is None:
-                halves.pop(number, None)
+                missing.pop(number, None)
             else:
-                halves[number] = back
-        ledger.halves = [halves[number] for number in sorted(halves)]
-        return ledger
+                missing[number] = back
+        history.return_games = [missing[number] for number in sorted(missing)]
+        return history

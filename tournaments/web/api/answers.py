@@ -1,4 +1,4 @@
-"""From shapes to answers, and from queries to values."""
+"""JSON responses of the HTTP API, and the parsing of its bodies and queries."""
 
 from typing import TypeVar
 
@@ -6,44 +6,42 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.files.validation_errors import render
+from tournaments.files.validation_errors import problem_lines
 from tournaments.web.api.views import LONGEST_TEXT, NO_NUL
 from tournaments.web.http.errors import BadInput
+from tournaments.web.http.routing import LARGEST_NUMBER
 
-Shape = TypeVar("Shape", bound=BaseModel)
+Model = TypeVar("Model", bound=BaseModel)
 
-LARGEST_NUMBER = 2**31 - 1
-"""In queries, as in addresses: what both databases take."""
 NUMBER = {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER}
 TEXT = {"type": "string", "maxLength": LONGEST_TEXT, "pattern": NO_NUL}
-"""What ``number_in_query`` and ``text_in_query`` take, as JSON Schema."""
+"""JSON Schemas of the values that ``number_in_query`` and ``text_in_query`` accept."""
 
 
-def answer(shape: BaseModel, status: int = 200) -> Response:
-    """A shape as JSON."""
-    return Response(shape.model_dump_json(), status, media_type="application/json")
+def answer(model: BaseModel, status: int = 200) -> Response:
+    """Return a model as JSON."""
+    return Response(model.model_dump_json(), status, media_type="application/json")
 
 
-async def body_of(request: Request, shape: type[Shape]) -> Shape:
+async def body_of(request: Request, model: type[Model]) -> Model:
     """Return the JSON body of a request.
 
     Raises:
-        BadInput: The body has another shape.
+        BadInput: The body does not fit the model.
 
     """
     try:
-        return shape.model_validate_json(await request.body())
+        return model.model_validate_json(await request.body())
     except ValidationError as error:
-        problems = (render(item, lambda _: list(shape.model_fields)) for item in error.errors())
-        found = "; ".join(problem.removeprefix(": ") for problem in problems)
+        found = "; ".join(problem_lines(error, model))
         raise BadInput(f"The body has another shape than /api/openapi.json says: {found}") from error
 
 
 def text_in_query(request: Request, name: str, default: str) -> str:
-    """A value of the query.
+    """Return a value of the query.
 
     Raises:
-        BadInput: It is there twice, too long, or holds a NUL character.
+        BadInput: The value is there twice, is too long, or has a NUL character.
 
     """
     values = request.query_params.getlist(name)
@@ -56,10 +54,10 @@ def text_in_query(request: Request, name: str, default: str) -> str:
 
 
 def number_in_query(request: Request, name: str, default: int, least: int = 0) -> int:
-    """A whole number in the query.
+    """Return a whole number in the query.
 
     Raises:
-        BadInput: It is none, or out of bounds.
+        BadInput: The value is no whole number, or out of bounds.
 
     """
     text = text_in_query(request, name, str(default))

@@ -1,6 +1,6 @@
-"""Results by program: competitions, tables, games; and pairings, for lecturers.
+"""API operations on competitions: tables, games and, for lecturers, pairings.
 
-Names are those that the caller may see.
+All names are those that the user may see.
 """
 
 from starlette.requests import Request
@@ -24,27 +24,27 @@ from tournaments.web.api.views import (
     TableAnswer,
 )
 from tournaments.web.http.errors import BadInput, Conflict
-from tournaments.web.http.request_context import note, site_of
+from tournaments.web.http.request_context import log_action, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.control import tournament_of
-from tournaments.web.pages.games import find
+from tournaments.web.pages.games import game_in_path
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.visibility import competition_of, titles_for, view_of
 
 MOST_GAMES = 1000
-"""In one answer."""
+"""Most games in one response."""
 USUAL_GAMES = 100
 
 
 async def competitions(request: Request) -> Response:
-    """All competitions."""
+    """Return all competitions."""
     found = await in_thread(site_of(request).course.competitions.all)
     titles = await titles_for(request, found)
     return answer(CompetitionsAnswer(competitions=[_view(each, titles[each.slug]) for each in found]))
 
 
 async def table(request: Request) -> Response:
-    """A competition's standings."""
+    """Return the standings of a competition."""
     competition = await competition_of(request)
     shown = await view_of(request, competition)
     return answer(await in_thread(_table, competition, shown))
@@ -62,7 +62,7 @@ def _table(competition: Competition, shown: ViewedCompetition) -> TableAnswer:
 
 
 async def games(request: Request) -> Response:
-    """Games of a competition, without their moves."""
+    """Return games of a competition, without their moves."""
     bot = text_in_query(request, "bot", "")
     after = text_in_query(request, "after", "")
     limit = number_in_query(request, "limit", USUAL_GAMES, least=1)
@@ -83,18 +83,8 @@ def _games(shown: ViewedCompetition, bot: str, after: str, limit: int) -> GamesA
 
 
 def _game(key: str, game: GameSummary) -> GameView:
-    return GameView(
-        key=key,
-        round=game.round,
-        first=game.first,
-        second=game.second,
-        winner=None if game.winner is None else (game.first, game.second)[game.winner],
-        reason=game.reason.value,
-        fault=game.fault,
-        detail=game.detail,
-        score=game.score,
-        moves=game.moves,
-    )
+    winner = None if game.winner is None else (game.first, game.second)[game.winner]
+    return GameView.of(game, key=key, winner=winner, reason=game.reason.value)
 
 
 async def pairings(request: Request) -> Response:
@@ -106,26 +96,20 @@ async def pairings(request: Request) -> Response:
         noted = await site_of(request).service.contests.pair(tournament.id, wanted, body.why)
     except RulingError as error:
         raise Conflict(str(error)) from error
-    await note(request, "tournament.pair", tournament.slug, **body.model_dump(mode="json"))
+    await log_action(request, "tournament.pair", tournament.slug, **body.model_dump(mode="json"))
     return answer(RulingsAnswer(noted=noted))
 
 
 async def game(request: Request) -> Response:
-    """One game with its moves and its conversation."""
-    found = await find(request)
+    """Return a game with its moves and its conversation."""
+    found = await game_in_path(request)
     view = await in_thread(public_view, found.record)
     return answer(GameAnswer(game=view))
 
 
 def _view(competition: Competition, title: str) -> CompetitionView:
-    """``title`` is the one that the caller may see: there may be a bot's name in it."""
-    return CompetitionView(
-        slug=competition.slug,
-        title=title,
-        kind=competition.kind,
-        state=competition.state,
-        created_at=competition.created_at,
-    )
+    """Return the model of a competition with the title for the user: a title may have a bot's name in it."""
+    return CompetitionView.of(competition, title=title)
 
 
 REFUSED = {

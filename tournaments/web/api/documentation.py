@@ -1,4 +1,4 @@
-"""The API's own description, and all of its routes."""
+"""Routes of the HTTP API, with its OpenAPI document."""
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -13,7 +13,7 @@ OPERATIONS = (*submissions.OPERATIONS, *competitions.OPERATIONS)
 
 
 async def openapi(request: Request) -> Response:
-    """The OpenAPI document."""
+    """Send the OpenAPI document."""
     return JSONResponse(document(OPERATIONS, settings_of(request).title, VERSION))
 
 

@@ -36,18 +36,18 @@ class Operation:
     route: Route
     summary: str
     answers: dict[int, type[BaseModel]]
-    """Status of a success -> its shape."""
+    """Status of a success -> the model of the response."""
     refusals: dict[int, str]
-    """Status of a refusal -> when that happens; the shape is always ``ErrorAnswer``."""
+    """Status of a refusal -> its cause; the model is always ``ErrorAnswer``."""
     parameters: tuple[Parameter, ...] = ()
     body: str = ""
-    """Description of the request's body, if it has one: bytes, or JSON."""
-    body_shape: type[BaseModel] | None = None
-    """The shape of a body that is JSON."""
+    """Description of the request's body, bytes or JSON; empty without one."""
+    body_model: type[BaseModel] | None = None
+    """Model of a JSON body."""
 
     @property
     def path(self) -> str:
-        """The path without Starlette's types."""
+        """Path without Starlette's types."""
         return "/".join(
             "{" + part[1:-1].partition(":")[0] + "}" if part.startswith("{") else part
             for part in self.route.path.split("/")
@@ -55,12 +55,12 @@ class Operation:
 
 
 def document(operations: Sequence[Operation], title: str, version: str) -> dict[str, Any]:
-    """The document for a server of that title."""
+    """Return the document for a server of this title."""
     models: set[type[BaseModel]] = {ErrorAnswer}
     for operation in operations:
         models.update(operation.answers.values())
     ordered = sorted(models, key=lambda model: model.__name__)
-    bodies = [operation.body_shape for operation in operations if operation.body_shape is not None]
+    bodies = [operation.body_model for operation in operations if operation.body_model is not None]
     _, schemas = models_json_schema(
         [
             *((model, "serialization") for model in ordered),
@@ -112,7 +112,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         found["requestBody"] = {
             "required": True,
             "description": operation.body,
-            "content": _body(operation.body_shape),
+            "content": _body(operation.body_model),
         }
     if route.access is Access.PUBLIC:
         found["security"] = [{"token": []}, {}]
@@ -121,10 +121,10 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return found
 
 
-def _body(shape: type[BaseModel] | None) -> dict[str, Any]:
-    if shape is None:
+def _body(model: type[BaseModel] | None) -> dict[str, Any]:
+    if model is None:
         return {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-    return {"application/json": {"schema": {"$ref": SCHEMAS.format(model=shape.__name__)}}}
+    return {"application/json": {"schema": {"$ref": SCHEMAS.format(model=model.__name__)}}}
 
 
 def _answer(model: type[BaseModel], about: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Submitting by a program, and looking what became of it."""
+"""API operations on submissions: uploads, versions and the logs of their checks."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,48 +15,53 @@ from tournaments.web.api.views import (
     VersionsAnswer,
     VersionView,
 )
-from tournaments.web.http.errors import BadInput, NotFound, TooMany
-from tournaments.web.http.request_context import Site, account_of, settings_of, site_of
+from tournaments.web.http.errors import BadInput, NotFound
+from tournaments.web.http.request_context import Site, settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.http.uploads import LARGEST_BODY, limits_of, received, submitted, unpacked
+from tournaments.web.http.uploads import (
+    LARGEST_BODY,
+    TOO_MANY_UPLOADS,
+    receive_upload,
+    submit_upload,
+    unpack_upload,
+    upload_limits,
+)
+from tournaments.web.pages.versions import UNDECIDED
 
 ORIGIN = "api"
 LINES = 500
-"""Of a log, in one answer."""
+"""Most lines of a log in one response."""
 
 
 async def me(request: Request) -> Response:
-    """Whose token this is."""
-    site, account = site_of(request), account_of(request)
+    """Return the account of the token."""
+    site, account = site_of(request), signed_in_user(request)
     team = None if account.team_id is None else await in_thread(site.course.teams.get, account.team_id)
     name = None if team is None else team.name
-    return answer(AccountAnswer(account=AccountView.of(account, name)))
+    return answer(AccountAnswer(account=AccountView.of(account, team=name)))
 
 
 async def submit(request: Request) -> Response:
-    """Take an upload; its check begins at once and goes on by itself."""
-    site, account = site_of(request), account_of(request)
+    """Submit an upload; its check runs in the background."""
+    site, account = site_of(request), signed_in_user(request)
     name = text_in_query(request, "name", "")
     if not name:
         raise BadInput("The query needs name=, the file's name, such as ?name=bot.zip.")
-    wait = site.limits.uploads.take(account.id, site.now().timestamp())
-    if wait:
-        raise TooMany("You upload very often.", wait)
-    limits = limits_of(settings_of(request))
-    with await received(request, limits) as file:
-        upload = await unpacked(name, file, limits)
-    version, is_new = await submitted(site, upload, account, ORIGIN)
-    view = await _view(site, version)
+    site.check_rate(site.limits.uploads, account.id, TOO_MANY_UPLOADS)
+    limits = upload_limits(settings_of(request))
+    with await receive_upload(request, limits) as file:
+        upload = await unpack_upload(name, file, limits)
+    version, is_new = await submit_upload(site, upload, account, ORIGIN)
+    view = await _own_view(site, version)
     shape = SubmissionAnswer(version=view, new=is_new, passed_over=list(upload.passed_over))
     return answer(shape, 201 if is_new else 200)
 
 
 async def versions(request: Request) -> Response:
-    """All versions of the own team."""
-    site, account = site_of(request), account_of(request)
+    """Return all versions of the user's team."""
+    site, account = site_of(request), signed_in_user(request)
     found, current = await in_thread(_of_team, site, account)
-    views = [VersionView.of(version, current, _page(version)) for version in found]
-    return answer(VersionsAnswer(versions=views))
+    return answer(VersionsAnswer(versions=[_view(version, current) for version in found]))
 
 
 def _of_team(site: Site, account: Account) -> tuple[list[Version], Version | None]:
@@ -65,15 +70,15 @@ def _of_team(site: Site, account: Account) -> tuple[list[Version], Version | Non
 
 
 async def version(request: Request) -> Response:
-    """One version of the own team, and the report of its check."""
+    """Return a version of the user's team, and the report of its check."""
     site, found = site_of(request), await _own(request)
     checked = await in_thread(site.course.versions.checked, found.id)
     report = None if checked is None or checked.report is None else dict(checked.report)
-    return answer(VersionAnswer(version=await _view(site, found), report=report))
+    return answer(VersionAnswer(version=await _own_view(site, found), report=report))
 
 
 async def log(request: Request) -> Response:
-    """What the check has told so far."""
+    """Return the lines of the log so far, from a number on."""
     site, found = site_of(request), await _own(request)
     after = number_in_query(request, "after", 0)
     kept = await site.service.check_log(found.id)
@@ -84,26 +89,32 @@ async def log(request: Request) -> Response:
 
 
 async def _own(request: Request) -> Version:
-    """The version of the address, if it is the own team's.
+    """Return the version in the path.
 
     Raises:
-        NotFound: It is not, or there is none.
+        NotFound: The user's team has no such version.
 
     """
-    site, account = site_of(request), account_of(request)
+    site, account = site_of(request), signed_in_user(request)
     found = await in_thread(site.course.versions.get, request.path_params["id"])
     if found is None or found.team_id != account.team_id:
         raise NotFound("Your team has no such version.")
     return found
 
 
-async def _view(site: Site, found: Version) -> VersionView:
+async def _own_view(site: Site, version: Version) -> VersionView:
     current = await in_thread(site.course.versions.current)
-    return VersionView.of(found, current.get(found.team_id), _page(found))
+    return _view(version, current.get(version.team_id))
 
 
-def _page(found: Version) -> str:
-    return f"/my/versions/{found.id}"
+def _view(version: Version, current: Version | None) -> VersionView:
+    """Return the model of a version; ``current`` is the version of its team that plays."""
+    return VersionView.of(
+        version,
+        is_over=version.state not in UNDECIDED,
+        current=current is not None and current.id == version.id,
+        page=f"/my/versions/{version.id}",
+    )
 
 
 NO_TOKEN = {401: "No valid token.", 429: "Asked too often; Retry-After says how long to wait."}

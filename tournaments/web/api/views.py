@@ -1,26 +1,34 @@
-"""What the HTTP API answers: the shapes of its JSON, only ever added to.
+"""Models of the HTTP API's JSON.  Fields are only ever added.
 
-The same classes make the answers and the schemas of the OpenAPI document, so that the two cannot differ.
+The responses and the schemas of the OpenAPI document are made from these models, whose docstrings and
+descriptions are texts of that document.
 """
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tournaments.config.tournament_file import MAX_BOTS, MAX_ROUNDS
-from tournaments.course.model import Account, CompetitionKind, CompetitionState, Role, Version, VersionState
+from tournaments.course.model import CompetitionKind, CompetitionState, Role, VersionState
 
 LONGEST_TEXT = 255
-"""Characters of a name, or of a value in a query: the longest name of a file on Linux has as many bytes."""
+"""Most characters of a name or of a value in a query: the most bytes of a file name on Linux."""
 NO_NUL = r"^[^\u0000]*$"
-"""The pattern of a text without the character 0, which PostgreSQL does not keep."""
+"""Pattern of a text without the character 0, which PostgreSQL does not store."""
 
 
 class ApiView(BaseModel):
-    """A shape that the API answers with."""
+    """Base of the models."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def of(cls, source: object, **values: Any) -> Self:
+        """Return a model with these values; the other fields are the attributes of ``source``."""
+        return cls(
+            **{name: getattr(source, name) for name in cls.model_fields if name not in values}, **values
+        )
 
 
 class ErrorAnswer(ApiView):
@@ -36,11 +44,6 @@ class AccountView(ApiView):
     name: str
     role: Role
     team: str | None = Field(description="The team whose bot it submits.")
-
-    @classmethod
-    def of(cls, account: Account, team: str | None) -> "AccountView":
-        """The view of an account."""
-        return cls(login=account.login, name=account.name, role=account.role, team=team)
 
 
 class AccountAnswer(ApiView):
@@ -66,26 +69,6 @@ class VersionView(ApiView):
     size: int = Field(description="Bytes of all files.")
     failures: int = Field(description="Items of the check that failed.")
     page: str = Field(description="Path of the page that shows it.")
-
-    @classmethod
-    def of(cls, version: Version, current: Version | None, page: str) -> "VersionView":
-        """The view of a version; ``current`` is the one of its team that plays."""
-        return cls(
-            id=version.id,
-            number=version.number,
-            state=version.state,
-            is_over=version.state not in (VersionState.QUEUED, VersionState.CHECKING),
-            current=current is not None and current.id == version.id,
-            withdrawn=version.withdrawn,
-            submitted_at=version.submitted_at,
-            decided_at=version.decided_at,
-            origin=version.origin,
-            content=version.content,
-            files=version.files,
-            size=version.size,
-            failures=version.failures,
-            page=page,
-        )
 
 
 class SubmissionAnswer(ApiView):

@@ -126,7 +126,7 @@ class Connections:
             self._open.add(client)
             self._of_address[key] += 1
             try:
-                with _Logged():
+                with _LogErrors():
                     await TCPServer(self._app, self._config, self._context, {}, client)  # type: ignore[arg-type]
             finally:
                 client.close()
@@ -156,7 +156,7 @@ def _peer(stream: trio.SocketStream) -> str | None:
         return None
 
 
-class _Logged:
+class _LogErrors:
     """Logs exceptions and lets only cancellation through: one connection never ends the server."""
 
     def __enter__(self) -> None:

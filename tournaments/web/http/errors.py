@@ -83,7 +83,7 @@ class TooLarge(WebError):
     title = "Too large"
 
 
-class NotTaken(WebError):
+class UploadRefused(WebError):
     """An upload that is refused because of its content."""
 
     status = 422
@@ -122,7 +122,7 @@ class ServerFault(WebError):
 LOG = logging.getLogger("kalarena.web")
 
 
-def not_kept(error: Exception) -> Unavailable:
+def storage_failure(error: Exception) -> Unavailable:
     """Log the error, and return the response, which does not contain the path on our disk."""
     LOG.error("what was sent could not be kept: %s", error)
     return Unavailable(

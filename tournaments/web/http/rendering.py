@@ -11,13 +11,13 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from referee.judge.verdict_text import visible
 from tournaments.reporting.site.svg import numeral, short
-from tournaments.web.http.cookies import Cookie
 from tournaments.web.http.request_context import RequestContext, context_of, site_of
 from tournaments.web.http.routing import Route
+from tournaments.web.http.sessions import Cookie
 from tournaments.web.http.static_files import asset_path
 
 LONGEST_NAME = 40
@@ -44,25 +44,25 @@ def environment() -> Environment:
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Render a page.
 
-    Templates receive ``me``, ``settings``, ``csrf`` (the text for forms), ``note``, ``url_for`` and
+    Templates receive ``user``, ``settings``, ``csrf`` (the text for forms), ``note``, ``url_for`` and
     ``active`` (which entry of the navigation is the page's; by default none) beside the values.
     """
-    visit = context_of(request)
+    context = context_of(request)
     given = {
-        "me": visit.me,
-        "settings": visit.settings,
-        "csrf": csrf_text(visit),
-        "note": visit.note,
+        "user": context.user,
+        "settings": context.settings,
+        "csrf": csrf_text(context),
+        "note": context.note,
         "active": "",
-        "url_for": lambda name, **parameters: path_for(visit.site.routes, name, parameters),
+        "url_for": lambda name, **parameters: path_for(context.site.routes, name, parameters),
     }
     response = HTMLResponse(environment().get_template(template).render(given | values), status)
-    cookies = visit.site.cookies
-    if visit.session_secret is not None:
-        cookies.write(response, Cookie.SESSION, visit.session_secret)  # lasts as long again
-    elif visit.form_text is not None:
-        cookies.write(response, Cookie.FORM, visit.form_text)
-    if visit.note is not None:
+    cookies = context.site.cookies
+    if context.session_secret is not None:
+        cookies.write(response, Cookie.SESSION, context.session_secret)  # lasts as long again
+    elif context.form_text is not None:
+        cookies.write(response, Cookie.FORM, context.form_text)
+    if context.note is not None:
         cookies.clear(response, Cookie.NOTE)
     return response
 
@@ -72,13 +72,13 @@ def part(template: str, **values: Any) -> Markup:
     return Markup(environment().get_template(template).render(values))
 
 
-def csrf_text(visit: RequestContext) -> str:
+def csrf_text(context: RequestContext) -> str:
     """Return the text with which a form proves that it comes from a page of this site."""
-    if visit.session is not None:
-        return visit.session.csrf
-    if visit.form_text is None:
-        visit.form_text = token_urlsafe()
-    return visit.form_text
+    if context.session is not None:
+        return context.session.csrf
+    if context.form_text is None:
+        context.form_text = token_urlsafe()
+    return context.form_text
 
 
 def see_other(request: Request, path: str, note: str | None = None) -> RedirectResponse:
@@ -87,6 +87,13 @@ def see_other(request: Request, path: str, note: str | None = None) -> RedirectR
     if note is not None:
         site_of(request).cookies.write(response, Cookie.NOTE, note)
     return response
+
+
+def attachment(content: bytes, name: str, media_type: str) -> Response:
+    """Return a file for the browser to save; characters of its name that are not ASCII become ``_``."""
+    ascii_name = name.encode("ascii", "replace").decode().replace("?", "_")
+    headers = {"Content-Disposition": f'attachment; filename="{ascii_name}"'}
+    return Response(content, headers=headers, media_type=media_type)
 
 
 def path_for(routes: Iterable[Route], name: str, parameters: Mapping[str, object]) -> str:

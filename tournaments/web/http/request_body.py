@@ -1,4 +1,4 @@
-"""Request bodies with limits of size and time, and the fields of forms."""
+"""Request bodies with limits of size and time, and the values in forms and queries."""
 
 import trio
 from starlette.datastructures import FormData, UploadFile
@@ -23,7 +23,7 @@ class Body:
         self.limit = limit
         """Most bytes of the body; may be set until the body is read."""
         self._declared = declared
-        self._seen = 0
+        self._received = 0
         self.over = False
         """True if the whole body was read, or the client has disconnected."""
         self._deadline: float | None = None
@@ -48,8 +48,8 @@ class Body:
             message = await self._receive()
         if message is None:
             raise TooSlow("The request took too long to arrive. Try again over a better connection.")
-        self._note(message)
-        if self._seen > self.limit:
+        self._count(message)
+        if self._received > self.limit:
             raise self._too_large()
         return message
 
@@ -57,16 +57,23 @@ class Body:
         """Read and discard the rest of the body, for at most DRAIN_S."""
         with trio.move_on_after(DRAIN_S):
             while True:
-                self._note(await self._receive())
+                self._count(await self._receive())
                 if self.over:
                     break
 
-    def _note(self, message: Message) -> None:
-        self._seen += len(message.get("body", b""))
+    def _count(self, message: Message) -> None:
+        self._received += len(message.get("body", b""))
         self.over = message["type"] != "http.request" or not message.get("more_body", False)
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"This is too large: at most {size_text(self.limit)} are taken here.")
+
+
+def number_in(text: str | None, default: int, most_digits: int = 8) -> int:
+    """Return the whole number in a text that a browser sent; ``default`` if it is invalid or too long."""
+    if text is None or not (text.isascii() and text.isdigit() and len(text) <= most_digits):
+        return default
+    return int(text)
 
 
 def text_of(form: FormData, name: str) -> str:

@@ -1,41 +1,31 @@
 """The site's shared objects, and the context of a request."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import trio
 from starlette.requests import Request
 
+from tournaments.course.course import Course
+from tournaments.course.model import Account, Session
+from tournaments.course.settings import Settings
+from tournaments.server.cache import SingleFlightCache
 from tournaments.server.read_cache import ReadCache
-from tournaments.web.http.cookies import Cookies
-from tournaments.web.http.errors import NotSignedIn
-from tournaments.web.http.rate_limits import Limits
-from tournaments.web.http.routing import in_thread
-from tournaments.web.http.session_cache import SessionCache
+from tournaments.server.service import Service
+from tournaments.web.http.errors import NotSignedIn, TooMany
+from tournaments.web.http.rate_limits import Limits, RateLimit
+from tournaments.web.http.routing import Route, in_thread
+from tournaments.web.http.security import Network
+from tournaments.web.http.sessions import Cookies, SessionCache
 from tournaments.web.http.streams import Streams
 from tournaments.web.views.competition_view import ViewedCompetitions
-from tournaments.web.views.game_caches import LiveBoards, MoveTimes, Replays
+from tournaments.web.views.game_caches import LiveBoards, MoveTimes
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from starlette.requests import Request
-
-    from tournaments.course.course import Course
-    from tournaments.course.model import Account, Session
-    from tournaments.course.settings import Settings
-    from tournaments.server.service import Service
-    from tournaments.web.http.routing import Route
-    from tournaments.web.http.security import Network
-
-
-SETTINGS_S = 1.0
-"""Seconds for which settings are cached: each request needs them."""
+MOST_REPLAYS = 64
+"""Most replays in the cache, of about 100 KiB each."""
 MOST_HASHES = 2
 """Passwords hashed at a time; each takes 64 MiB and a core for 50 ms."""
 
@@ -60,45 +50,43 @@ class Site:
     closing: trio.Event = field(default_factory=trio.Event)
     """Set when the server begins to shut down, which ends streams."""
     hashing: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(MOST_HASHES))
-    _settings: tuple[float, Settings] | None = None
 
     def __post_init__(self) -> None:
         self.cookies = Cookies(self.secret, self.https)
-        self.recall = ReadCache(self.course)
-        self.recognized = SessionCache(self.course, lambda: self.now())
+        self.read_cache = ReadCache(self.course)
+        self.sessions = SessionCache(self.course, lambda: self.now())
         self.streams = Streams(self.closing)
-        self.boards = LiveBoards()
-        self.shows = ViewedCompetitions()
-        self.times = MoveTimes()
-        self.replays = Replays()
+        self.live_boards = LiveBoards()
+        self.views = ViewedCompetitions()
+        self.move_times = MoveTimes()
+        self.replays: SingleFlightCache[Hashable, str] = SingleFlightCache(MOST_REPLAYS)
 
     @property
     def https(self) -> bool:
         """True if users reach the site by TLS, which a proxy in front of it provides."""
         return self.public_url is not None and self.public_url.startswith("https:")
 
-    async def settings(self) -> Settings:
-        """Return the lecturer's settings, at most a second old."""
-        now = trio.current_time()
-        if self._settings is None or not 0 <= now - self._settings[0] < SETTINGS_S:
-            self._settings = (now, await in_thread(self.course.settings.load))
-        return self._settings[1]
+    def check_rate(self, limit: RateLimit, key: Hashable, sentence: str) -> None:
+        """Count an action.  Raises TooMany with this sentence if there were too many."""
+        wait_s = limit.take(key, self.now().timestamp())
+        if wait_s:
+            raise TooMany(sentence, wait_s)
 
-    def forget_settings(self) -> None:
-        """Discard the cached settings after a change."""
-        self._settings = None
+    async def settings(self) -> Settings:
+        """Return the lecturer's settings, which another process changed a second ago at most."""
+        return await self.read_cache.get(self.course.settings.load)
 
 
 @dataclass
 class RequestContext:
-    """Context of one request, in ``request.state.visit``."""
+    """Context of one request, in ``request.state.context``."""
 
     site: Site
     settings: Settings
     route: Route
     address: str
     """Address of the client, behind our own proxies."""
-    me: Account | None = None
+    user: Account | None = None
     session: Session | None = None
     session_secret: str | None = None
     form_text: str | None = None
@@ -109,8 +97,8 @@ class RequestContext:
 
 def context_of(request: Request) -> RequestContext:
     """Return the context of a request."""
-    visit: RequestContext = request.state.visit
-    return visit
+    context: RequestContext = request.state.context
+    return context
 
 
 def site_of(request: Request) -> Site:
@@ -123,25 +111,31 @@ def settings_of(request: Request) -> Settings:
     return context_of(request).settings
 
 
-def me_of(request: Request) -> Account | None:
+def current_user(request: Request) -> Account | None:
     """Return the current account; None for a visitor."""
-    return context_of(request).me
+    return context_of(request).user
 
 
-def account_of(request: Request) -> Account:
+def current_team_id(request: Request) -> int | None:
+    """Return the team of the current account; None for a visitor or an account without a team."""
+    user = current_user(request)
+    return None if user is None else user.team_id
+
+
+def signed_in_user(request: Request) -> Account:
     """Return the current account, on a route for signed-in users.
 
     Raises:
         NotSignedIn: The user is a visitor.
 
     """
-    me = me_of(request)
-    if me is None:
+    user = current_user(request)
+    if user is None:
         raise NotSignedIn("Sign in to see this page.")
-    return me
+    return user
 
 
-async def note(request: Request, action: str, subject: str, **detail: Any) -> None:
+async def log_action(request: Request, action: str, subject: str, **detail: Any) -> None:
     """Add an entry to the journal; ``detail`` must be valid JSON and hold no secrets."""
     site = site_of(request)
-    await in_thread(site.course.journal.note, site.now(), account_of(request).id, action, subject, detail)
+    await in_thread(site.course.journal.note, site.now(), signed_in_user(request).id, action, subject, detail)

@@ -1,24 +1,22 @@
 """Routes and their access rules.  Every route declares one, and a test opens all of them in every role."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
-
-import trio
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import ParamSpec, TypeVar
 
+import trio
 from starlette.requests import Request
 from starlette.responses import Response
+from trio.lowlevel import RunVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Handler = Callable[[Request], Awaitable[Response]]
+LARGEST_NUMBER = 2**31 - 1
+"""Largest number accepted in addresses and queries: the largest id that both databases take."""
 
 
 class Access(StrEnum):
@@ -54,31 +52,25 @@ class Route:
     """Most bytes of a request's body; routes for uploads allow more."""
 
 
-P = ParamSpec("P")
-
-
-T = TypeVar("T")
-
-
 MOST_THREADS = 8
 """Most threads of pages at a time.  Reading a database is mostly Python, of which one thread runs at a time:
 more threads hinder one another and the event loop, and each needs a connection to the database.  Trio's other
 threads are for work that waits for a disk or another writer."""
 
 
-_LIMITER: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("threads of pages")
+_LIMITER: RunVar[trio.CapacityLimiter] = RunVar("threads of pages")
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a blocking call in a thread, where it does not hold up the event loop."""
-    return await trio.to_thread.run_sync(partial(work, *args, **kwargs), limiter=_limiter())
+    limiter = limiter_of_loop(_LIMITER, MOST_THREADS)
+    return await trio.to_thread.run_sync(partial(work, *args, **kwargs), limiter=limiter)
 
 
-def _limiter() -> trio.CapacityLimiter:
-    """Return the limiter of this event loop."""
+def limiter_of_loop(variable: RunVar[trio.CapacityLimiter], most: int) -> trio.CapacityLimiter:
+    """Return the limiter of this event loop in a variable, which is made at its first use."""
     try:
-        return _LIMITER.get()
+        return variable.get()
     except LookupError:
-        made = trio.CapacityLimiter(MOST_THREADS)
-        _LIMITER.set(made)
-        return made
+        variable.set(trio.CapacityLimiter(most))
+        return variable.get()

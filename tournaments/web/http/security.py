@@ -42,9 +42,9 @@ def security_headers(https: bool) -> dict[str, str]:
 
 
 def local_path(text: str | None) -> str:
-    """Return the path to go on at after signing in: the text if it is a path of this site, else ``/``.
+    r"""Return the path to go on at after signing in: the text if it is a path of this site, else ``/``.
 
-    Browsers take ``//host``, ``/\\host`` and either with control characters in between as another host.
+    Browsers take ``//host``, ``/\host`` and either with control characters in between as another host.
     """
     if not text or not text.startswith("/") or not text.isprintable() or "\\" in text:
         return "/"

@@ -25,10 +25,10 @@ from tournaments.web.views import names
 HEARTBEAT_S = 15.0
 """Seconds without events after which a comment is sent: proxies close a connection that is silent for a
 minute (nginx's default)."""
-LOOK_S = 15.0
+RECHECK_S = 15.0
 """Seconds between two checks that the viewer may still see a stream."""
 LIFE_S = 1800.0
-TAKING_S = 30.0
+SEND_TIMEOUT_S = 30.0
 """Seconds without reading after which a client counts as gone."""
 ENDING_S = 1.0
 """Seconds for the client to read the end, for which the server waits."""
@@ -40,23 +40,23 @@ FULL = "Too many pages are being kept up to date. Close some, or load this one a
 
 def viewer_of(request: Request) -> Viewer:
     """Return the viewer of a request: the account, or a visitor's address."""
-    visit = context_of(request)
-    look = partial(_may_still_see, request, visit)
-    if visit.me is not None:
-        return Viewer(f"account {visit.me.id}", MOST_OF_ACCOUNT, may_still_see=look)
-    return Viewer(f"address {address_key(visit.address)}", MOST_OF_ADDRESS, True, look)
+    context = context_of(request)
+    may_still_see = partial(_may_still_see, request, context)
+    if context.user is not None:
+        return Viewer(f"account {context.user.id}", MOST_OF_ACCOUNT, may_still_see=may_still_see)
+    return Viewer(f"address {address_key(context.address)}", MOST_OF_ADDRESS, True, may_still_see)
 
 
-async def _may_still_see(request: Request, visit: RequestContext) -> bool:
+async def _may_still_see(request: Request, context: RequestContext) -> bool:
     """Return True if a new request of the browser would be admitted, with the same account and visibility."""
     try:
-        again = RequestContext(visit.site, await visit.site.settings(), visit.route, visit.address)
+        again = RequestContext(context.site, await context.site.settings(), context.route, context.address)
         await auth.authenticate(request, again)
         auth.check_access(request, again)
     except (WebError, StoreError):  # a viewer who cannot be identified does not go on reading
         return False
-    before, now = (names.viewer_of(one.settings, one.me) for one in (visit, again))
-    return again.me == visit.me and now == before
+    before, now = (names.viewer_of(one.settings, one.user) for one in (context, again))
+    return again.user == context.user and now == before
 
 
 class Emit(Protocol):
@@ -85,7 +85,7 @@ class EventStream(Response):
 
     def __init__(self, streams: Streams, viewer: Viewer, produce: Produce) -> None:
         """Raises Unavailable if there are too many streams; ``__call__`` checks this again for later ones."""
-        if not streams.has_place(viewer):
+        if not streams.has_room(viewer):
             raise Unavailable(FULL, {"Retry-After": str(FULL_RETRY_S)})
         self.status_code = 200
         self.background = None
@@ -96,24 +96,24 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response by ASGI."""
-        if not self._streams.has_place(self._viewer):  # others were opened since the first check
+        if not self._streams.has_room(self._viewer):  # others were opened since the first check
             await self._refuse(send)
             return
-        line = _Line(send)
-        news = trio.CancelScope(deadline=trio.current_time() + LIFE_S)
-        with self._streams.one_more(self._viewer):
+        writer = _EventWriter(send)
+        events = trio.CancelScope(deadline=trio.current_time() + LIFE_S)
+        with self._streams.opened(self._viewer):
             async with trio.open_nursery() as nursery:
-                scope_of_all = nursery.cancel_scope
-                line.lost = scope_of_all.cancel
-                nursery.start_soon(_end_when_gone, receive, scope_of_all)
-                nursery.start_soon(_end_when_closing, self._streams.closing, news)
-                nursery.start_soon(_end_when_not_allowed, self._viewer, news)
-                nursery.start_soon(line.keep_alive)
-                with news:
-                    await line.begin(self.status_code, self.raw_headers)
-                    await self._produce(line.emit)
-                await line.end()
-                scope_of_all.cancel()
+                all_tasks = nursery.cancel_scope
+                writer.on_lost = all_tasks.cancel
+                nursery.start_soon(_end_when_gone, receive, all_tasks)
+                nursery.start_soon(_end_when_closing, self._streams.closing, events)
+                nursery.start_soon(_end_when_not_allowed, self._viewer, events)
+                nursery.start_soon(writer.keep_alive)
+                with events:
+                    await writer.begin(self.status_code, self.raw_headers)
+                    await self._produce(writer.emit)
+                await writer.end()
+                all_tasks.cancel()
 
     async def _refuse(self, send: Send) -> None:
         self.headers["Content-Type"] = "text/plain; charset=utf-8"
@@ -122,29 +122,29 @@ class EventStream(Response):
         await send(_part(FULL.encode(), more=False))
 
 
-class _Line:
+class _EventWriter:
     """The connection, to which two tasks write."""
 
     def __init__(self, send: Send) -> None:
-        self.lost: Callable[[], None]
+        self.on_lost: Callable[[], None]
         """Called when the client has stopped reading."""
         self._send = send
-        self._turn = trio.Lock()
+        self._lock = trio.Lock()
         self._quiet_since = trio.current_time()
         self._open = False
 
     async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        async with self._turn:
-            await self._give({"type": "http.response.start", "status": status, "headers": headers})
+        async with self._lock:
+            await self._send_in_time({"type": "http.response.start", "status": status, "headers": headers})
             self._open = True
-            await self._give(_part(f"retry: {RETRY_MS}\n\n".encode()))
+            await self._send_in_time(_part(f"retry: {RETRY_MS}\n\n".encode()))
 
     async def emit(self, data: Any, event: str | None = None, event_id: str | None = None) -> None:
-        async with self._turn:
-            await self._give(_part(event_bytes(data, event, event_id)))
+        async with self._lock:
+            await self._send_in_time(_part(event_bytes(data, event, event_id)))
 
     async def end(self) -> None:
-        async with self._turn:
+        async with self._lock:
             if self._open:
                 self._open = False
                 with trio.move_on_after(ENDING_S):
@@ -155,15 +155,15 @@ class _Line:
             due = self._quiet_since + HEARTBEAT_S
             await trio.sleep_until(due)
             if self._quiet_since + HEARTBEAT_S <= trio.current_time():
-                async with self._turn:
+                async with self._lock:
                     if self._open:
-                        await self._give(_part(b":\n\n"))
+                        await self._send_in_time(_part(b":\n\n"))
 
-    async def _give(self, message: dict[str, Any]) -> None:
-        with trio.move_on_after(TAKING_S) as taking:
+    async def _send_in_time(self, message: dict[str, Any]) -> None:
+        with trio.move_on_after(SEND_TIMEOUT_S) as sending:
             await self._send(message)
-        if taking.cancelled_caught:
-            self.lost()
+        if sending.cancelled_caught:
+            self.on_lost()
         self._quiet_since = trio.current_time()
         await trio.lowlevel.checkpoint()
 
@@ -188,7 +188,7 @@ async def _end_when_closing(closing: trio.Event, scope: trio.CancelScope) -> Non
 
 async def _end_when_not_allowed(viewer: Viewer, scope: trio.CancelScope) -> None:
     while True:
-        await trio.sleep(LOOK_S)
+        await trio.sleep(RECHECK_S)
         if not await viewer.may_still_see():
             scope.cancel()
             return

@@ -57,15 +57,15 @@ class Streams:
         """Number of open streams."""
         return self._open.total()
 
-    def has_place(self, viewer: Viewer) -> bool:
+    def has_room(self, viewer: Viewer) -> bool:
         """Return True if the viewer may open one more stream."""
         if viewer.is_visitor and self._visitors >= VISITORS_SHARE * self.most:
             return False
         return self.number < self.most and self._open[viewer.name] < viewer.most
 
     @contextmanager
-    def one_more(self, viewer: Viewer) -> Iterator[None]:
-        """Count one more stream during the block; call ``has_place`` first, with no checkpoint in between."""
+    def opened(self, viewer: Viewer) -> Iterator[None]:
+        """Count one more stream during the block; call ``has_room`` first, with no checkpoint in between."""
         self._open[viewer.name] += 1
         self._visitors += viewer.is_visitor
         try:

@@ -13,7 +13,7 @@ from tournaments.bots.upload.upload import MEBIBYTE, Upload, UploadError, Upload
 from tournaments.course.model import Account, Version
 from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError
-from tournaments.web.http.errors import NotTaken, TooLarge, not_kept
+from tournaments.web.http.errors import TooLarge, UploadRefused, storage_failure
 from tournaments.web.http.request_context import Site
 
 LARGEST_BODY = 1024 * MEBIBYTE
@@ -23,11 +23,13 @@ IN_MEMORY = MEBIBYTE
 MOST_READ = 2
 """Uploads unpacked at a time: each may take as much memory as all its files."""
 
+TOO_MANY_UPLOADS = "You upload very often."
+
 READING = trio.CapacityLimiter(MOST_READ)
 """Limiter of all tasks that unpack uploads."""
 
 
-def limits_of(settings: Settings) -> UploadLimits:
+def upload_limits(settings: Settings) -> UploadLimits:
     """Return the limits set by the lecturer; a larger upload may also be larger when unpacked."""
     usual = UploadLimits()
     upload = max(1, round(settings.upload_mb * MEBIBYTE))
@@ -38,7 +40,7 @@ def limits_of(settings: Settings) -> UploadLimits:
     )
 
 
-async def received(request: Request, limits: UploadLimits) -> BinaryIO:
+async def receive_upload(request: Request, limits: UploadLimits) -> BinaryIO:
     """Return the body of a request as a file, which the caller closes.
 
     Raises:
@@ -65,7 +67,7 @@ async def received(request: Request, limits: UploadLimits) -> BinaryIO:
         await trio.to_thread.run_sync(file.write, b"".join(waiting))
     except OSError as error:
         file.close()
-        raise not_kept(error) from error
+        raise storage_failure(error) from error
     except BaseException:
         file.close()
         raise
@@ -79,20 +81,20 @@ def _too_large(limits: UploadLimits) -> TooLarge:
     )
 
 
-async def unpacked(name: str, file: BinaryIO, limits: UploadLimits) -> Upload:
+async def unpack_upload(name: str, file: BinaryIO, limits: UploadLimits) -> Upload:
     """Return the files of an upload.
 
     Raises:
-        NotTaken: The files cannot be a submission; the sentence gives the reason.
+        UploadRefused: The files cannot be a submission; the sentence gives the reason.
 
     """
     try:
         return await trio.to_thread.run_sync(read_upload, name, file, limits, limiter=READING)
     except UploadError as error:
-        raise NotTaken(str(error)) from error
+        raise UploadRefused(str(error)) from error
 
 
-async def submitted(site: Site, upload: Upload, account: Account, origin: str) -> tuple[Version, bool]:
+async def submit_upload(site: Site, upload: Upload, account: Account, origin: str) -> tuple[Version, bool]:
     """Submit a student's upload; return its version, and True if that is new.
 
     Raises:
@@ -104,8 +106,8 @@ async def submitted(site: Site, upload: Upload, account: Account, origin: str) -
     try:
         return await site.service.submit(upload, account.team_id, account.id, origin)
     except ContentError as error:
-        raise not_kept(error) from error
+        raise storage_failure(error) from error
     except StoreError as error:
         if error.is_ours:
-            raise not_kept(error) from error
+            raise storage_failure(error) from error
         raise

@@ -1,1 +1,1 @@
-"""The pages for lecturers and admins; ``routes`` lists them."""
+"""The pages for lecturers and admins; ``routes`` lists them, and ``forms`` makes inputs from models."""

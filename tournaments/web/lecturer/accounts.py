@@ -9,10 +9,10 @@ from tournaments.course.model import Account, CourseError, Role
 from tournaments.web.http.errors import BadInput, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, account_of, note, site_of
+from tournaments.web.http.request_context import Site, log_action, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.new_links import make_link, show_links
-from tournaments.web.lecturer.people import state_of
+from tournaments.web.lecturer.new_links import make_link, replace_link, show_links
+from tournaments.web.lecturer.people import disabled_response, state_of
 
 HERE = "/teach/accounts"
 ROLES = tuple(role for role in Role if role.teaches)
@@ -49,45 +49,39 @@ async def add(request: Request) -> Response:
         )
     except CourseError as error:
         return await _page(request, 400, str(error), **given)
-    await note(request, "account.add", account.login, role=role.value)
+    await log_action(request, "account.add", account.login, role=role.value)
     made = await make_link(request, account)
     return show_links(
-        request, [made], f"A new {role.value}", f"{account.name} can come in with this link.", (HERE, "Back")
+        request, [made], f"A new {role.value}", f"{account.name} can sign in with this link.", (HERE, "Back")
     )
 
 
 async def link(request: Request) -> Response:
     """Make a new link for choosing a password."""
-    account = await _asked_for(request)
+    account = await _account_in_path(request)
     try:
-        made = await make_link(request, account)
+        return await replace_link(request, account, (HERE, "Back"))
     except CourseError as error:
         return await _page(request, 400, str(error))
-    await note(request, "account.link", account.login)
-    return show_links(
-        request, [made], f"A link for {account.login}", "An earlier link is void now.", (HERE, "Back")
-    )
 
 
 async def role(request: Request) -> Response:
     """Change the role of an account."""
-    site, account, form = site_of(request), await _asked_for(request), await request.form()
+    site, account, form = site_of(request), await _account_in_path(request), await request.form()
     wanted = _role(text_of(form, "role"))
     await in_thread(_guarded, site, account, lambda: site.course.accounts.set_role(account.id, wanted))
-    await note(request, "account.role", account.login, role=wanted.value)
+    await log_action(request, "account.role", account.login, role=wanted.value)
     return see_other(request, HERE, f"{account.login} is {wanted.value} now.")
 
 
 async def disable(request: Request) -> Response:
     """Disable an account, or enable it again."""
-    site, account = site_of(request), await _asked_for(request)
+    site, account = site_of(request), await _account_in_path(request)
     disabled = text_of(await request.form(), "disabled") == "yes"
-    if disabled and account.id == account_of(request).id:
+    if disabled and account.id == signed_in_user(request).id:
         raise BadInput("You cannot disable your own account: another admin can.")
     await in_thread(_guarded, site, account, lambda: site.course.accounts.set_disabled(account.id, disabled))
-    await note(request, "account.disable" if disabled else "account.enable", account.login)
-    done = "cannot sign in any more" if disabled else "can sign in again"
-    return see_other(request, HERE, f"{account.login} {done}.")
+    return await disabled_response(request, account, disabled, HERE)
 
 
 def _role(text: str) -> Role:
@@ -97,7 +91,7 @@ def _role(text: str) -> Role:
     return found
 
 
-async def _asked_for(request: Request) -> Account:
+async def _account_in_path(request: Request) -> Account:
     account = await in_thread(site_of(request).course.accounts.get, request.path_params["account"])
     if account is None or not account.role.teaches:
         raise NotFound("There is no such lecturer.")

@@ -12,34 +12,34 @@ from tournaments.results.rulings import RulingError
 from tournaments.web.http.errors import BadInput, Conflict, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import note, site_of
+from tournaments.web.http.request_context import log_action, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.views.visibility import competition_of
 
 LIST = "/teach/tournaments"
 HERE = f"{LIST}/{{slug}}"
-LONGEST_WHY = 1000
+LONGEST_REASON = 1000
 """Most characters of a reason, which reports show."""
 ANNULS = {"": None, "yes": True, "no": False}
 """Form value -> True if the games of a withdrawn bot count for nobody; None: as the format defines."""
 
 
 @dataclass(frozen=True)
-class Ruled:
+class RulingChoice:
     """A ruling that the form offers."""
 
     action: Action
-    words: str
+    label: str
 
 
-OF_GAMES = (
-    Ruled(Action.VOID, "void it: it counts for nobody"),
-    Ruled(Action.REPLAY, "play it again: this one counts for nobody"),
-    Ruled(Action.RESTORE, "let it count again"),
+GAME_RULINGS = (
+    RulingChoice(Action.VOID, "void it: it counts for nobody"),
+    RulingChoice(Action.REPLAY, "play it again: this one counts for nobody"),
+    RulingChoice(Action.RESTORE, "let it count again"),
 )
-OF_BOTS = (
-    Ruled(Action.WITHDRAW, "it plays no more"),
-    Ruled(Action.RESTORE, "it plays on"),
+BOT_RULINGS = (
+    RulingChoice(Action.WITHDRAW, "it plays no more"),
+    RulingChoice(Action.RESTORE, "it plays on"),
 )
 
 
@@ -84,19 +84,19 @@ async def _page(request: Request, status: int = 200, wrong: str = "", **given: s
         status,
         active="teach",
         tournament=tournament,
-        may=_may(tournament),
+        actions=_actions(tournament),
         summary=summary,
-        goes_on=tournament.state is CompetitionState.RUNNING
+        is_live=tournament.state is CompetitionState.RUNNING
         or (rejudging is not None and not rejudging.over),
         rejudging=rejudging,
-        of_games=[(ruled.action.value, ruled.words) for ruled in OF_GAMES],
-        of_bots=[(ruled.action.value, ruled.words) for ruled in OF_BOTS],
+        game_rulings=[(choice.action.value, choice.label) for choice in GAME_RULINGS],
+        bot_rulings=[(choice.action.value, choice.label) for choice in BOT_RULINGS],
         wrong=wrong,
         given=asked | given,
     )
 
 
-def _may(tournament: Competition) -> Sequence[str]:
+def _actions(tournament: Competition) -> Sequence[str]:
     """Return the actions for which the page has buttons."""
     match tournament.state:
         case CompetitionState.CREATED:
@@ -110,25 +110,25 @@ def _may(tournament: Competition) -> Sequence[str]:
 
 async def start(request: Request) -> Response:
     """Start the tournament."""
-    return await _do(request, "start", site_of(request).service.contests.start, "is started")
+    return await _control(request, "start", site_of(request).service.contests.start, "is started")
 
 
 async def pause(request: Request) -> Response:
     """Pause the tournament: begin no more games."""
-    return await _do(request, "pause", site_of(request).service.contests.pause, "is paused")
+    return await _control(request, "pause", site_of(request).service.contests.pause, "is paused")
 
 
 async def resume(request: Request) -> Response:
     """Resume the tournament."""
-    return await _do(request, "resume", site_of(request).service.contests.resume, "goes on")
+    return await _control(request, "resume", site_of(request).service.contests.resume, "goes on")
 
 
 async def rejudge(request: Request) -> Response:
     """Judge every game again from its record."""
-    return await _do(request, "rejudge", site_of(request).service.contests.rejudge, "is judged again")
+    return await _control(request, "rejudge", site_of(request).service.contests.rejudge, "is judged again")
 
 
-async def _do(
+async def _control(
     request: Request, action: str, work: Callable[[int], Awaitable[object]], done: str
 ) -> RedirectResponse:
     tournament = await tournament_of(request)
@@ -136,13 +136,13 @@ async def _do(
         await work(tournament.id)
     except CourseError as error:
         raise Conflict(str(error)) from error
-    await note(request, f"tournament.{action}", tournament.slug)
+    await log_action(request, f"tournament.{action}", tournament.slug)
     if action == "pause" and (await tournament_of(request)).state is CompetitionState.FINISHED:
         done = "has finished: its last games ended before the pause"
-    return see_other(request, _address(tournament), f"{tournament.title} {done}.")
+    return see_other(request, _path(tournament), f"{tournament.title} {done}.")
 
 
-def _address(tournament: Competition) -> str:
+def _path(tournament: Competition) -> str:
     return f"{LIST}/{tournament.slug}"
 
 
@@ -151,20 +151,22 @@ async def rule(request: Request) -> Response:
     site, tournament, form = site_of(request), await tournament_of(request), await request.form()
     given = {name: text_of(form, name).strip() for name in ("game", "bot", "action", "why", "annul")}
     subject = given["game"] or given["bot"]
-    allowed = {ruled.action.value for ruled in (OF_GAMES if given["game"] else OF_BOTS)}
+    allowed = {choice.action.value for choice in (GAME_RULINGS if given["game"] else BOT_RULINGS)}
     if given["action"] not in allowed or given["annul"] not in ANNULS:
         raise BadInput("Choose from the list what is to be ruled.")
-    if len(given["why"]) > LONGEST_WHY:
-        return await _page(request, 400, f"The reason is longer than {LONGEST_WHY} characters.", **given)
+    if len(given["why"]) > LONGEST_REASON:
+        return await _page(request, 400, f"The reason is longer than {LONGEST_REASON} characters.", **given)
     try:
-        follows = await site.service.contests.rule(
+        effects = await site.service.contests.rule(
             tournament.id, Action(given["action"]), subject, given["why"], ANNULS[given["annul"]]
         )
     except (RulingError, CourseError) as error:
         return await _page(request, 400, str(error), **given)
-    await note(request, f"tournament.{given['action']}", tournament.slug, ruled_on=subject, why=given["why"])
-    told = ". ".join(follows)
-    return see_other(request, f"{_address(tournament)}#rulings", told[:1].upper() + told[1:])
+    await log_action(
+        request, f"tournament.{given['action']}", tournament.slug, ruled_on=subject, why=given["why"]
+    )
+    sentence = ". ".join(effects)
+    return see_other(request, f"{_path(tournament)}#rulings", sentence[:1].upper() + sentence[1:])
 
 
 ROUTES = (

@@ -13,7 +13,7 @@ from tournaments.server.slots import Kind
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, settings_of, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.journal import SERVER, logins_of, told
+from tournaments.web.lecturer.journal import SERVER, detail_text, logins_of
 
 LATEST = 10
 """Number of submissions, and of journal entries, on the page."""
@@ -66,7 +66,7 @@ def overview(site: Site) -> Overview:
             ],
             tournaments=site.course.competitions.all(),
             events=[
-                (event, logins.get(event.account_id or 0, SERVER), told(event))
+                (event, logins.get(event.account_id or 0, SERVER), detail_text(event))
                 for event in site.course.journal.entries(LATEST)
             ],
         )
@@ -118,9 +118,9 @@ async def page(request: Request) -> Response:
         request,
         "teach/dashboard.html",
         active="teach",
-        going=status,
+        server=status,
         uses=[(name, status.uses[kind]) for kind, name in KINDS.items()],
-        seen=await in_thread(overview, site),
+        overview=await in_thread(overview, site),
         now=site.now(),
         deadline=settings.deadline,
         over=settings.deadline is not None and settings.deadline < site.now(),

@@ -13,48 +13,48 @@ import trio_parallel
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
+from trio.lowlevel import RunVar
 
 from tournaments.course.model import Competition
 from tournaments.database.base import Location, StoreError
 from tournaments.reporting.exports import COLUMNS, WHAT, WRITERS, pgn_games
 from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
-from tournaments.reporting.site.game_pages import ReportError
-from tournaments.reporting.site.site import build_site
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.site.site import ReportError, build_site
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
 from tournaments.web.http.errors import Conflict, NotFound, Unavailable
-from tournaments.web.http.request_context import Site, note, site_of
-from tournaments.web.http.routing import Access, Route, in_thread
+from tournaments.web.http.request_context import Site, log_action, site_of
+from tournaments.web.http.routing import Access, Route, in_thread, limiter_of_loop
 from tournaments.web.lecturer.control import HERE, tournament_of
 from tournaments.web.views.competition_view import entrants_of
-from tournaments.web.views.names import to_be_drawn
+from tournaments.web.views.names import names_to_hide
 
 PGN = "pgn"
 NICENESS = 10
 """Nice value of the worker process: games that are being played have priority."""
 
 
-def export_file(place: Location, what: str, form: str, out: Path) -> None:
+def export_file(location: Location, what: str, form: str, out: Path) -> None:
     """Write all games or all moves of a store; as PGN, the games that count.  Raises StoreError, OSError."""
-    _give_way()
-    with Store(place, read_only=True) as store, out.open("w", encoding="utf-8", newline="") as file:
-        summary = Summary.load(store)
+    _lower_priority()
+    with Store(location, read_only=True) as store, out.open("w", encoding="utf-8", newline="") as file:
+        summary = TournamentResults.load(store)
         if form == PGN:
             file.writelines(pgn_games(summary.rulings, store.record, summary.name))
         else:
             WRITERS[form](WHAT[what](summary.rulings, store.record), file, COLUMNS[what])
 
 
-def report_zip(place: Location, folder: Path, title: str, pseudonyms: dict[str, str] | None) -> Path:
+def report_zip(location: Location, folder: Path, title: str, pseudonyms: dict[str, str] | None) -> Path:
     """Make the report of a store in a folder, pack it, and return the path of the archive.
 
     Raises ReportError, StoreError, OSError.
     """
-    _give_way()
-    with Store(place, read_only=True) as store:
-        summary = Summary.load(store)
+    _lower_priority()
+    with Store(location, read_only=True) as store:
+        summary = TournamentResults.load(store)
     site = folder / title
-    build_site(place, summary, site, pseudonyms, most_processes=1)
+    build_site(location, summary, site, pseudonyms, most_processes=1)
     packed = folder / f"{title}.zip"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path in sorted(site.rglob("*")):
@@ -63,13 +63,15 @@ def report_zip(place: Location, folder: Path, title: str, pseudonyms: dict[str, 
     return packed
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     """Set the nice value of the worker process; repeated calls change nothing."""
     os.nice(max(0, NICENESS - os.nice(0)))
 
 
-PATIENCE_S = 600.0
+TIMEOUT_S = 600.0
 """Seconds after which a download is given up; a report of 10,000 games takes about a minute."""
+_LIMITER: RunVar[trio.CapacityLimiter] = RunVar("downloads")
+"""Limiter for one download at a time: the cores are there for games."""
 FORMS = {
     "csv": "text/csv",
     "json": "application/json",
@@ -85,11 +87,11 @@ async def export(request: Request) -> Response:
     if what not in WHAT or form not in FORMS or (form == PGN and what != "games"):
         raise NotFound("There are games and moves, as csv, json and jsonl, and games as pgn.")
     name = f"{tournament.slug}-{what}.{form}"
-    return await _made(request, tournament, partial(_export, what, form, name), name, FORMS[form])
+    return await _file_response(request, tournament, partial(_export, what, form, name), name, FORMS[form])
 
 
-def _export(what: str, form: str, name: str, place: Location, folder: Path) -> Path:
-    export_file(place, what, form, folder / name)
+def _export(what: str, form: str, name: str, location: Location, folder: Path) -> Path:
+    export_file(location, what, form, folder / name)
     return folder / name
 
 
@@ -110,8 +112,8 @@ async def _report(request: Request, *, anonymous: bool) -> Response:
         raise Conflict("No game was played yet: there is nothing to report.")
     pseudonyms = await in_thread(_pseudonyms, site, tournament, list(summary.bots)) if anonymous else None
     title = "report-anonymous" if anonymous else f"report-{tournament.slug}"  # titles have names in them
-    await note(request, "tournament.report", tournament.slug, anonymous=anonymous)
-    return await _made(
+    await log_action(request, "tournament.report", tournament.slug, anonymous=anonymous)
+    return await _file_response(
         request, tournament, partial(_packed, title, pseudonyms), f"{title}.zip", "application/zip"
     )
 
@@ -121,15 +123,15 @@ def _pseudonyms(site: Site, tournament: Competition, bots: list[str]) -> dict[st
     folder = site.data / "competitions" / tournament.slug
     folder.mkdir(parents=True, exist_ok=True)
     entrants = entrants_of(site.course, site.course.competitions.competitors(tournament.id))
-    names = to_be_drawn(entrants, {team.id: team.name for team in site.course.teams.all()})
+    names = names_to_hide(entrants, {team.id: team.name for team in site.course.teams.all()})
     return pseudonyms_for(folder / KEY_FILE, list(dict.fromkeys([*names, *bots])))
 
 
-def _packed(title: str, pseudonyms: dict[str, str] | None, place: Location, folder: Path) -> Path:
-    return report_zip(place, folder, title, pseudonyms)
+def _packed(title: str, pseudonyms: dict[str, str] | None, location: Location, folder: Path) -> Path:
+    return report_zip(location, folder, title, pseudonyms)
 
 
-async def _made(
+async def _file_response(
     request: Request,
     tournament: Competition,
     make: Callable[[Location, Path], Path],
@@ -143,10 +145,10 @@ async def _made(
 
     """
     site = site_of(request)
-    place = await in_thread(site.service.database.competition, tournament.slug)
+    location = await in_thread(site.service.database.competition, tournament.slug)
     folder = Path(await in_thread(lambda: tempfile.mkdtemp(prefix="kalarena-download-")))
     try:
-        path = await _in_worker(make, place, folder, name)
+        path = await _in_worker(make, location, folder, name)
     except BaseException:
         with trio.CancelScope(shield=True):
             await _remove(folder)
@@ -161,17 +163,17 @@ async def _made(
 
 
 async def _in_worker(
-    make: Callable[[Location, Path], Path], place: Location, folder: Path, name: str
+    make: Callable[[Location, Path], Path], location: Location, folder: Path, name: str
 ) -> Path:
     try:
-        with trio.fail_after(PATIENCE_S):
+        with trio.fail_after(TIMEOUT_S):
             made: Path = await trio_parallel.run_sync(
-                make, place, folder, cancellable=True, limiter=_limiter()
+                make, location, folder, cancellable=True, limiter=limiter_of_loop(_LIMITER, 1)
             )
             return made
     except trio.TooSlowError as error:
         raise Unavailable(
-            f"{name} was not ready after {PATIENCE_S:.0f} s: try again when the server has less to do."
+            f"{name} was not ready after {TIMEOUT_S:.0f} s: try again when the server has less to do."
         ) from error
     except (StoreError, ReportError, OSError, trio_parallel.BrokenWorkerError) as error:
         raise Unavailable(f"{name} cannot be made: {error}") from error
@@ -179,18 +181,6 @@ async def _in_worker(
 
 async def _remove(folder: Path) -> None:
     await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
-
-
-_AT_A_TIME: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("downloads")
-
-
-def _limiter() -> trio.CapacityLimiter:
-    """Return the limiter for one download at a time: the cores are there for games."""
-    try:
-        return _AT_A_TIME.get()
-    except LookupError:
-        _AT_A_TIME.set(trio.CapacityLimiter(1))
-        return _AT_A_TIME.get()
 
 
 ROUTES = (

@@ -9,7 +9,7 @@ from tournaments.course.model import Event
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.views.table_rows import PAGE, Page, number_asked
+from tournaments.web.views.table_rows import PAGE, Page, page_start
 
 HERE = "/teach/journal"
 LONGEST_DETAIL = 300
@@ -18,7 +18,7 @@ SERVER = "the server"
 """Author of entries without an account."""
 
 
-def told(event: Event) -> str:
+def detail_text(event: Event) -> str:
     """Return the details of an entry as a text."""
     return "; ".join(f"{name}: {_value(value)}" for name, value in event.detail.items() if value != [])
 
@@ -31,12 +31,12 @@ def _value(value: object) -> str:
 
 async def page(request: Request) -> Response:
     """Show the newest entries, or those before a number."""
-    found, logins = await in_thread(_entries, site_of(request), number_asked(request))
+    found, logins = await in_thread(_entries, site_of(request), page_start(request))
     return render(
         request,
         "teach/journal.html",
         active="teach",
-        rows=[(event, logins.get(event.account_id or 0, SERVER), told(event)) for event in found.rows],
+        rows=[(event, logins.get(event.account_id or 0, SERVER), detail_text(event)) for event in found.rows],
         older=found.older,
         longest=LONGEST_DETAIL,
     )

@@ -7,14 +7,14 @@ from starlette.responses import Response
 
 from tournaments.course.marked import Marked, marked_people
 from tournaments.course.model import Competition
-from tournaments.reporting.marks.file import MarkPlan, MarksError, plan_marks, read_marks
-from tournaments.reporting.marks.mark_sheets import mark_sheet, sheet_file
+from tournaments.reporting.marks.file import MarksError, read_marks
+from tournaments.reporting.marks.plan import MarkPlan, mark_sheet, plan_marks, sheet_file
 from tournaments.reporting.marks.sheet import Sheet
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import XLSX, WorkbookError
-from tournaments.web.http.rendering import render
+from tournaments.web.http.rendering import attachment, render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
-from tournaments.web.http.request_context import Site, note, site_of
+from tournaments.web.http.request_context import Site, log_action, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.control import tournament_of
 
@@ -88,17 +88,12 @@ async def make(request: Request) -> Response:
         content = await in_thread(sheet_file, sheet, wanted)
     except WorkbookError as error:
         return _page(request, tournament, rules, str(error), unfinished)
-    await note(request, "marks.export", tournament.slug, form=wanted, **sheet.about)
-    name = f"marks-{tournament.slug}.{wanted}"
-    return Response(
-        content,
-        media_type=MEDIA_TYPES[wanted],
-        headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
-    )
+    await log_action(request, "marks.export", tournament.slug, form=wanted, **sheet.about)
+    return attachment(content, f"marks-{tournament.slug}.{wanted}", MEDIA_TYPES[wanted])
 
 
 def _sheet(
-    site: Site, tournament: Competition, summary: Summary, rules: str, unfinished: bool
+    site: Site, tournament: Competition, summary: TournamentResults, rules: str, unfinished: bool
 ) -> tuple[Sheet, tuple[str, ...]]:
     """Return the sheet and its remarks.  Raises MarksError with all problems."""
     plan, remarks = marks_plan(rules, summary, _marked(site, tournament, summary))
@@ -110,7 +105,7 @@ def _sheet(
     return mark_sheet(summary, plan, rules.encode(), None), remarks
 
 
-def _marked(site: Site, tournament: Competition, summary: Summary) -> Marked:
+def _marked(site: Site, tournament: Competition, summary: TournamentResults) -> Marked:
     competitors = site.course.competitions.competitors(tournament.id)
     teams = {}
     for competitor in competitors:
@@ -120,7 +115,7 @@ def _marked(site: Site, tournament: Competition, summary: Summary) -> Marked:
     return marked_people(competitors, teams, site.course.accounts.all(), summary.rulings.withdrawn)
 
 
-def marks_plan(rules: str, summary: Summary, marked: Marked) -> tuple[MarkPlan, tuple[str, ...]]:
+def marks_plan(rules: str, summary: TournamentResults, marked: Marked) -> tuple[MarkPlan, tuple[str, ...]]:
     """Return the mark plan of a tournament, for the students in the rules, or else for those of the roster.
 
     Reference players need not be named in the rules.  Raises MarksError.

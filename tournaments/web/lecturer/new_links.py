@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tournaments.course.model import Account, LinkPurpose
 from tournaments.reporting.tables import inert
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import Site, site_of
+from tournaments.web.http.request_context import Site, log_action, site_of
 from tournaments.web.http.routing import in_thread
 
 COLUMNS = ("login", "name", "team", "link")
@@ -34,6 +34,18 @@ async def make_link(request: Request, account: Account) -> NewLink:
     purpose = LinkPurpose.RESET if account.has_password else LinkPurpose.INVITATION
     secret = await in_thread(site.course.links.make, account.id, purpose, site.now())
     return NewLink(account.login, account.name, "", address(request, secret))
+
+
+async def replace_link(request: Request, account: Account, back: tuple[str, str]) -> Response:
+    """Make a new link for an account, and show it this once; ``back`` as for ``show_links``.
+
+    Raises CourseError.
+    """
+    made = await make_link(request, account)
+    await log_action(request, "account.link", account.login)
+    return show_links(
+        request, [made], f"A link for {account.login}", "An earlier link is no longer valid.", back
+    )
 
 
 def address(request: Request, secret: str) -> str:

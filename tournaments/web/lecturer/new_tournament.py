@@ -1,32 +1,35 @@
 """Creation of a tournament: a form for each format, a preview, and the creation itself."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.course.model import CompetitionKind, Version, VersionState
-from tournaments.course.settings import frozen_moment
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.tournament_file import WITHOUT_ROUNDS, RandomOpenings, RatingTable, TimeTable
+from tournaments.course.model import Version, VersionState
+from tournaments.course.settings import Settings, frozen_moment
 from tournaments.results.game_summary import GameSummary
 from tournaments.server.competitions.entrants import candidates
 from tournaments.server.competitions.tournament_spec import CURRENT, TournamentSpec, TournamentSpecError
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, account_of, note, settings_of, site_of
+from tournaments.web.http.request_context import Site, log_action, settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.preview import Preview, preview
-from tournaments.web.lecturer.tournament_fields import (
-    FORMATS_TOLD,
-    by_field,
-    default_values,
-    sections,
-    spec_of_form,
-)
+from tournaments.web.lecturer.forms import Section, form_fields, form_value
+from tournaments.web.lecturer.preview import Preview, preview_of
+from tournaments.web.pages.home import practice_of
 
 HERE = "/teach/tournaments/new"
+FORMATS = {kind: table.ABOUT for kind, table in FORMAT_TABLES.items()}
+"""Name of a format -> its description."""
 DEFAULT_FORMAT = "round-robin"
+CHOSEN = "chosen"
+"""Form value for the ticked versions, in place of ``current`` and ``frozen``."""
 MOST_VERSIONS = 2000
 """Most versions that the form offers, the newest first: a course has some hundred."""
 
@@ -40,10 +43,112 @@ class Choice:
     current: bool
 
 
+def sections(kind: str) -> tuple[Section, ...]:
+    """Return the form's sections for a format, without the choice of entrants."""
+    table = FORMAT_TABLES[kind]
+    rounds = [] if kind in WITHOUT_ROUNDS else ["rounds"]
+    return (
+        Section("Tournament", form_fields(TournamentSpec, ["title"])),
+        Section(
+            "Format",
+            (
+                *form_fields(TournamentSpec, rounds),
+                *form_fields(table, [name for name in table.model_fields if name != "kind"], "format"),
+            ),
+        ),
+        Section(
+            "Game and time",
+            (
+                *form_fields(TournamentSpec, ["game"]),
+                *form_fields(TimeTable, ["move_s", "game_s", "increment_s"], "time"),
+                *form_fields(RandomOpenings, ["plies"], "openings"),
+            ),
+        ),
+        Section(
+            "Table and more",
+            (
+                *form_fields(TournamentSpec, ["ranking"]),
+                *form_fields(RatingTable, ["anchor"], "rating"),
+                *form_fields(TournamentSpec, ["seed", "concurrency"]),
+            ),
+        ),
+    )
+
+
+def default_values(kind: str, settings: Settings) -> dict[str, str]:
+    """Return the initial values of the form."""
+    table = FORMAT_TABLES[kind]
+    values = {
+        f"format.{name}": form_value(field.default)
+        for name, field in table.model_fields.items()
+        if name != "kind" and not field.is_required()
+    }
+    return values | {
+        "title": "",
+        "format": kind,
+        "game": settings.game,
+        "time.move_s": form_value(settings.move_s),
+        "time.game_s": form_value(settings.total_s),
+        "time.increment_s": form_value(settings.increment_s),
+        "seed": "0",
+        "bots": CURRENT,
+        "references": "",
+    }
+
+
+def spec_of_form(form: Mapping[str, str], versions: Sequence[str]) -> dict[str, Any]:
+    """Return the input for ``TournamentSpec.read``; an invalid number stays a text, which is then refused.
+
+    ``versions`` are the ids of the ticked versions.
+    """
+    kind = form.get("format", "")
+    spec: dict[str, Any] = {"title": form.get("title", "").strip(), "format": {"kind": kind}}
+    fields = [field for section in sections(kind) for field in section.fields] if kind in FORMATS else []
+    for field in fields:
+        text = form.get(field.name, "").strip()
+        outer, _, inner = field.name.rpartition(".")
+        table = spec.setdefault(outer, {}) if outer else spec
+        if field.kind == "checkbox":
+            table[inner] = text != ""
+        elif field.kind == "words":
+            table[inner] = [name.strip() for name in text.split(",") if name.strip()]
+        elif text:
+            table[inner] = number_of(text) if field.kind == "number" else text
+    if "openings" in spec:
+        if spec["openings"]:
+            spec["openings"]["seed"] = spec.get("seed", 0)
+        else:
+            del spec["openings"]
+    chosen = form.get("bots", CURRENT)
+    spec["bots"] = [int(text) for text in versions if text.isdecimal()] if chosen == CHOSEN else chosen
+    spec["references"] = [text for text in re.split(r"[\s,]+", form.get("references", "")) if text]
+    return spec
+
+
+def number_of(text: str) -> int | float | str:
+    """Return the number in a text, or the text itself if it is not a number."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def errors_by_field(problems: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Return the problems with single fields of the form, by field name."""
+    return {
+        name: problem.removeprefix(f"{name}: ")
+        for problem in problems
+        for name in names
+        if problem.startswith(f"{name}: ")
+    }
+
+
 async def page(request: Request) -> Response:
     """Show the form of one format."""
     kind = request.query_params.get("format", DEFAULT_FORMAT)
-    if kind not in FORMATS_TOLD:
+    if kind not in FORMATS:
         kind = DEFAULT_FORMAT
     return await _page(request, default_values(kind, settings_of(request)))
 
@@ -53,24 +158,24 @@ async def _page(
     values: Mapping[str, str],
     ticked: Sequence[str] = (),
     problems: Sequence[str] = (),
-    seen: Preview | None = None,
+    preview: Preview | None = None,
 ) -> Response:
     kind = values["format"]
-    asked = sections(kind)
-    names = [field.name for section in asked for field in section.fields]
+    parts = sections(kind)
+    names = [field.name for section in parts for field in section.fields]
     return render(
         request,
         "teach/new_tournament.html",
         400 if problems else 200,
         active="teach",
         kind=kind,
-        formats=FORMATS_TOLD,
-        sections=asked,
+        formats=FORMATS,
+        sections=parts,
         values=dict.fromkeys([*names, "references"], "") | {"bots": CURRENT} | dict(values),
         ticked=ticked,
         problems=problems,
-        wrong=by_field(problems, names),
-        seen=seen,
+        field_errors=errors_by_field(problems, names),
+        preview=preview,
         choices=await in_thread(_choices, site_of(request)),
         frozen=frozen_moment(settings_of(request), site_of(request).now()),
     )
@@ -92,20 +197,20 @@ async def create(request: Request) -> Response:
     """Create the tournament if ``do`` is ``create``; else show its preview."""
     site, form = site_of(request), await request.form()
     values = {name: text_of(form, name) for name in form if name not in ("csrf", "version", "do")}
-    if values.get("format") not in FORMATS_TOLD:
+    if values.get("format") not in FORMATS:
         values["format"] = DEFAULT_FORMAT
     ticked = _ticked(form)
     try:
         spec = TournamentSpec.read(spec_of_form(values, ticked))
-        seen = await _preview(request, spec)
+        preview = await _preview(request, spec)
         if text_of(form, "do") != "create":
-            return await _page(request, values, ticked, seen=seen)
-        made = await site.service.contests.create_tournament(spec, account_of(request).id)
+            return await _page(request, values, ticked, preview=preview)
+        made = await site.service.contests.create_tournament(spec, signed_in_user(request).id)
     except TournamentSpecError as error:
         return await _page(request, values, ticked, error.problems)
-    await note(request, "tournament.create", made.slug, title=made.title, bots=list(seen.names))
+    await log_action(request, "tournament.create", made.slug, title=made.title, bots=list(preview.names))
     return see_other(
-        request, f"/teach/tournaments/{made.slug}", "The tournament is made. Start it when you like."
+        request, f"/teach/tournaments/{made.slug}", "The tournament was created. You can start it now."
     )
 
 
@@ -126,13 +231,13 @@ async def _preview(request: Request, spec: TournamentSpec) -> Preview:
         now,
     )
     practice = await practice_games(site)
-    return await in_thread(preview, spec, chosen, practice, site.service.tournament_places)
+    return await in_thread(preview_of, spec, chosen, practice, site.service.tournament_slots)
 
 
 async def practice_games(site: Site) -> Sequence[GameSummary]:
     """Return the games of the practice ladder, from which durations are estimated."""
     known = await in_thread(site.course.competitions.all)
-    practice = next((one for one in known if one.kind is CompetitionKind.PRACTICE), None)
+    practice = practice_of(known)
     return [] if practice is None else (await site.service.contests.summary(practice.id)).games
 
 

@@ -9,9 +9,9 @@ from tournaments.course.model import Account, CourseError, Role, Team, Version, 
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, note, site_of
+from tournaments.web.http.request_context import Site, log_action, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.new_links import NewLink, make_link, show_links
+from tournaments.web.lecturer.new_links import NewLink, make_link, replace_link, show_links
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,13 @@ async def add(request: Request) -> Response:
         account = await in_thread(_add, site, **given)
     except CourseError as error:
         return await _page(request, 400, str(error), **given)
-    await note(request, "account.add", account.login, role=account.role, team=given["team"])
+    await log_action(request, "account.add", account.login, role=account.role, team=given["team"])
     link = await make_link(request, account)
     return show_links(
         request,
         [NewLink(link.login, link.name, given["team"], link.link)],
         "A new student",
-        f"{account.name} can come in with this link.",
+        f"{account.name} can sign in with this link.",
         ("/teach/roster", "Back to the roster"),
     )
 
@@ -121,7 +121,7 @@ async def student(request: Request) -> Response:
 
 
 async def _student(request: Request, status: int = 200, wrong: str = "") -> Response:
-    site, account = site_of(request), await _asked_for(request)
+    site, account = site_of(request), await _account_in_path(request)
     teams = await in_thread(site.course.teams.all)
     versions = (
         [] if account.team_id is None else await in_thread(site.course.versions.of_team, account.team_id)
@@ -140,7 +140,7 @@ async def _student(request: Request, status: int = 200, wrong: str = "") -> Resp
     )
 
 
-async def _asked_for(request: Request) -> Account:
+async def _account_in_path(request: Request) -> Account:
     """Return the student in the address; lecturers may not change other accounts."""
     site = site_of(request)
     account = await in_thread(site.course.accounts.get, request.path_params["account"])
@@ -151,41 +151,40 @@ async def _asked_for(request: Request) -> Account:
 
 async def link(request: Request) -> Response:
     """Make a new link for choosing a password, and show it this once."""
-    account = await _asked_for(request)
+    account = await _account_in_path(request)
     try:
-        made = await make_link(request, account)
+        return await replace_link(
+            request, account, (f"/teach/roster/{account.id}", f"Back to {account.login}")
+        )
     except CourseError as error:
         return await _student(request, 400, str(error))
-    await note(request, "account.link", account.login)
-    return show_links(
-        request,
-        [made],
-        f"A link for {account.login}",
-        "An earlier link is void now.",
-        (f"/teach/roster/{account.id}", f"Back to {account.login}"),
-    )
 
 
 async def disable(request: Request) -> Response:
     """Disable a student's account, or enable it again."""
-    site, account = site_of(request), await _asked_for(request)
+    site, account = site_of(request), await _account_in_path(request)
     disabled = text_of(await request.form(), "disabled") == "yes"
     await in_thread(site.course.accounts.set_disabled, account.id, disabled)
-    await note(request, "account.disable" if disabled else "account.enable", account.login)
+    return await disabled_response(request, account, disabled, f"/teach/roster/{account.id}")
+
+
+async def disabled_response(request: Request, account: Account, disabled: bool, path: str) -> Response:
+    """Log that an account was disabled or enabled, and redirect to a page that shows it."""
+    await log_action(request, "account.disable" if disabled else "account.enable", account.login)
     done = "cannot sign in any more" if disabled else "can sign in again"
-    return see_other(request, f"/teach/roster/{account.id}", f"{account.login} {done}.")
+    return see_other(request, path, f"{account.login} {done}.")
 
 
 async def change(request: Request) -> Response:
     """Change a student's name or team."""
-    site, account, form = site_of(request), await _asked_for(request), await request.form()
+    site, account, form = site_of(request), await _account_in_path(request), await request.form()
     name, team = text_of(form, "name").strip(), text_of(form, "team").strip()
     try:
         changed = await in_thread(_change, site, account, name, team)
     except CourseError as error:
         return await _student(request, 400, str(error))
     if changed != account:
-        await note(request, "account.change", account.login, name=changed.name, team=team)
+        await log_action(request, "account.change", account.login, name=changed.name, team=team)
     return see_other(request, f"/teach/roster/{account.id}", "Saved.")
 
 
@@ -207,8 +206,8 @@ async def rename_team(request: Request) -> Response:
         renamed = await in_thread(site.course.teams.rename, number, text_of(form, "name").strip())
     except CourseError as error:
         return await _page(request, 400, str(error))
-    await note(request, "team.rename", team.name, name=renamed.name)
-    return see_other(request, "/teach/roster#teams", f"{team.name} is called {renamed.name} now.")
+    await log_action(request, "team.rename", team.name, name=renamed.name)
+    return see_other(request, "/teach/roster#teams", f"{team.name} is now called {renamed.name}.")
 
 
 ROUTES = (

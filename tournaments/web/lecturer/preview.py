@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from referee.judge.results import CAPABILITIES, Player
 from tournaments.config.tournament_file import LimitsTable
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.server.competitions.entrants import Candidate, fix, tournament_of
 from tournaments.server.competitions.tournament_spec import TournamentSpec
@@ -36,7 +36,7 @@ class Preview:
         return in_words(self.seconds)
 
 
-def preview(
+def preview_of(
     spec: TournamentSpec, chosen: Sequence[Candidate], practice: Sequence[GameSummary], places: int
 ) -> Preview:
     """Return the preview of a tournament; ``practice`` are games from which its duration is estimated.
@@ -45,7 +45,7 @@ def preview(
     """
     players = {one.name: _stand_in(one) for one in chosen}
     tournament = tournament_of(fix(spec, chosen, players, LimitsTable(), "required"), players)
-    games = Summary.of(tournament).total
+    games = TournamentResults.of(tournament).total
     at_a_time = min(places, spec.concurrency or places)
     mean = mean_game_s(practice)
     seconds = None if mean is None else games * mean / at_a_time

@@ -6,12 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.course import Course
-from tournaments.course.enrolment import RosterResult, enrol
 from tournaments.course.model import Account
-from tournaments.course.roster import RosterError, parse_roster
+from tournaments.course.roster import RosterError, RosterResult, enrol, parse_roster
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
-from tournaments.web.http.request_context import Site, account_of, site_of
+from tournaments.web.http.request_context import Site, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import new_links, show_links
 
@@ -52,13 +51,13 @@ def preview_roster(course: Course, text: str, site: Site) -> RosterPreview:
             before = {account.id: account for account in course.accounts.all()}
             result = enrol(course, roster, site.now())
             after = {team.id: team.name for team in course.teams.all()}
-            found.append(_tried(result, before, teams, after))
+            found.append(_changes(result, before, teams, after))
             raise _UndoneError
     except _UndoneError:
         return found[0]
 
 
-def _tried(
+def _changes(
     result: RosterResult, before: dict[int, Account], teams: dict[int, str], after: dict[int, str]
 ) -> RosterPreview:
     def team(account: Account) -> str:
@@ -80,7 +79,7 @@ async def page(request: Request) -> Response:
 
 
 def _page(
-    request: Request, text: str = "", problems: str = "", seen: RosterPreview | None = None
+    request: Request, text: str = "", problems: str = "", preview: RosterPreview | None = None
 ) -> Response:
     return render(
         request,
@@ -89,7 +88,7 @@ def _page(
         active="teach",
         text=text,
         problems=problems.split("\n") if problems else [],
-        seen=seen,
+        preview=preview,
     )
 
 
@@ -99,8 +98,8 @@ async def send(request: Request) -> Response:
     text = await sent_text(form, "roster")
     try:
         if text_of(form, "do") != "import":
-            return _page(request, text, seen=await in_thread(preview_roster, site.course, text, site))
-        result = await in_thread(_import, site, text, account_of(request).id)
+            return _page(request, text, preview=await in_thread(preview_roster, site.course, text, site))
+        result = await in_thread(_import, site, text, signed_in_user(request).id)
     except RosterError as error:
         return _page(request, text, str(error))
     links = await in_thread(new_links, request, site, result.links)

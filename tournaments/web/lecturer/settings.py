@@ -1,6 +1,7 @@
 """Page of the course's settings."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -8,11 +9,34 @@ from starlette.responses import Response
 from tournaments.course.settings import Settings, SettingsError, settings_of_form
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, note, site_of
+from tournaments.web.http.request_context import Site, log_action, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.setting_fields import FIELDS, GROUPS, changes, given_values, values_of
+from tournaments.web.lecturer.forms import Section, form_fields, form_value
 
 HERE = "/teach/settings"
+SECTIONS = tuple(
+    Section(title, form_fields(Settings, names.split()))
+    for title, names in (
+        ("The course", "title game time_zone"),
+        ("Time control", "move_s total_s increment_s"),
+        ("Submissions", "uploads_open deadline frozen_at uploads_per_day uploads_total upload_mb"),
+        ("Visibility", "standings_for students_see_names"),
+        ("Practice ladder", "practice_on practice_places quiet_from quiet_to references"),
+        ("Sandbox and limits", "sandbox_mode memory_mb processes check_total_s"),
+    )
+)
+FIELDS = tuple(field for section in SECTIONS for field in section.fields)
+
+
+def values_of(settings: Settings) -> dict[str, str]:
+    """Return the value of each input of the form."""
+    return {name: form_value(value, settings.zone) for name, value in settings.model_dump().items()}
+
+
+def changes(before: Settings, after: Settings) -> dict[str, Any]:
+    """Return the changed settings for the journal: name -> [before, after]."""
+    old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
+    return {name: [old[name], new[name]] for name in new if old[name] != new[name]}
 
 
 async def page(request: Request) -> Response:
@@ -30,10 +54,10 @@ async def _page(
         "teach/settings.html",
         400 if problems else 200,
         active="teach",
-        groups=GROUPS,
+        sections=SECTIONS,
         values={field.name: "" for field in FIELDS} | dict(values),
         problems=problems or {},
-        at_fields={name: text.removeprefix(f"{name}: ") for name, text in (problems or {}).items()},
+        field_errors={name: text.removeprefix(f"{name}: ") for name, text in (problems or {}).items()},
         saved=settings,
     )
 
@@ -41,15 +65,15 @@ async def _page(
 async def save(request: Request) -> Response:
     """Save all settings, or none if any of them is invalid."""
     site, form = site_of(request), await request.form()
-    given = given_values({name: text_of(form, name) for name in form})
+    given = {field.name: text_of(form, field.name) for field in FIELDS if field.name in form}
     try:
         settings = settings_of_form(given)
     except SettingsError as error:
         return await _page(request, given, error.problems)
     changed = await in_thread(_save, site, settings)
-    _changed(site)
+    site.service.settings_changed()
     if changed:
-        await note(request, "settings.change", ", ".join(changed), changes=changed)
+        await log_action(request, "settings.change", ", ".join(changed), changes=changed)
     return see_other(request, HERE, "The settings are saved." if changed else "Nothing was changed.")
 
 
@@ -60,20 +84,15 @@ def _save(site: Site, settings: Settings) -> dict[str, object]:
     return changes(before, settings)
 
 
-def _changed(site: Site) -> None:
-    site.forget_settings()
-    site.service.settings_changed()
-
-
 async def freeze(request: Request) -> Response:
     """Freeze the versions as they are at this moment, or unfreeze them."""
     site, form = site_of(request), await request.form()
     frozen = text_of(form, "freeze") == "now"
     await in_thread(lambda: site.course.settings.change(frozen_at=site.now() if frozen else None))
-    _changed(site)
-    await note(request, "settings.freeze" if frozen else "settings.unfreeze", "versions")
-    told = "Versions are frozen as they are now." if frozen else "Versions are not frozen any more."
-    return see_other(request, HERE, told)
+    site.service.settings_changed()
+    await log_action(request, "settings.freeze" if frozen else "settings.unfreeze", "versions")
+    sentence = "Versions are frozen as they are now." if frozen else "Versions are not frozen any more."
+    return see_other(request, HERE, sentence)
 
 
 ROUTES = (

@@ -9,12 +9,12 @@ from tournaments.course.model import Version, VersionState
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.views.table_rows import PAGE, Page, number_asked
+from tournaments.web.pages.versions import UNDECIDED
+from tournaments.web.views.table_rows import PAGE, Page, page_start
 
 HERE = "/teach/submissions"
 CHUNK = 500
 """Versions read at a time where only some of them are shown."""
-UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ async def page(request: Request) -> Response:
     """Show the newest versions, or those before a number; all, or those of one state."""
     asked = request.query_params.get("state", "")
     state = next((state for state in VersionState if state.value == asked), None)
-    found = await in_thread(_lines, site_of(request), state, number_asked(request))
+    found = await in_thread(_lines, site_of(request), state, page_start(request))
     return render(
         request,
         "teach/submissions.html",

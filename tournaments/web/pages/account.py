@@ -4,12 +4,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.model import Account, CourseError
-from tournaments.web.http.cookies import Cookie
-from tournaments.web.http.errors import BadInput, NotFound, TooMany
+from tournaments.web.http.errors import BadInput, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, account_of, site_of
+from tournaments.web.http.request_context import Site, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
+from tournaments.web.http.sessions import Cookie
 
 MOST_TOKENS = 20
 """Most API tokens of one account: one for each machine of its owner."""
@@ -23,9 +23,9 @@ async def page(request: Request) -> Response:
 
 
 async def _page(request: Request, status: int = 200, **values: str) -> Response:
-    site, me = site_of(request), account_of(request)
-    team, members = await in_thread(_team, site, me)
-    tokens = await in_thread(site.course.tokens.of, me.id)
+    site, user = site_of(request), signed_in_user(request)
+    team, members = await in_thread(_team, site, user)
+    tokens = await in_thread(site.course.tokens.of, user.id)
     server = site.public_url or str(request.base_url).rstrip("/")
     given = {
         "server": server,
@@ -47,31 +47,29 @@ async def _page(request: Request, status: int = 200, **values: str) -> Response:
     )
 
 
-def _team(site: Site, me: Account) -> tuple[object, list[Account]]:
-    if me.team_id is None:
+def _team(site: Site, user: Account) -> tuple[object, list[Account]]:
+    if user.team_id is None:
         return None, []
-    return site.course.teams.get(me.team_id), site.course.accounts.of_team(me.team_id)
+    return site.course.teams.get(user.team_id), site.course.accounts.of_team(user.team_id)
 
 
 async def change_password(request: Request) -> Response:
     """Change the password, and end all other sessions of the account."""
-    site, me, form = site_of(request), account_of(request), await request.form()
+    site, user, form = site_of(request), signed_in_user(request), await request.form()
     now = site.now()
-    wait = site.limits.sign_in_login.take(me.login.casefold(), now.timestamp())
-    if wait:
-        raise TooMany("Too many attempts.", wait)
+    site.check_rate(site.limits.sign_in_login, user.login.casefold(), "Too many attempts.")
     if text_of(form, "password") != text_of(form, "again"):
         return await _page(request, 400, wrong_password="The two new passwords are not the same.")
     async with site.hashing:
-        if await in_thread(site.course.accounts.check_password, me.login, text_of(form, "old")) is None:
+        if await in_thread(site.course.accounts.check_password, user.login, text_of(form, "old")) is None:
             return await _page(request, 400, wrong_password="The old password is wrong.")
         try:
-            await in_thread(site.course.accounts.set_password, me.id, text_of(form, "password"))
+            await in_thread(site.course.accounts.set_password, user.id, text_of(form, "password"))
         except CourseError as error:
             return await _page(request, 400, wrong_password=str(error))
-    site.limits.sign_in_login.give_back(me.login.casefold(), now.timestamp())
-    await in_thread(site.course.sessions.end_all, me.id)
-    secret, _session = await in_thread(site.course.sessions.start, me.id, now)
+    site.limits.sign_in_login.give_back(user.login.casefold(), now.timestamp())
+    await in_thread(site.course.sessions.end_all, user.id)
+    secret, _session = await in_thread(site.course.sessions.start, user.id, now)
     response = see_other(request, "/account", "The password is changed; other browsers are signed out.")
     site.cookies.write(response, Cookie.SESSION, secret)
     return response
@@ -79,17 +77,17 @@ async def change_password(request: Request) -> Response:
 
 async def make_token(request: Request) -> Response:
     """Make a token, and show its secret this once."""
-    site, me, form = site_of(request), account_of(request), await request.form()
+    site, user, form = site_of(request), signed_in_user(request), await request.form()
     name = text_of(form, "name").strip()
     lasts = text_of(form, "days")
     if lasts not in LASTS:
         raise BadInput("Choose from the list for how long the token is to be valid.")
-    if len(await in_thread(site.course.tokens.of, me.id)) >= MOST_TOKENS:
+    if len(await in_thread(site.course.tokens.of, user.id)) >= MOST_TOKENS:
         return await _page(
             request, 400, token_name=name, wrong_token=f"You have {MOST_TOKENS} tokens: revoke one first."
         )
     try:
-        secret, _token = await in_thread(site.course.tokens.make, me.id, name, site.now(), LASTS[lasts])
+        secret, _token = await in_thread(site.course.tokens.make, user.id, name, site.now(), LASTS[lasts])
     except CourseError as error:
         return await _page(request, 400, token_name=name, wrong_token=str(error))
     return await _page(request, 201, new_token=secret)
@@ -97,11 +95,11 @@ async def make_token(request: Request) -> Response:
 
 async def revoke_token(request: Request) -> Response:
     """Revoke one of the account's tokens."""
-    site, me = site_of(request), account_of(request)
+    site, user = site_of(request), signed_in_user(request)
     number = request.path_params["token"]
-    if number not in {token.id for token in await in_thread(site.course.tokens.of, me.id)}:
+    if number not in {token.id for token in await in_thread(site.course.tokens.of, user.id)}:
         raise NotFound("You have no such token.")
-    await in_thread(site.course.tokens.revoke, number, me.id)
+    await in_thread(site.course.tokens.revoke, number, user.id)
     return see_other(request, "/account", "The token is revoked.")
 
 

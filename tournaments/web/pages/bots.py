@@ -15,7 +15,7 @@ from tournaments.course.model import Account, Competition, CompetitionKind, Team
 from tournaments.course.settings import check_reference
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import me_of, site_of
+from tournaments.web.http.request_context import current_user, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.pages.home import practice_of
 from tournaments.web.views.competition_view import ViewedCompetition
@@ -32,7 +32,7 @@ DECIDED = (VersionState.QUALIFIED, VersionState.FAILED)
 
 
 @dataclass(frozen=True)
-class TeamFacts:
+class TeamRecords:
     """Database records about a team's bot."""
 
     team: Team
@@ -43,7 +43,7 @@ class TeamFacts:
     tournaments: Sequence[Competition]
 
 
-def facts_of(course: Course, team_id: int) -> TeamFacts:
+def team_records(course: Course, team_id: int) -> TeamRecords:
     """Read the records of a team; blocks.  Raises NotFound."""
     with course.reading():
         team = course.teams.get(team_id)
@@ -52,7 +52,7 @@ def facts_of(course: Course, team_id: int) -> TeamFacts:
         versions = course.versions.of_team(team_id)
         own = {version.id for version in versions}
         competitions = course.competitions.all()
-        return TeamFacts(
+        return TeamRecords(
             team=team,
             versions=versions,
             current=course.versions.current().get(team_id),
@@ -66,11 +66,11 @@ def facts_of(course: Course, team_id: int) -> TeamFacts:
         )
 
 
-def line_of(shown: ViewedCompetition, is_it: Mapping[str, object]) -> Standing | None:
+def line_of(shown: ViewedCompetition, attributes: Mapping[str, object]) -> Standing | None:
     """Return the standings line of the bot whose entrant has these values; None if the bot is not listed."""
     for name, line in shown.lines.items():
         entrant = shown.entrants.get(name)
-        if entrant is not None and all(getattr(entrant, key) == value for key, value in is_it.items()):
+        if entrant is not None and all(getattr(entrant, key) == value for key, value in attributes.items()):
             return line
     return None
 
@@ -82,7 +82,7 @@ async def parts_of(
     site = site_of(request)
     games = shown.view.games_of(line.name)
     keys = [game.key for game in games if shown.view.counts(game)][-TIMED:]
-    times = await site.times.of(site.service.contests, competition.id, keys)
+    times = await site.move_times.get(site.service.contests, competition.id, keys)
     made = await shown.bot_parts(line, times)
     listed = (*PARTS, "games") if len(games) <= MOST_LISTED else PARTS
     return [made[name] for name in listed]
@@ -90,34 +90,34 @@ async def parts_of(
 
 async def team(request: Request) -> Response:
     """Show a team's bot: the ladder results of its current version, and all of its versions."""
-    site, me = site_of(request), me_of(request)
-    facts = await site.recall.of(facts_of, site.course, request.path_params["team"])
-    if this_viewer(request).sight is not Visibility.NAMED and not _is_own(me, facts.team):
+    site, user = site_of(request), current_user(request)
+    records = await site.read_cache.get(team_records, site.course, request.path_params["team"])
+    if this_viewer(request).visibility is not Visibility.NAMED and not _is_own(user, records.team):
         raise NotFound("Bots appear under pseudonyms: see the standings.")
     parts: list[Markup] = []
     name = ""
-    if facts.practice is not None and facts.current is not None:
-        shown = await view_of(request, facts.practice)
-        line = line_of(shown, {"version_id": facts.current.id})
+    if records.practice is not None and records.current is not None:
+        shown = await view_of(request, records.practice)
+        line = line_of(shown, {"version_id": records.current.id})
         if line is not None:
             name = line.name
-            parts = await parts_of(request, facts.practice, shown, line)
-    may_open = me is not None and (me.role.teaches or _is_own(me, facts.team))
+            parts = await parts_of(request, records.practice, shown, line)
+    may_open = user is not None and (user.role.teaches or _is_own(user, records.team))
     return render(
         request,
         "team.html",
         active="standings",
-        facts=facts,
-        versions=[one for one in facts.versions if may_open or one.state in DECIDED],
+        records=records,
+        versions=[one for one in records.versions if may_open or one.state in DECIDED],
         parts=parts,
         name=name,
         may_open=may_open,
-        games_href=_games_href(facts.practice, name),
+        games_href=_games_href(records.practice, name),
     )
 
 
-def _is_own(me: Account | None, team: Team) -> bool:
-    return me is not None and me.team_id == team.id
+def _is_own(user: Account | None, team: Team) -> bool:
+    return user is not None and user.team_id == team.id
 
 
 def _games_href(competition: Competition | None, name: str) -> str:
@@ -151,7 +151,7 @@ def _team_href(request: Request, entrant: Entrant | None) -> str | None:
     if entrant is None or entrant.team_id is None:
         return None
     viewer = this_viewer(request)
-    may_know = viewer.sight is Visibility.NAMED or viewer.team_id == entrant.team_id
+    may_know = viewer.visibility is Visibility.NAMED or viewer.team_id == entrant.team_id
     return f"/bots/{entrant.team_id}" if may_know else None
 
 
@@ -165,7 +165,7 @@ async def reference(request: Request) -> Response:
         raise NotFound("There is no such reference player.") from error
     found = SAMPLE_BOTS[kind]
     site = site_of(request)
-    practice = practice_of(await site.recall.of(site.course.competitions.all))
+    practice = practice_of(await site.read_cache.get(site.course.competitions.all))
     parts: list[Markup] = []
     if practice is not None:
         shown = await view_of(request, practice)

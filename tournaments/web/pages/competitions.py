@@ -11,7 +11,8 @@ from tournaments.course.model import Account, Competition, CompetitionKind
 from tournaments.reporting.site import words
 from tournaments.results.game_summary import GameSummary
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import me_of, site_of
+from tournaments.web.http.request_body import number_in
+from tournaments.web.http.request_context import current_team_id, current_user, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.pages.home import practice_of
 from tournaments.web.views.competition_view import ViewedCompetition
@@ -23,7 +24,7 @@ PAGE = 100
 PARTS = ("about", "standings", "rulings", "cross", "rating", "race", "sides", "times", "faults", "aside")
 """Parts of the report's first page that are shown, in the same order."""
 ANY_FAULT = "any fault"
-STOPPED = "It does not go on by itself; the lecturer sees why."
+STOPPED = "The competition has stopped; the lecturer can see the reason."
 OUTCOMES = ("won", "drawn", "lost")
 """Outcomes of a game for the selected bot."""
 
@@ -97,7 +98,7 @@ def game_list(shown: ViewedCompetition, wanted: Filter, page: int, team_id: int 
 async def competitions(request: Request) -> Response:
     """List all tournaments and practice ladders."""
     site = site_of(request)
-    found = await site.recall.of(site.course.competitions.all)
+    found = await site.read_cache.get(site.course.competitions.all)
     return render(
         request,
         "competitions.html",
@@ -115,8 +116,10 @@ async def competition(request: Request) -> Response:
         return RedirectResponse("/standings", 303)
     site = site_of(request)
     shown = await view_of(request, found)
-    me = me_of(request)
-    times = await site.times.of(site.service.contests, found.id, [game.key for game in shown.view.games])
+    user = current_user(request)
+    times = await site.move_times.get(
+        site.service.contests, found.id, [game.key for game in shown.view.games]
+    )
     parts = await shown.parts(PARTS, times)
     return render(
         request,
@@ -124,19 +127,19 @@ async def competition(request: Request) -> Response:
         active="competitions",
         competition=found,
         title=shown.names.sentence(found.title),
-        message=_message(found, me),
+        message=_message(found, user),
         summary=shown.view.summary,
         parts_of=parts.values(),
         hidden=shown.names.on,
     )
 
 
-def _message(found: Competition, me: Account | None) -> str:
+def _message(found: Competition, user: Account | None) -> str:
     """Return the message of a stopped competition, in full for lecturers only.
 
     The full message may contain the output of a team's build, or paths on the server.
     """
-    if not found.message or (me is not None and me.role.teaches):
+    if not found.message or (user is not None and user.role.teaches):
         return found.message
     return STOPPED
 
@@ -145,9 +148,13 @@ async def games(request: Request) -> Response:
     """List the games of a competition."""
     found = await competition_of(request)
     shown = await view_of(request, found)
-    me = me_of(request)
     wanted = Filter.read(request.query_params)
-    listed = game_list(shown, wanted, _page(request), me.team_id if me is not None else None)
+    listed = game_list(
+        shown,
+        wanted,
+        number_in(request.query_params.get("page"), 1),
+        current_team_id(request),
+    )
     return render(
         request,
         "games.html",
@@ -161,19 +168,14 @@ async def games(request: Request) -> Response:
     )
 
 
-def _page(request: Request) -> int:
-    text = request.query_params.get("page", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
-
-
 LADDER_PARTS = ("cross", "rating", "faults")
 """Parts of the report's first page that are shown, in the order of this page."""
 
 
 async def standings(request: Request) -> Response:
     """Show the practice ladder, with its cross table, ratings and faults."""
-    site, me = site_of(request), me_of(request)
-    practice = practice_of(await site.recall.of(site.course.competitions.all))
+    site = site_of(request)
+    practice = practice_of(await site.read_cache.get(site.course.competitions.all))
     if practice is None:
         return render(
             request, "standings.html", active="standings", practice=None, ladder=(), parts_of={}, hidden=False
@@ -184,7 +186,7 @@ async def standings(request: Request) -> Response:
         "standings.html",
         active="standings",
         practice=practice,
-        ladder=rungs(shown, me.team_id if me is not None else None),
+        ladder=rungs(shown, current_team_id(request)),
         parts_of=await shown.parts(LADDER_PARTS, {}),
         hidden=shown.names.on,
     )

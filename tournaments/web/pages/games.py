@@ -17,7 +17,7 @@ from tournaments.reporting.site.replay_page import replay_html
 from tournaments.results.game_files import public_view, wire_text
 from tournaments.web.http.errors import Forbidden, NotFound
 from tournaments.web.http.rendering import part, render
-from tournaments.web.http.request_context import me_of, site_of
+from tournaments.web.http.request_context import current_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.loss_explanation import loss_explanation_of
@@ -27,7 +27,7 @@ BOTH = (0, 1)
 
 
 @dataclass(frozen=True)
-class Found:
+class ViewedGame:
     """A game as the current user may see it."""
 
     competition: Competition
@@ -66,34 +66,34 @@ class GamePage:
     following: str | None
 
 
-def own_players(shown: ViewedCompetition, record: GameRecord, me: Account | None) -> tuple[int, ...]:
+def own_players(shown: ViewedCompetition, record: GameRecord, user: Account | None) -> tuple[int, ...]:
     """Return the players whose private data an account may see; the record has the displayed names."""
-    if me is None:
+    if user is None:
         return ()
-    if me.role.teaches:
+    if user.role.teaches:
         return BOTH
-    if me.team_id is None:
+    if user.team_id is None:
         return ()
-    return tuple(side for side in BOTH if shown.team_of(record.players[side].name) == me.team_id)
+    return tuple(side for side in BOTH if shown.team_of(record.players[side].name) == user.team_id)
 
 
 def anonymized(shown: ViewedCompetition, record: GameRecord) -> GameRecord:
     """Return the record with the names that the viewer may see.  Raises NotFound without a pseudonym."""
-    disguise = shown.names.disguise
-    if disguise.on and any(player.name not in disguise.names for player in record.players):
+    anonymizer = shown.names.anonymizer
+    if anonymizer.on and any(player.name not in anonymizer.names for player in record.players):
         raise NotFound("This game has just been played. Try again in a few seconds.")
-    return disguise.record(record)
+    return anonymizer.record(record)
 
 
 def with_own_stderr(record: GameRecord, original: GameRecord, own: Collection[int]) -> GameRecord:
-    """Restore what the disguise removed but an author may see: standard error and the note."""
+    """Restore what the anonymizer removed but an author may see: standard error and the note."""
     lost = original.result.winner is not None and 1 - original.result.winner in own
     first, second = (text if side in own else "" for side, text in enumerate(original.stderr))
     note = original.result.note if lost else ""
     return replace(record, stderr=(first, second), result=replace(record.result, note=note))
 
 
-def game_page(found: Found) -> GamePage:
+def game_page(found: ViewedGame) -> GamePage:
     """Return the contents of a game's page."""
     shown, record = found.shown, found.record
     href = shown.links.game(found.key)
@@ -121,15 +121,15 @@ def game_page(found: Found) -> GamePage:
     )
 
 
-def replay_of(found: Found, why: Markup) -> str:
+def replay_of(found: ViewedGame, why: Markup) -> str:
     """Return the replay below the explanation of the loss, which contains the note already."""
     data = replay_data(found.record, public=not found.is_whole, own=found.own)
     return replay_html({**data, "note": ""} if why else data, why)
 
 
-async def find(request: Request) -> Found:
+async def game_in_path(request: Request) -> ViewedGame:
     """Return the game in the address, as the current user may see it.  Raises NotFound."""
-    site, me = site_of(request), me_of(request)
+    site, user = site_of(request), current_user(request)
     competition = await competition_of(request)
     shown = await view_of(request, competition)
     key = shown.key_at(request.path_params["key"])
@@ -140,18 +140,18 @@ async def find(request: Request) -> Found:
             raise
         raise NotFound("There is no such game in this competition, or it is not over yet.") from error
     record = anonymized(shown, original)
-    own = own_players(shown, record, me)
+    own = own_players(shown, record, user)
     if shown.names.on:
         record = with_own_stderr(record, original, own)
-    return Found(competition, shown, key, record, own, me is not None and me.role.teaches)
+    return ViewedGame(competition, shown, key, record, own, user is not None and user.role.teaches)
 
 
 async def game(request: Request) -> Response:
     """Show the page of a game."""
-    site, me = site_of(request), me_of(request)
-    found = await find(request)
+    site, user = site_of(request), current_user(request)
+    found = await game_in_path(request)
     lost = loss_explanation_of(found.record, found.own)
-    is_own = lost is not None and me is not None and is_of(found.shown.team_of(lost.loser), me.team_id)
+    is_own = lost is not None and user is not None and is_of(found.shown.team_of(lost.loser), user.team_id)
     why = part("why.html", lost=lost, is_own=is_own)
     key = (found.competition.id, found.key, found.own, found.is_whole, why)
     return render(
@@ -159,7 +159,7 @@ async def game(request: Request) -> Response:
         "game.html",
         active="competitions",
         page=game_page(found),
-        replay=Markup(await site.replays.of(key, lambda: replay_of(found, why))),
+        replay=Markup(await site.replays.get(key, lambda: in_thread(replay_of, found, why))),
         competition=found.competition,
         title=found.shown.names.sentence(found.competition.title),
     )
@@ -172,20 +172,20 @@ def is_of(team_id: int | None, own_id: int | None) -> bool:
 
 async def wire(request: Request) -> Response:
     """Send the conversation as text."""
-    found = await find(request)
+    found = await game_in_path(request)
     return PlainTextResponse(_encoded(await in_thread(wire_text, found.record)))
 
 
 async def game_json(request: Request) -> Response:
     """Send the record as JSON, without private data."""
-    found = await find(request)
+    found = await game_in_path(request)
     text = await in_thread(lambda: json.dumps(public_view(found.record)))
     return Response(text, media_type="application/json")
 
 
 async def stderr(request: Request) -> Response:
     """Send a bot's standard error, to its team and to lecturers only."""
-    found = await find(request)
+    found = await game_in_path(request)
     side = request.path_params["player"] - 1
     if side not in BOTH:
         raise NotFound

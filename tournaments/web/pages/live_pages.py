@@ -17,6 +17,7 @@ from tournaments.reporting.site.replay_page import live_html
 from tournaments.server.live_hub import Hub, LiveGame, NowPlaying, TooManyWatchersError
 from tournaments.web.http.errors import Unavailable
 from tournaments.web.http.rendering import render
+from tournaments.web.http.request_body import number_in
 from tournaments.web.http.request_context import site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
@@ -37,10 +38,10 @@ pages that are requested just then."""
 async def live_game(request: Request) -> Response:
     """Show a live game, which scripts then update.  A game that is over redirects to its own page."""
     site = site_of(request)
-    competition, names, game = await _asked_for(request)
+    competition, names, game = await _live_game_in_path(request)
     if game is None:
         return RedirectResponse(_game_path(competition, request.path_params["key"]), 303)
-    board = await site.boards.of(game)
+    board = await site.live_boards.get(game)
     data = board.page((visible(names.shown(game.first)), visible(names.shown(game.second))))
     return render(
         request,
@@ -69,9 +70,9 @@ async def live_game_events(request: Request) -> Response:
     """
     site = site_of(request)
     hub = site.service.live
-    competition, names, game = await _asked_for(request)
-    known = _number(request.headers.get("last-event-id") or request.query_params.get("after"))
-    if game is not None and not hub.has_place(game):
+    competition, names, game = await _live_game_in_path(request)
+    known = number_in(request.headers.get("last-event-id") or request.query_params.get("after"), 0, 9)
+    if game is not None and not hub.has_room(game):
         raise Unavailable("Too many watch this game.", {"Retry-After": str(FULL_RETRY_S)})
 
     async def produce(emit: Emit) -> None:
@@ -80,16 +81,16 @@ async def live_game_events(request: Request) -> Response:
             return
         try:
             with hub.watch_game(competition.slug, game.key) as states:
-                told = known
+                sent = known
                 async for state in states:
-                    plies = (await site.boards.of(state)).plies[told:]
+                    plies = (await site.live_boards.get(state)).plies[sent:]
                     news = {
-                        "after": told,
+                        "after": sent,
                         "plies": [ply | {"time": time_text(ply["charged_us"])} for ply in plies],
                     }
-                    told += len(plies)
+                    sent += len(plies)
                     await emit(
-                        news | _clocks(state, site.now().timestamp()), event="state", event_id=str(told)
+                        news | _clocks(state, site.now().timestamp()), event="state", event_id=str(sent)
                     )
                     if state.over is not None:
                         await emit(_verdict(state, competition, names), event="over")
@@ -113,7 +114,7 @@ async def events(request: Request) -> Response:
         names_of = _NamesByCompetition(request)
         shown: dict[str, Any] | None = None
         hub = site.service.live
-        seen = hub.now_playing().standings if reported is None else _number(reported)
+        seen = hub.now_playing().standings if reported is None else number_in(reported, 0, 9)
         due = trio.current_time()
         phase = random.uniform(0.0, SPREAD_S)
         with hub.watch_list() as lists:
@@ -171,7 +172,7 @@ class _NamesByCompetition:
         return self._known[slug]
 
     async def _names(self, competition: Competition) -> Names:
-        if this_viewer(self._request).sight is Visibility.NAMED:
+        if this_viewer(self._request).visibility is Visibility.NAMED:
             return Names()
         return await names_for(self._request, competition)
 
@@ -185,7 +186,7 @@ def _row(game: LiveGame, names: Names, title: str) -> Mapping[str, str]:
     }
 
 
-async def _asked_for(request: Request) -> tuple[Competition, Names, LiveGame | None]:
+async def _live_game_in_path(request: Request) -> tuple[Competition, Names, LiveGame | None]:
     """Return the competition in the address, its names, and the game if it is live.  Raises NotFound."""
     competition = await competition_of(request)
     names = await names_for(request, competition)
@@ -219,14 +220,9 @@ def _verdict(game: LiveGame, competition: Competition, names: Names) -> dict[str
 
 def _sentence(game: LiveGame, names: Names) -> str:
     """Return the verdict with the names that this viewer may see; empty while the game goes on."""
-    if game.over is not None and not names.know(game.first, game.second):
+    if game.over is not None and not names.covers(game.first, game.second):
         return "The game is over."
     return visible(names.sentence(game.over or ""))
-
-
-def _number(text: str | None) -> int:
-    """Return a number that a browser sends; 0 if it is invalid."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 ROUTES = (

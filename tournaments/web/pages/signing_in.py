@@ -5,49 +5,46 @@ from starlette.responses import RedirectResponse, Response
 
 from tournaments.course.model import Account, CourseError, LinkPurpose
 from tournaments.course.texts import login_of
-from tournaments.web.http.cookies import Cookie
-from tournaments.web.http.errors import NotFound, TooMany
+from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
 from tournaments.web.http.request_context import context_of, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.security import local_path
+from tournaments.web.http.sessions import Cookie
 
 WRONG = "The login or the password is wrong."
 """The same sentence whether or not there is such a login."""
+TOO_MANY_ATTEMPTS = "Too many attempts to sign in."
 OLD_LINK = "This link was used already, or is too old. Ask the lecturer for a new one."
 
 
 async def form(request: Request) -> Response:
     """Show the form; a user who is signed in is redirected."""
     wanted = local_path(request.query_params.get("next"))
-    if context_of(request).me is not None:
+    if context_of(request).user is not None:
         return RedirectResponse(wanted, 303)
     return render(request, "sign_in.html", active="sign-in", next=wanted, login="", wrong="")
 
 
 async def sign_in(request: Request) -> Response:
     """Check login and password, and begin a session."""
-    site, visit = site_of(request), context_of(request)
+    site, context = site_of(request), context_of(request)
     given = await request.form()
     login, password, wanted = (
         text_of(given, "login").strip(),
         text_of(given, "password"),
         text_of(given, "next"),
     )
-    now = site.now().timestamp()
-    wait = site.limits.sign_in_address.take(address_key(visit.address), now)
-    if not wait:
-        wait = site.limits.sign_in_login.take(_bucket(login), now)
-    if wait:
-        raise TooMany("Too many attempts to sign in.", wait)
+    site.check_rate(site.limits.sign_in_address, address_key(context.address), TOO_MANY_ATTEMPTS)
+    site.check_rate(site.limits.sign_in_login, _bucket(login), TOO_MANY_ATTEMPTS)
     async with site.hashing:
         account = await in_thread(site.course.accounts.check_password, login, password)
     if account is None or account.disabled:
         values = {"next": local_path(wanted), "login": login, "wrong": WRONG}
         return render(request, "sign_in.html", 403, active="sign-in", **values)
-    site.limits.sign_in_login.give_back(_bucket(login), now)
+    site.limits.sign_in_login.give_back(_bucket(login), site.now().timestamp())
     return await _begin_session(request, account, local_path(wanted))
 
 
@@ -61,9 +58,9 @@ def _bucket(login: str) -> str:
 
 async def sign_out(request: Request) -> Response:
     """End the session, also on the server."""
-    site, visit = site_of(request), context_of(request)
-    if visit.session_secret is not None:
-        await in_thread(site.course.sessions.end, visit.session_secret)
+    site, context = site_of(request), context_of(request)
+    if context.session_secret is not None:
+        await in_thread(site.course.sessions.end, context.session_secret)
     response = see_other(request, "/sign-in", "You are signed out.")
     site.cookies.clear(response, Cookie.SESSION)
     return response
@@ -107,10 +104,8 @@ def _link_page(request: Request, account: Account, purpose: LinkPurpose, wrong: 
 
 
 async def _find_link(request: Request) -> tuple[Account, LinkPurpose]:
-    site, visit = site_of(request), context_of(request)
-    wait = site.limits.links.take(address_key(visit.address), site.now().timestamp())
-    if wait:
-        raise TooMany("Links were tried too often.", wait)
+    site, context = site_of(request), context_of(request)
+    site.check_rate(site.limits.links, address_key(context.address), "Links were tried too often.")
     found = await in_thread(site.course.links.find, request.path_params["secret"], site.now())
     if found is None or found[0].disabled:
         raise NotFound(OLD_LINK)
@@ -119,9 +114,9 @@ async def _find_link(request: Request) -> tuple[Account, LinkPurpose]:
 
 async def _begin_session(request: Request, account: Account, path: str, note: str | None = None) -> Response:
     """Begin a new session and end the browser's old one, which somebody else may have put there."""
-    site, visit = site_of(request), context_of(request)
-    if visit.session_secret is not None:
-        await in_thread(site.course.sessions.end, visit.session_secret)
+    site, context = site_of(request), context_of(request)
+    if context.session_secret is not None:
+        await in_thread(site.course.sessions.end, context.session_secret)
     secret, _session = await in_thread(site.course.sessions.start, account.id, site.now())
     response = see_other(request, path, note)
     site.cookies.write(response, Cookie.SESSION, secret)

@@ -17,11 +17,18 @@ from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, Team, Version
 from tournaments.course.settings import Settings, day_of, may_upload
 from tournaments.web.http.auth import MOST_FIELDS, MOST_FILES
-from tournaments.web.http.errors import BadInput, NotTaken, TooMany, Unavailable
+from tournaments.web.http.errors import BadInput, Unavailable, UploadRefused
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_context import account_of, settings_of, site_of
+from tournaments.web.http.request_context import settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.http.uploads import LARGEST_BODY, READING, limits_of, submitted, unpacked
+from tournaments.web.http.uploads import (
+    LARGEST_BODY,
+    READING,
+    TOO_MANY_UPLOADS,
+    submit_upload,
+    unpack_upload,
+    upload_limits,
+)
 
 FILE, FOLDER = "file", "folder"
 """Fields of the form: one archive or program; the files of a folder, each named by its path."""
@@ -30,7 +37,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Facts:
+class TeamRecords:
     """Database records of a team."""
 
     team: Team
@@ -41,33 +48,21 @@ class Facts:
     today: int
     """Number of the team's uploads on this day."""
 
-
-@dataclass(frozen=True)
-class TeamPage:
-    """Contents of the page."""
-
-    team: Team
-    members: Sequence[Account]
-    versions: Sequence[Version]
-    current: Version | None
-    why_not: str
-    """Reason for which uploads are refused now; empty if they are accepted."""
-    left: Sequence[str]
-    """Uploads left under each limit, in words."""
-    deadline: datetime | None
-    frozen_at: datetime | None
-    largest: str
+    @property
+    def uploads(self) -> int:
+        """Number of the team's uploads in all."""
+        return self.versions[0].number if self.versions else 0
 
 
-def facts_of(
+def team_records(
     course: Course, settings: Settings, team_id: int, current: Version | None, now: datetime
-) -> Facts:
+) -> TeamRecords:
     """Read the records; blocks.  ``current`` is the version that plays."""
     with course.reading():
         team = course.teams.get(team_id)
         if team is None:
             raise CourseError("Your team is no more: ask the lecturer.")
-        return Facts(
+        return TeamRecords(
             team=team,
             members=course.accounts.of_team(team_id),
             versions=course.versions.of_team(team_id),
@@ -76,25 +71,14 @@ def facts_of(
         )
 
 
-def team_page_of(facts: Facts, settings: Settings, now: datetime) -> TeamPage:
-    """Return the contents of the page."""
-    before = facts.versions[0].number if facts.versions else 0
+def uploads_left(records: TeamRecords, settings: Settings) -> list[str]:
+    """Return the number of uploads left under each limit, in words."""
     left = []
     if settings.uploads_per_day is not None:
-        left.append(_left(settings.uploads_per_day - facts.today, "today"))
+        left.append(_left(settings.uploads_per_day - records.today, "today"))
     if settings.uploads_total is not None:
-        left.append(_left(settings.uploads_total - before, "in all"))
-    return TeamPage(
-        team=facts.team,
-        members=facts.members,
-        versions=facts.versions,
-        current=facts.current,
-        why_not=may_upload(settings, now, facts.today, before) or "",
-        left=left,
-        deadline=settings.deadline,
-        frozen_at=settings.frozen_at,
-        largest=size_text(limits_of(settings).upload_bytes),
-    )
+        left.append(_left(settings.uploads_total - records.uploads, "in all"))
+    return left
 
 
 def _left(count: int, when: str) -> str:
@@ -113,28 +97,36 @@ async def team_page(request: Request) -> Response:
 
 
 async def _page(request: Request, status: int = 200, complaint: str = "") -> Response:
-    site, settings, me = site_of(request), settings_of(request), account_of(request)
+    site, settings, user = site_of(request), settings_of(request), signed_in_user(request)
     now = site.now()
-    team_id = team_of(me)
-    current = (await site.recall.of(site.course.versions.current)).get(team_id)
-    facts = await in_thread(facts_of, site.course, settings, team_id, current, now)
-    view = team_page_of(facts, settings, now)
-    return render(request, "my.html", status, active="my", my=view, complaint=complaint, starters=STARTERS)
+    team_id = team_of(user)
+    current = (await site.read_cache.get(site.course.versions.current)).get(team_id)
+    records = await in_thread(team_records, site.course, settings, team_id, current, now)
+    return render(
+        request,
+        "my.html",
+        status,
+        active="my",
+        records=records,
+        refusal=may_upload(settings, now, records.today, records.uploads),
+        left=uploads_left(records, settings),
+        largest=size_text(upload_limits(settings).upload_bytes),
+        complaint=complaint,
+        starters=STARTERS,
+    )
 
 
 async def upload(request: Request) -> Response:
     """Submit a new version.  The answer to scripts is JSON: the path of the next page, or an error."""
-    site, settings, me = site_of(request), settings_of(request), account_of(request)
+    site, settings, user = site_of(request), settings_of(request), signed_in_user(request)
     by_script = "application/json" in request.headers.get("accept", "")
-    wait = site.limits.uploads.take(me.id, site.now().timestamp())
-    if wait:
-        raise TooMany("You upload very often.", wait)
+    site.check_rate(site.limits.uploads, user.id, TOO_MANY_UPLOADS)
     try:
         files = await _received(
-            await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS), limits_of(settings)
+            await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS), upload_limits(settings)
         )
-        version, is_new = await submitted(site, files, me, "page")
-    except (NotTaken, CourseError, BadInput) as refused:
+        version, is_new = await submit_upload(site, files, user, "page")
+    except (UploadRefused, CourseError, BadInput) as refused:
         sentence = _sentence(str(refused))
         if by_script:
             return JSONResponse({"error": sentence}, 422)
@@ -154,7 +146,7 @@ async def upload(request: Request) -> Response:
 
 
 async def _received(form: FormData, limits: UploadLimits) -> Upload:
-    """Return the files of the form.  Raises NotTaken, BadInput."""
+    """Return the files of the form.  Raises UploadRefused, BadInput."""
     folder, files = _chosen(form, FOLDER), _chosen(form, FILE)
     if len(files) > 1 or (files and folder):
         raise BadInput("Choose one file alone: a zip archive of the bot's folder, if the bot has several.")
@@ -163,7 +155,7 @@ async def _received(form: FormData, limits: UploadLimits) -> Upload:
     if not files:
         raise BadInput("Choose a zip archive of the bot's folder, or the file that is the bot, first.")
     file: BinaryIO = files[0].file
-    return await unpacked(files[0].filename or "", file, limits)
+    return await unpack_upload(files[0].filename or "", file, limits)
 
 
 def _chosen(form: FormData, field: str) -> list[UploadFile]:
@@ -172,11 +164,11 @@ def _chosen(form: FormData, field: str) -> list[UploadFile]:
 
 
 def _folder(parts: Sequence[UploadFile], limits: UploadLimits) -> Upload:
-    """Return the files of a folder.  Raises NotTaken."""
+    """Return the files of a folder.  Raises UploadRefused."""
     try:
         return read_folder(((part.filename or "", part.file.read()) for part in parts), limits)
     except UploadError as error:
-        raise NotTaken(str(error)) from error
+        raise UploadRefused(str(error)) from error
 
 
 def received_text(version: Version, files: Upload, is_new: bool) -> str:
@@ -184,11 +176,11 @@ def received_text(version: Version, files: Upload, is_new: bool) -> str:
     if not is_new:
         return f"These are the same files as version {version.number}'s: nothing was changed."
     count = len(files.files)
-    told = f"Version {version.number} was received: {count} file{'' if count == 1 else 's'}."
+    sentence = f"Version {version.number} was received: {count} file{'' if count == 1 else 's'}."
     if files.passed_over:
         names = ", ".join(files.passed_over[:SHOWN]) + (", ..." if len(files.passed_over) > SHOWN else "")
-        told += f" Left out, as no part of a bot: {names}."
-    return told
+        sentence += f" Left out, as no part of a bot: {names}."
+    return sentence
 
 
 def _sentence(text: str) -> str:

@@ -1,41 +1,37 @@
 """Page of one version: the progress and the items of its check, and the actions open to its team."""
 
-import io
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.upload import size_text
-from tournaments.checking.report import Item, Report, ReportError, Status
-from tournaments.checking.text import next_command
+from tournaments.checking.report import Item, Report, ReportError, Status, next_command
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Checked, CourseError, Team, Version, VersionState
-from tournaments.course.settings import Settings, frozen_moment, told
+from tournaments.course.settings import Settings, frozen_moment, moment_text
 from tournaments.results.game_files import slug
 from tournaments.web.http.errors import Conflict, NotFound
-from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import account_of, settings_of, site_of
+from tournaments.web.http.rendering import attachment, render, see_other
+from tournaments.web.http.request_body import number_in, text_of
+from tournaments.web.http.request_context import settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
+from tournaments.web.pages.starter_kits import zip_archive
 
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
 BY_URGENCY = (Status.FAILED, Status.WARNING, Status.PASSED, Status.SKIPPED)
-FILE, PROGRAM = 0o100644, 0o100755
-MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Time of every entry, the earliest that a zip can have; modification times are not stored."""
-CHECKING = "It is being checked: what happens is told below."
+CHECKING = "The check is running; its log is below."
 UNITS = {"ms": "ms", "mb": "MB", "s": "s", "bytes": "bytes", "kb": "kB"}
 """Suffix of a measured number's name -> its unit."""
 
 
 @dataclass(frozen=True)
-class Facts:
+class VersionRecords:
     """Database records of a version."""
 
     version: Version
@@ -54,42 +50,16 @@ class Group:
     items: Sequence[Item]
 
 
-@dataclass(frozen=True)
-class VersionPage:
-    """Contents of the page."""
-
-    version: Version
-    team: Team
-    by: str
-    size: str
-    is_own: bool
-    plays: bool
-    current: Version | None
-    is_undecided: bool
-    verdict: str
-    """One sentence."""
-    several_games: bool
-    """True if it was checked in more than one game."""
-    groups: Sequence[Group]
-    """Items by status, the failed ones first; empty without a completed check."""
-    host_fault: str
-    numbers: Sequence[tuple[str, str]]
-    try_it: str
-    """Command that shows the first failed game again; empty if nothing failed."""
-    about: str
-    log: Sequence[str]
-
-
-def facts_of(course: Course, version_id: int, me: Account) -> Facts:
+def version_records(course: Course, version_id: int, user: Account) -> VersionRecords:
     """Read the records; blocks.  Raises NotFound for versions of others, too, to hide which there are."""
     with course.reading():
         version = course.versions.get(version_id)
-        if version is None or not (me.role.teaches or me.team_id == version.team_id):
+        if version is None or not (user.role.teaches or user.team_id == version.team_id):
             raise NotFound("There is no such version of yours.")
         team = course.teams.get(version.team_id)
         assert team is not None  # teams are never removed
         by = course.accounts.get(version.submitted_by)
-        return Facts(
+        return VersionRecords(
             version=version,
             team=team,
             current=course.versions.current().get(version.team_id),
@@ -98,30 +68,27 @@ def facts_of(course: Course, version_id: int, me: Account) -> Facts:
         )
 
 
-def version_page(facts: Facts, log: Sequence[str], me: Account) -> VersionPage:
-    """Return the contents of the page for a member of its team or a lecturer."""
-    version = facts.version
-    report = _report(facts.checked)
+def page_values(records: VersionRecords, user: Account) -> dict[str, Any]:
+    """Return the values of the page's template, for a member of the version's team or a lecturer."""
+    version = records.version
+    report = _report(records.checked)
     items = report.items if report is not None else ()
     groups = [Group(status, [item for item in items if item.status is status]) for status in BY_URGENCY]
-    return VersionPage(
-        version=version,
-        team=facts.team,
-        by=facts.by,
-        size=f"{version.files} file{'' if version.files == 1 else 's'}, {size_text(version.size)}",
-        is_own=me.team_id == version.team_id,
-        plays=facts.current is not None and facts.current.id == version.id,
-        current=facts.current,
-        is_undecided=version.state in UNDECIDED,
-        verdict=_verdict(version, facts.current),
-        several_games=report is not None and len(report.games) > 1,
-        groups=[group for group in groups if group.items],
-        host_fault=report.host_fault if report is not None else "",
-        numbers=_numbers(report.numbers) if report is not None else (),
-        try_it=next_command(report, ".") if report is not None and report.failures else "",
-        about=_about(report) if report is not None else "",
-        log=log,
-    )
+    return {
+        "records": records,
+        "version": version,
+        "size": f"{version.files} file{'' if version.files == 1 else 's'}, {size_text(version.size)}",
+        "is_own": user.team_id == version.team_id,
+        "plays": records.current is not None and records.current.id == version.id,
+        "is_undecided": version.state in UNDECIDED,
+        "verdict": _verdict(version, records.current),
+        "checking": CHECKING,
+        "report": report,
+        "groups": [group for group in groups if group.items],
+        "numbers": _numbers(report.numbers) if report is not None else (),
+        "try_it": next_command(report, ".") if report is not None and report.failures else "",
+        "about": _about(report) if report is not None else "",
+    }
 
 
 def _report(checked: Checked | None) -> Report | None:
@@ -136,25 +103,25 @@ def _report(checked: Checked | None) -> Report | None:
 def _verdict(version: Version, current: Version | None) -> str:
     match version.state:
         case VersionState.QUEUED:
-            return "It waits for its check, which begins by itself."
+            return "Waiting for its check, which starts automatically."
         case VersionState.CHECKING:
             return CHECKING
         case VersionState.QUALIFIED if version.withdrawn:
-            return "It qualified, and was withdrawn: it does not play."
+            return "Qualified, but withdrawn: it does not play."
         case VersionState.QUALIFIED if current is not None and current.id != version.id:
-            return f"It qualified; version {current.number} is newer and plays in its place."
+            return f"Qualified; version {current.number} is newer and active."
         case VersionState.QUALIFIED:
-            return "It qualified, and plays."
+            return "Qualified and active."
         case VersionState.FAILED:
-            plays = f" Version {current.number} goes on playing." if current is not None else ""
+            plays = f" Version {current.number} stays active." if current is not None else ""
             if not version.failures:
-                return f"It could not be built or started: the end of the log below says why.{plays}"
+                return f"It could not be built or started: see the end of the log below.{plays}"
             things = "1 item" if version.failures == 1 else f"{version.failures} items"
             return f"It did not qualify: {things} of its check failed.{plays}"
         case VersionState.STUCK:
             return (
-                "We could not check it, which is not its fault. The lecturer sees this, too, and can have it "
-                "checked again."
+                "The server could not check it; the bot is not at fault. The lecturer sees this, too, and "
+                "can have it checked again."
             )
 
 
@@ -179,21 +146,20 @@ def _about(report: Report) -> str:
 
 async def version(request: Request) -> Response:
     """Show the page."""
-    site, me = site_of(request), account_of(request)
-    facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
-    log = await site.service.check_log(facts.version.id)
-    page = version_page(facts, list(log.lines), me)
-    return render(
-        request, "version.html", active="my" if page.is_own else "teach", page=page, checking=CHECKING
-    )
+    site, user = site_of(request), signed_in_user(request)
+    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    log = await site.service.check_log(records.version.id)
+    values = page_values(records, user)
+    active = "my" if values["is_own"] else "teach"
+    return render(request, "version.html", active=active, log=list(log.lines), **values)
 
 
 async def events(request: Request) -> Response:
     """Stream the log of its check, and then its end."""
-    site, me = site_of(request), account_of(request)
-    facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
-    log = await site.service.check_log(facts.version.id)
-    after = _number(request.headers.get("last-event-id") or request.query_params.get("after", ""))
+    site, user = site_of(request), signed_in_user(request)
+    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    log = await site.service.check_log(records.version.id)
+    after = number_in(request.headers.get("last-event-id") or request.query_params.get("after"), 0)
 
     async def produce(emit: Emit) -> None:
         number = after
@@ -205,79 +171,71 @@ async def events(request: Request) -> Response:
     return EventStream(site.streams, viewer_of(request), produce)
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
-
-
 async def source(request: Request) -> Response:
     """Send the uploaded files as a zip."""
-    site, me = site_of(request), account_of(request)
-    facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
-    name = f"{slug(facts.team.name)}-v{facts.version.number}"
-    packed = await in_thread(zip_of, site.service.contents, facts.version.content, name)
-    ascii_name = name.encode("ascii", "replace").decode().replace("?", "_")
-    headers = {"Content-Disposition": f'attachment; filename="{ascii_name}.zip"'}
-    return Response(packed, headers=headers, media_type="application/zip")
+    site, user = site_of(request), signed_in_user(request)
+    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    name = f"{slug(records.team.name)}-v{records.version.number}"
+    packed = await in_thread(_zip_of, site.service.contents, records.version.content, name)
+    return attachment(packed, f"{name}.zip", "application/zip")
 
 
-def zip_of(contents: ContentStore, content: str, folder: str) -> bytes:
-    """Return a submission as a zip with a folder of its own; blocks.  Raises ContentError."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in contents.read(content):
-            entry = zipfile.ZipInfo(f"{folder}/{file.path}", MOMENT)
-            entry.external_attr = (PROGRAM if file.executable else FILE) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, file.content)
-    return packed.getvalue()
+def _zip_of(contents: ContentStore, content: str, folder: str) -> bytes:
+    """Return a submission as a zip; blocks.  Raises ContentError."""
+    return zip_archive(
+        folder, ((file.path, file.content, file.executable) for file in contents.read(content))
+    )
 
 
 async def withdraw(request: Request) -> Response:
     """Take a version out of use, or into use again."""
-    site, settings, me = site_of(request), settings_of(request), account_of(request)
-    facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
+    site, settings, user = site_of(request), settings_of(request), signed_in_user(request)
+    records = await in_thread(version_records, site.course, request.path_params["id"], user)
     withdrawn = text_of(await request.form(), "withdrawn") == "yes"
-    why_not = may_withdraw(settings, me, site.now())
-    if why_not:
-        raise Conflict(why_not)
-    await in_thread(_withdraw, site.course, facts.version, withdrawn, me, site.now())
+    refusal = may_withdraw(settings, user, site.now())
+    if refusal:
+        raise Conflict(refusal)
+    await in_thread(_withdraw, site.course, records.version, withdrawn, user, site.now())
     site.service.settings_changed()
-    number = facts.version.number
+    number = records.version.number
     note = f"Version {number} was withdrawn." if withdrawn else f"Version {number} is in use again."
-    return see_other(request, f"/my/versions/{facts.version.id}", note)
+    return see_other(request, f"/my/versions/{records.version.id}", note)
 
 
-def may_withdraw(settings: Settings, me: Account, now: datetime) -> str:
+def may_withdraw(settings: Settings, user: Account, now: datetime) -> str:
     """Return why an account may not choose which version plays; empty if it may."""
-    if me.role.teaches:
+    if user.role.teaches:
         return ""
     if settings.deadline is not None and settings.deadline < now:
-        return f"The deadline was {told(settings, settings.deadline)}: which version plays stays as it is."
+        deadline = moment_text(settings, settings.deadline)
+        return f"The deadline was {deadline}: which version plays stays as it is."
     frozen_at = frozen_moment(settings, now)
     if frozen_at is not None:
-        return f"Versions were frozen at {told(settings, frozen_at)}: which of them plays stays as it is."
+        return (
+            f"Versions were frozen at {moment_text(settings, frozen_at)}: which of them plays stays as it is."
+        )
     return ""
 
 
-def _withdraw(course: Course, version: Version, withdrawn: bool, me: Account, now: datetime) -> None:
+def _withdraw(course: Course, version: Version, withdrawn: bool, user: Account, now: datetime) -> None:
     course.versions.withdraw(version.id, withdrawn)
     action = "version.withdraw" if withdrawn else "version.restore"
-    course.journal.note(now, me.id, action, f"version {version.id}", {"number": version.number})
+    course.journal.note(now, user.id, action, f"version {version.id}", {"number": version.number})
 
 
 async def recheck(request: Request) -> Response:
     """Check a version again; it does not play until it has qualified."""
-    site, me = site_of(request), account_of(request)
-    facts = await in_thread(facts_of, site.course, request.path_params["id"], me)
-    if facts.version.state in UNDECIDED:
+    site, user = site_of(request), signed_in_user(request)
+    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    if records.version.state in UNDECIDED:
         raise CourseError("It is about to be checked already.")
-    await site.service.recheck(facts.version.id)
-    await in_thread(_note_recheck, site.course, facts.version, me, site.now())
-    return see_other(request, f"/my/versions/{facts.version.id}", "It is checked again.")
+    await site.service.recheck(records.version.id)
+    await in_thread(_note_recheck, site.course, records.version, user, site.now())
+    return see_other(request, f"/my/versions/{records.version.id}", "It is checked again.")
 
 
-def _note_recheck(course: Course, version: Version, me: Account, now: datetime) -> None:
-    course.journal.note(now, me.id, "version.recheck", f"version {version.id}", {"number": version.number})
+def _note_recheck(course: Course, version: Version, user: Account, now: datetime) -> None:
+    course.journal.note(now, user.id, "version.recheck", f"version {version.id}", {"number": version.number})
 
 
 ROUTES = (

@@ -3,11 +3,11 @@
 A page of standings costs more than all else that the site does, and hundreds of users open the same one.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import trio
@@ -22,8 +22,9 @@ from tournaments.reporting.site.addresses import Addresses
 from tournaments.reporting.site.pages import Pages
 from tournaments.reporting.site.times import GameTimes
 from tournaments.reporting.site.view import View
-from tournaments.reporting.summary import Summary
+from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
+from tournaments.server.cache import SingleFlightCache
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.routing import in_thread
 from tournaments.web.views.names import (
@@ -32,9 +33,15 @@ from tournaments.web.views.names import (
     Viewer,
     Visibility,
     known_names,
-    to_be_drawn,
+    names_to_hide,
 )
 
+T = TypeVar("T")
+
+MOST_PARTS = 100
+"""Most rendered parts of a view: there are about a dozen, and the times again after each new game."""
+MOST_BOTS = 1_000
+"""Most bots of a view with rendered parts: as many as a tournament may have."""
 MOST_KEPT = 100
 """Most views kept: competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
 
@@ -75,12 +82,15 @@ class ViewedCompetition:
     view: View
     entrants: Mapping[str, Entrant]
     """Entrants by displayed name."""
-    source: Summary
+    source: TournamentResults
     """The summary that this view was made from."""
-    _turn: trio.Lock = field(default_factory=trio.Lock)
-    """Held while parts are rendered: other tasks wait, and then find them."""
-    _parts: dict[str, Markup] = field(default_factory=dict)
-    _bots: dict[str, tuple[int, Mapping[str, Markup]]] = field(default_factory=dict)
+    _rendering: trio.Lock = field(default_factory=trio.Lock)
+    """Held while a part is rendered, which computes attributes of the view."""
+    _parts: SingleFlightCache[str, Markup] = field(default_factory=lambda: SingleFlightCache(MOST_PARTS))
+    _bots: SingleFlightCache[str, tuple[int, Mapping[str, Markup]]] = field(
+        default_factory=lambda: SingleFlightCache(MOST_BOTS)
+    )
+    """Number of timed games behind the parts of a bot's page, and the parts."""
 
     @cached_property
     def links(self) -> SiteLinks:
@@ -96,29 +106,30 @@ class ViewedCompetition:
 
     async def parts(self, names: Iterable[str], times: Mapping[str, GameTimes]) -> dict[str, Markup]:
         """Return several of these parts; ``times`` (by key) are for the part about times."""
-        kept_as = {name: f"times of {len(times)}" if name == "times" else name for name in names}
-        async with self._turn:
-            missing = {name: key for name, key in kept_as.items() if key not in self._parts}
-            if missing:
-                await in_thread(self._render, missing, times)
-        return {name: self._parts[key] for name, key in kept_as.items()}
+        return {name: await self._part(name, times) for name in names}
+
+    async def _part(self, name: str, times: Mapping[str, GameTimes]) -> Markup:
+        if name != "times":
+            return await self._parts.get(name, lambda: self._render(lambda: self.pages.part(name)))
+        return await self._parts.get(
+            f"times of {len(times)}", lambda: self._render(lambda: self._timed(times).part(name))
+        )
 
     async def bot_parts(self, line: Standing, times: Mapping[str, GameTimes]) -> Mapping[str, Markup]:
         """Return the parts of a bot's page, which are rendered once for each number of ``times``."""
-        async with self._turn:
-            made = self._bots.get(line.name)
-            if made is None or made[0] != len(times):
-                made = len(times), await in_thread(self._timed(times).bot_parts, line)
-                self._bots[line.name] = made
-        return made[1]
+        _, parts = await self._bots.get(
+            line.name,
+            lambda: self._render(lambda: (len(times), self._timed(times).bot_parts(line))),
+            lambda made: made[0] == len(times),
+        )
+        return parts
 
-    def _render(self, missing: Mapping[str, str], times: Mapping[str, GameTimes]) -> None:
-        """Render parts; ``missing`` has the key under which each is kept."""
-        for name, key in missing.items():
-            self._parts[key] = (self._timed(times) if name == "times" else self.pages).part(name)
+    async def _render(self, work: Callable[[], T]) -> T:
+        async with self._rendering:
+            return await in_thread(work)
 
     def _timed(self, times: Mapping[str, GameTimes]) -> Pages:
-        return Pages(View(self.view.summary, self.view.disguise, times), self.links)
+        return Pages(View(self.view.summary, self.view.anonymizer, times), self.links)
 
     @cached_property
     def endings(self) -> list[str]:
@@ -186,40 +197,35 @@ class ViewedCompetitions:
     """Cache of views, by competition and kind of viewer."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, Viewer], ViewedCompetition] = OrderedDict()
-        self._locks: dict[tuple[int, Viewer], trio.Lock] = {}
+        self._cache: SingleFlightCache[tuple[int, Viewer], ViewedCompetition] = SingleFlightCache(MOST_KEPT)
 
-    async def of(
-        self, course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary
+    async def get(
+        self, course: Course, data: Path, competition: Competition, viewer: Viewer, summary: TournamentResults
     ) -> ViewedCompetition:
         """Return a competition as a viewer sees it; the same object as long as the summary is the same."""
-        key = competition.id, viewer
-        async with self._locks.setdefault(key, trio.Lock()):
-            shown = self._kept.get(key)
-            if shown is None or shown.source is not summary:
-                shown = await trio.to_thread.run_sync(make_view, course, data, competition, viewer, summary)
-                self._kept[key] = shown
-            self._kept.move_to_end(key)
-            while len(self._kept) > MOST_KEPT:
-                self._locks.pop(self._kept.popitem(last=False)[0], None)
-        return shown
+        make = partial(make_view, course, data, competition, viewer, summary)
+        return await self._cache.get(
+            (competition.id, viewer),
+            lambda: trio.to_thread.run_sync(make),
+            lambda view: view.source is summary,
+        )
 
 
 def make_view(
-    course: Course, data: Path, competition: Competition, viewer: Viewer, summary: Summary
+    course: Course, data: Path, competition: Competition, viewer: Viewer, summary: TournamentResults
 ) -> ViewedCompetition:
     """Make the view of a competition for a viewer; blocks."""
     entrants = entrants_of(course, course.competitions.competitors(competition.id))
     teams = {team.id: team.name for team in course.teams.all()}
     names = Names()
-    if viewer.sight is not Visibility.NAMED:
+    if viewer.visibility is not Visibility.NAMED:
         folder = data / "competitions" / competition.slug
         folder.mkdir(parents=True, exist_ok=True)
-        everybody = [*to_be_drawn(entrants, teams)]
+        everybody = [*names_to_hide(entrants, teams)]
         everybody += [name for name in summary.bots if name not in everybody]
         pseudonyms = pseudonyms_for(folder / KEY_FILE, everybody)
         names = Names.hidden(pseudonyms, known_names(viewer, entrants, teams), summary.bots)
-    view = View(names.disguise.summary(summary), names.disguise)
+    view = View(names.anonymizer.summary(summary), names.anonymizer)
     by_name = {names.shown(entrant.name): entrant for entrant in entrants}
     return ViewedCompetition(competition.slug, names, view, by_name, summary)
 

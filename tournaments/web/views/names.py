@@ -26,7 +26,7 @@ class Visibility(StrEnum):
 class Viewer:
     """The properties of a viewer that a page's content depends on.  Equal viewers see the same content."""
 
-    sight: Visibility
+    visibility: Visibility
     team_id: int | None = None
     """Team with bots that keep their names; None where no names are hidden, or the viewer has no team."""
 
@@ -45,16 +45,16 @@ class Entrant:
     version_id: int | None
 
 
-def viewer_of(settings: Settings, me: Account | None) -> Viewer:
+def viewer_of(settings: Settings, user: Account | None) -> Viewer:
     """Return the viewer for an account under the lecturer's settings; None is a visitor."""
-    if me is None:
+    if user is None:
         return Viewer(Visibility(settings.standings_for))
-    if me.role.teaches or settings.students_see_names:
+    if user.role.teaches or settings.students_see_names:
         return Viewer(Visibility.NAMED)
-    return Viewer(Visibility.ANONYMOUS, me.team_id)
+    return Viewer(Visibility.ANONYMOUS, user.team_id)
 
 
-def to_be_drawn(entrants: Iterable[Entrant], teams: Mapping[int, str]) -> list[str]:
+def names_to_hide(entrants: Iterable[Entrant], teams: Mapping[int, str]) -> list[str]:
     """Return all names of a competition that need a pseudonym."""
     found = list(entrants)
     owners = {teams[entrant.team_id] for entrant in found if entrant.team_id is not None}
@@ -76,7 +76,7 @@ def known_names(viewer: Viewer, entrants: Iterable[Entrant], teams: Mapping[int,
 class Names:
     """Displayed names of a competition's bots for one viewer."""
 
-    disguise: Anonymizer = field(default_factory=Anonymizer)
+    anonymizer: Anonymizer = field(default_factory=Anonymizer)
 
     @classmethod
     def hidden(cls, pseudonyms: Mapping[str, str], known: Collection[str], bots: Sequence[str]) -> "Names":
@@ -91,20 +91,20 @@ class Names:
     @property
     def on(self) -> bool:
         """True if names are hidden."""
-        return self.disguise.on
+        return self.anonymizer.on
 
     def shown(self, name: str) -> str:
         """Return the displayed name of a bot; HIDDEN for a bot that is too new for a pseudonym."""
-        return self.disguise.names.get(name, HIDDEN) if self.on else name
+        return self.anonymizer.names.get(name, HIDDEN) if self.on else name
 
     def sentence(self, text: str) -> str:
         """Return a text without the hidden names."""
-        return self.disguise.text(text)
+        return self.anonymizer.text(text)
 
-    def know(self, *bots: str) -> bool:
-        """Return True unless one of these bots is too new for a pseudonym: a text could reveal its name."""
-        return not self.on or all(bot in self.disguise.names for bot in bots)
+    def covers(self, *bots: str) -> bool:
+        """Return False if one of these bots is too new for a pseudonym: a text could reveal its name."""
+        return not self.on or all(bot in self.anonymizer.names for bot in bots)
 
     def key(self, key: str) -> str:
         """Return a game's displayed key; the numbers in the real one would identify bots."""
-        return self.disguise.key(key)
+        return self.anonymizer.key(key)

@@ -10,6 +10,7 @@ from tournaments.reporting.site import words
 from tournaments.reporting.site.svg import numeral
 from tournaments.reporting.tables import percent
 from tournaments.results.game_summary import GameSummary
+from tournaments.web.http.routing import LARGEST_NUMBER
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.names import Entrant
 
@@ -117,7 +118,6 @@ T = TypeVar("T")
 
 PAGE = 50
 """Rows of a page."""
-LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Page(Generic[T]):
         return cls(rows, number(rows[-1]) if len(found) > PAGE else None)
 
 
-def number_asked(request: Request) -> int | None:
+def page_start(request: Request) -> int | None:
     """Return the number below which the requested page begins; None for the first page, or if invalid."""
     text = request.query_params.get("before", "")
-    return min(int(text), LARGEST) if text.isascii() and text.isdecimal() and len(text) < 20 else None
+    return min(int(text), LARGEST_NUMBER) if text.isascii() and text.isdecimal() and len(text) < 20 else None

@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from tournaments.course.model import Competition
 from tournaments.web.http.errors import NotFound
-from tournaments.web.http.request_context import me_of, settings_of, site_of
+from tournaments.web.http.request_context import current_user, settings_of, site_of
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.names import (
     Names,
@@ -20,7 +20,7 @@ async def competition_of(request: Request) -> Competition:
     """Return the competition in the address.  Raises NotFound."""
     site = site_of(request)
     slug: str = request.path_params["slug"]
-    found = await site.recall.of(site.course.competitions.by_slug, slug)
+    found = await site.read_cache.get(site.course.competitions.by_slug, slug)
     if found is None:
         raise NotFound("There is no such competition.")
     return found
@@ -28,19 +28,19 @@ async def competition_of(request: Request) -> Competition:
 
 def this_viewer(request: Request) -> Viewer:
     """Return the current user as a viewer."""
-    return viewer_of(settings_of(request), me_of(request))
+    return viewer_of(settings_of(request), current_user(request))
 
 
 async def view_of(request: Request, competition: Competition) -> ViewedCompetition:
     """Return a competition as the current user sees it."""
     site = site_of(request)
     summary = await site.service.contests.summary(competition.id)
-    return await site.shows.of(site.course, site.data, competition, this_viewer(request), summary)
+    return await site.views.get(site.course, site.data, competition, this_viewer(request), summary)
 
 
 async def names_for(request: Request, competition: Competition) -> Names:
     """Return the displayed names of a competition's bots for the current user."""
-    if this_viewer(request).sight is Visibility.NAMED:
+    if this_viewer(request).visibility is Visibility.NAMED:
         return Names()
     return (await view_of(request, competition)).names
 

@@ -2,33 +2,36 @@
 
 Below its folder::
 
-    ab12.../files/     the contents of an archive of that digest, and the products of its build
+    ab12.../files/     the contents of an archive with that digest, and the products of its build
     ab12.../ready      marks a complete bot; its modification time is that of the last game
-    ab12....lock       held while the bot is prepared, so that the workers of a host do it once
+    ab12....lock       held while the bot is prepared, so that the workers of a host prepare it once
 
+A bot is built where it stays, unlike in a ``DigestStore``: a build may write its directory into its products.
 Bots that no game has used for a week are removed when a worker starts.
 """
 
 import contextlib
-import fcntl
 import math
 import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.strong import kernels
-from tournaments.bots.build import BuildError, build
-from tournaments.engines.remote.errors import ClusterError
-from tournaments.engines.remote.packed_bot import PackedBot, arrived, manifest_in, pack, unpack
+from tournaments.bots.build import build
+from tournaments.bots.errors import BotError
+from tournaments.bots.manifest import load_manifest
+from tournaments.engines.remote.extra import ClusterError
+from tournaments.engines.remote.packed_bot import PackedBot, pack, player_here, unpack
+from tournaments.files.durable import FileLock, os_errors_as
 
 FILES, READY = "files", "ready"
 KEPT_S = 7 * 24 * 3600.0
-"""Seconds for which an unused bot is kept, so that it is not sent and built again."""
+"""Seconds after its last game at which a bot is removed; later games need it sent and built again."""
 NO_FILES = "none"
 """Folder of bots that have no files of their own."""
 PRIVATE = 0o700
@@ -43,90 +46,72 @@ class BotCache:
         self._building = building
         self._known: dict[PackedBot, Player] = {}
 
-    def at_hand(self, traveller: PackedBot) -> Player | None:
+    def cached(self, packed: PackedBot) -> Player | None:
         """Return the player for this host if it is ready; None if its bot has to be prepared or checked."""
-        place = self._place(traveller)
-        if traveller.digest and _age_s(place) > KEPT_S / 2:  # or it is not there at all
+        place = self._place(packed)
+        if packed.digest and _age_s(place) > KEPT_S / 2:  # or it is not there at all
             return None
         _use(place)
-        return self._known.get(traveller)
+        return self._known.get(packed)
 
-    def ready(self, traveller: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]) -> Player:
+    def prepare(self, packed: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]) -> Player:
         """Return the player for this host, preparing its bot if needed.
 
         Its archive is made from the head's path, if that path leads to the same files on this host, else
         returned by ``fetch``, which is called with the digest.  A build is confined if ``sandbox`` confines.
         Raises ClusterError if the bot cannot be started here.
         """
-        found = self.at_hand(traveller)
+        found = self.cached(packed)
         if found is not None:
             return found
-        place = self._place(traveller)
-        if traveller.digest:
-            with self._locked(traveller.digest):  # without the lock, an old bot might be removed just now
+        place = self._place(packed)
+        if packed.digest:
+            with self._lock(packed.digest):  # without the lock, an old bot might be removed just now
                 if not (place / READY).exists():
-                    self._make(place, traveller, sandbox, fetch)
+                    self._make(place, packed, sandbox, fetch)
                 _use(place)
-        self._known[traveller] = found = arrived(traveller, place / FILES, _prepare_kernels)
+        self._known[packed] = found = player_here(packed, place / FILES, _prepare_kernels)
         return found
 
-    def _place(self, traveller: PackedBot) -> Path:
-        return self._folder / (traveller.digest or NO_FILES)
+    def _place(self, packed: PackedBot) -> Path:
+        return self._folder / (packed.digest or NO_FILES)
 
     def remove_old(self) -> None:
         """Remove incomplete bots and those unused for KEPT_S, but none that is being prepared."""
         for place in self._folder.glob("*/"):
             if place.name != NO_FILES and _age_s(place) > KEPT_S:
-                with contextlib.suppress(ClusterError, OSError), self._locked(place.name, wait=False):
+                with contextlib.suppress(ClusterError, OSError), self._lock(place.name, wait=False):
                     if _age_s(place) > KEPT_S:  # no other worker has used it meanwhile
                         (place / READY).unlink(missing_ok=True)
                         shutil.rmtree(place, ignore_errors=True)
 
-    def _make(
-        self, place: Path, traveller: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]
-    ) -> None:
-        archive = _archive_here(traveller)
+    def _make(self, place: Path, packed: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]) -> None:
+        archive = _archive_here(packed)
         if archive is None:
-            archive = fetch(traveller.digest)
-        try:
+            archive = fetch(packed.digest)
+        with os_errors_as(ClusterError, f"{place}: a bot's files cannot be kept"):
             if place.exists():  # left by a worker that was killed
                 shutil.rmtree(place)
-            unpack(archive, traveller.digest, place / FILES)
-            for _, name in traveller.folders:
+            unpack(archive, packed.digest, place / FILES)
+            for _, name in packed.folders:
                 self._build(place / FILES / name, sandbox)
             (place / READY).touch()
-        except OSError as error:
-            raise ClusterError(f"{place}: a bot's files cannot be kept: {error.strerror}") from error
 
     def _build(self, folder: Path, sandbox: Sandbox) -> None:
-        manifest = manifest_in(folder)
-        if manifest is None or manifest.build is None:
-            return
+        confining = sandbox if sandbox.tier.confines else None
         try:
-            with self._building:
-                confining = sandbox if sandbox.tier.confines else None
-                build(folder, manifest.build, manifest.products, confining)
-        except BuildError as error:
+            manifest = load_manifest(folder)
+            if manifest is not None and manifest.build is not None:
+                with self._building:
+                    build(folder, manifest.build, manifest.products, confining)
+        except BotError as error:
             raise ClusterError(str(error)) from error
 
-    @contextlib.contextmanager
-    def _locked(self, digest: str, *, wait: bool = True) -> Iterator[None]:
-        """Hold the lock of a bot; the lock ends with this process, too.
-
-        Raises ClusterError; BlockingIOError if another holder has it and ``wait`` is false.
-        """
-        try:
+    def _lock(self, digest: str, *, wait: bool = True) -> FileLock:
+        """Lock a bot.  Raises ClusterError, also if another holder has the lock and ``wait`` is false."""
+        with os_errors_as(ClusterError, f"{self._folder}: bots cannot be kept here"):
             self._folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-            descriptor = os.open(
-                self._folder / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE
-            )
-        except OSError as error:
-            raise ClusterError(f"{self._folder}: bots cannot be kept here: {error.strerror}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-        finally:
-            os.close(descriptor)
+            return FileLock(self._folder / f"{digest}.lock", create=PRIVATE, wait=wait)
 
 
 def _use(place: Path) -> None:
@@ -143,13 +128,13 @@ def _age_s(place: Path) -> float:
         return math.inf
 
 
-def _archive_here(traveller: PackedBot) -> bytes | None:
+def _archive_here(packed: PackedBot) -> bytes | None:
     """Return the archive made from the files at the same paths here; None if they differ."""
     try:
-        there, archive = pack(traveller.player)
+        there, archive = pack(packed.player)
     except (ClusterError, OSError):  # also for unreadable paths
         return None
-    return archive if there.digest == traveller.digest else None
+    return archive if there.digest == packed.digest else None
 
 
 def _prepare_kernels() -> Path:

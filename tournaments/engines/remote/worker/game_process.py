@@ -95,12 +95,12 @@ def read_frame(descriptor: int) -> tuple[bytes, bytes] | None:
     return None if kind is None or content is None else (kind, content)
 
 
-def _play(order: Order, leash: int) -> bytes:
+def _play(order: Order, cancel_fd: int) -> bytes:
     if order.cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, order.cores)
     try:
-        record = play_alone(order.job, leash=leash, feed=order.feed)
-        if ended_before_its_time(record) and select.select([leash], [], [], SETTLE_S)[0]:
+        record = play_alone(order.job, cancel_fd=cancel_fd, feed=order.feed)
+        if ended_before_its_time(record) and select.select([cancel_fd], [], [], SETTLE_S)[0]:
             return frame(ENDED, b"this worker was ended, or nobody wants the game any more")
         game = PackedGame.of(replace(record, players=order.players, host_speed=order.speed))
         return frame(GAME, pickle.dumps(game))

@@ -11,10 +11,9 @@ from typing import Any
 import dask
 from distributed import Nanny
 
-from referee.process.subreaper import adopt_orphans, sweep_orphans
+from referee.process.subreaper import become_subreaper, kill_orphans
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.dask_settings import SETTINGS
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import SETTINGS, ClusterError
 from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.worker.lifetime import Lifetime
 from tournaments.engines.remote.worker.worker_plugin import worker_options
@@ -44,7 +43,7 @@ def work(
     ``lifetime_s`` it will be killed, and begins no game that would not end by then, see
     tournaments/engines/remote/worker/lifetime.py.  Raises ClusterError if the scheduler cannot be joined.
     """
-    adopt_orphans()
+    become_subreaper()
     options = worker_options(facts, slots, scratch)
     if lifetime_s is not None:
         options["plugins"] += (Lifetime(time.time() + lifetime_s),)
@@ -52,7 +51,7 @@ def work(
         with dask.config.set(SETTINGS):
             return asyncio.run(_work(scheduler, credentials, options, joins, joined, name))
     finally:
-        sweep_orphans()
+        kill_orphans()
 
 
 async def _work(
@@ -63,9 +62,9 @@ async def _work(
     joined: Callable[[], None],
     name: str | None,
 ) -> bool:
-    told = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     joins()
     nanny = Nanny(
         scheduler,
@@ -76,21 +75,21 @@ async def _work(
         **options,
     )
     try:
-        await _unless(told, nanny.start())
-        if not told.is_set():
+        await _unless(stop, nanny.start())
+        if not stop.is_set():
             joined()
-            await _unless(told, nanny.finished())
+            await _unless(stop, nanny.finished())
     except (OSError, RuntimeError) as error:
         raise ClusterError(f"{scheduler} could not be joined: {error.__cause__ or error}") from error
     finally:
         with contextlib.suppress(AssertionError):  # by Dask while a worker starts, which ends with us
             await nanny.close(timeout=END_LIMIT_S)
-    return told.is_set()
+    return stop.is_set()
 
 
-async def _unless(told: asyncio.Event, wanted: Awaitable[object]) -> None:
-    """Wait for an awaitable, or until ``told`` is set."""
-    stopping, going_on = asyncio.ensure_future(told.wait()), asyncio.ensure_future(wanted)
+async def _unless(stop: asyncio.Event, wanted: Awaitable[object]) -> None:
+    """Wait for an awaitable, or until ``stop`` is set."""
+    stopping, going_on = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(wanted)
     await asyncio.wait((stopping, going_on), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if going_on.done():

@@ -17,7 +17,7 @@ SPARE_S = 20.0
 """Seconds kept free in any case: leaving takes some seconds, and a batch system's clock may differ."""
 LONGER = 1.25
 """Factor by which the next game may take longer than the longest one so far."""
-LOOK_S = 0.5
+POLL_S = 0.5
 
 
 def is_too_late(left_s: float, longest_s: float) -> bool:
@@ -60,10 +60,10 @@ class Lifetime(WorkerPlugin):  # type: ignore[misc]
 
     async def _leave_in_time(self) -> None:
         while not is_too_late(self._ends_at - self._clock(), self._longest_s):  # noqa: ASYNC110 - time passes
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
         self._worker.status = Status.paused  # waiting games move elsewhere, at the latest when this ends
         while self._begun:  # noqa: ASYNC110 - one check more or less does not matter
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
         # Not awaited here: the worker ends its plugins first, and so this task.
         self._leaving = asyncio.create_task(
             self._worker.close_gracefully(restart=False, reason="its time is over")

@@ -20,14 +20,14 @@ from typing import TypeVar
 from referee.judge.results import Player
 from referee.live_feed import DATAGRAM_BYTES
 from referee.play import Job
-from referee.process.subreaper import sweep_orphans
+from referee.process.subreaper import kill_orphans
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import AUTO, find_sandbox
 from referee.sandbox.host_resources import usable_cores
 from tournaments.config.host_speed import scaled
-from tournaments.engines.live_feed import listening
+from tournaments.engines.base import listening
 from tournaments.engines.local import FEED_PATTERN
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.packed_bot import PackedBot
 from tournaments.engines.remote.worker.bot_cache import BotCache
 from tournaments.engines.remote.worker.game_process import (
@@ -58,7 +58,7 @@ class Assignment:
 
     job: Job
     """The game, with commands and paths of the head."""
-    travellers: tuple[PackedBot, PackedBot]
+    packed_bots: tuple[PackedBot, PackedBot]
     own_core: bool = False
     reference_speed: float | None = None
     """Speed from which time limits are scaled, see tournaments/config/host_speed.py."""
@@ -112,12 +112,12 @@ class GameProcess:
             write_all(self._orders, frame(ORDER, order))
 
     async def reply(
-        self, feed: int | None, begins: Callable[[], None], told: Callable[[bytes], None]
+        self, feed: int | None, on_start: Callable[[], None], on_snapshot: Callable[[bytes], None]
     ) -> Reply | None:
         """Wait for the reply to an order; return None if the process died.
 
-        ``feed`` is a descriptor of datagrams, with each of which ``told`` is called.  For ``begins`` see
-        ``WorkerGames.play``.
+        ``feed`` is a descriptor of datagrams, with each of which ``on_snapshot`` is called.  For ``on_start``
+        see ``WorkerGames.play``.
         """
         begun = False
 
@@ -125,17 +125,17 @@ class GameProcess:
             nonlocal begun
             if not begun:
                 begun = True
-                begins()
+                on_start()
 
-        def hear(feed: int) -> None:
+        def receive(feed: int) -> None:
             begin()
             with contextlib.suppress(BlockingIOError):
-                told(os.read(feed, DATAGRAM_BYTES))
+                on_snapshot(os.read(feed, DATAGRAM_BYTES))
 
         loop = asyncio.get_running_loop()
         lasts = loop.call_later(QUICK_S, begin)
         if feed is not None:
-            loop.add_reader(feed, hear, feed)
+            loop.add_reader(feed, receive, feed)
         try:
             return await self._next_reply()
         finally:
@@ -214,8 +214,8 @@ class WorkerGames:
         self._speed = speed
         self._children = threading.Lock()
         """Lock held by a build, and while orphaned bots are killed: a build's processes look like orphans."""
-        self._shelf = BotCache(scratch / "bots", self._children)
-        self._shelf.remove_old()
+        self._bot_cache = BotCache(scratch / "bots", self._children)
+        self._bot_cache.remove_old()
         self._sandboxes: dict[Sandbox, Sandbox] = {}
         """Requested sandbox -> this host's sandbox, which takes a moment to detect."""
         cores = usable_cores()
@@ -229,14 +229,14 @@ class WorkerGames:
         assignment: Assignment,
         game: WantedGame,
         fetch: Callable[[str], bytes],
-        begins: Callable[[], None],
-        told: Callable[[bytes], None],
+        on_start: Callable[[], None],
+        on_snapshot: Callable[[bytes], None],
     ) -> Reply:
         """Play a game to its end.  Raises ClusterError if this host cannot.
 
-        When cancelled, the game is cancelled too.  For ``fetch`` see BotShelf; it is called in a thread.
-        ``begins`` is called before the first snapshot, or when the game has lasted ``QUICK_S``; not if it is
-        over by then.  ``told`` is called with snapshots.
+        When cancelled, the game is cancelled too.  For ``fetch`` see BotCache; it is called in a thread.
+        ``on_start`` is called before the first snapshot, or when the game has lasted ``QUICK_S``; not if it
+        is over by then.  ``on_snapshot`` is called with snapshots.
         """
         job = await self._job_here(assignment, fetch)
         process, cores = await self._take(own_core=assignment.own_core)
@@ -249,9 +249,9 @@ class WorkerGames:
                     job, assignment.job.players, cores, None if feed is None else str(path), self._speed
                 )
                 if not game.begin(process, order.packed()):
-                    raise ClusterError("nobody wants this game any more")
+                    raise ClusterError("the game was cancelled by the tournament runner")
                 alive = False
-                reply = await process.reply(None if feed is None else feed.fileno(), begins, told)
+                reply = await process.reply(None if feed is None else feed.fileno(), on_start, on_snapshot)
                 alive = reply is not None
         except asyncio.CancelledError:
             sweeps = False  # the shutdown of this worker does that; here it would wait for a build
@@ -278,18 +278,16 @@ class WorkerGames:
         if sandbox is None:
             sandbox = await self._in_a_thread(sandbox_here, job.sandbox)
             self._sandboxes[job.sandbox] = sandbox
-        first, second = [
-            await self._player_here(traveller, sandbox, fetch) for traveller in assignment.travellers
-        ]
+        first, second = [await self._player_here(packed, sandbox, fetch) for packed in assignment.packed_bots]
         control = scaled(job.control, assignment.reference_speed, self._speed)
         return replace(job, players=(first, second), sandbox=sandbox, control=control)
 
     async def _player_here(
-        self, traveller: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]
+        self, packed: PackedBot, sandbox: Sandbox, fetch: Callable[[str], bytes]
     ) -> Player:
-        found = self._shelf.at_hand(traveller)
+        found = self._bot_cache.cached(packed)
         if found is None:
-            found = await self._in_a_thread(self._shelf.ready, traveller, sandbox, fetch)
+            found = await self._in_a_thread(self._bot_cache.prepare, packed, sandbox, fetch)
         return found
 
     async def _take(self, *, own_core: bool) -> tuple[GameProcess, tuple[int, ...]]:
@@ -320,7 +318,7 @@ class WorkerGames:
     def _sweep(self) -> None:
         """Kill the orphaned bots of a game process, which this process has adopted."""
         with self._children:
-            sweep_orphans()
+            kill_orphans()
 
     def _free(self, cores: tuple[int, ...]) -> None:
         if cores != self._all_cores:

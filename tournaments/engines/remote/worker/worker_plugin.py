@@ -12,9 +12,9 @@ from typing import Any
 from distributed import Worker, WorkerPlugin, get_worker
 from distributed.utils import sync
 
-from referee.process.subreaper import adopt_orphans
+from referee.process.subreaper import become_subreaper
 from referee.sandbox.bubblewrap import Tier
-from tournaments.engines.remote.errors import ClusterError
+from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import HostFacts, Versions
 from tournaments.engines.remote.worker.game_process import ENDED, FAILURE, Reply
 from tournaments.engines.remote.worker.worker_play import Assignment, WantedGame, WorkerGames
@@ -81,7 +81,7 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
         self._games: dict[Any, WantedGame] = {}
         self._replies: dict[Any, tuple[str, dict[str, Any]]] = {}
         """Topics and replies of games that have ended, whose tasks go on for a moment."""
-        adopt_orphans()
+        become_subreaper()
         scratch = self._scratch or Path(tempfile.gettempdir(), f"kalarena-worker-{os.getuid()}")
         make_private(scratch)
         self._play = WorkerGames(scratch, self.slots, self.facts.speed, worker.executors["default"])
@@ -113,7 +113,7 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
 
     async def play(self, key: Any, assignment: Assignment, topic: str) -> None:
         """Play a game, and report its events under a topic."""
-        tell = partial(self._worker.log_event, topic)
+        send = partial(self._worker.log_event, topic)
         name = [str(part) for part in key]
         here = [self._worker.address, self.facts.name, self.slots]
         try:
@@ -121,8 +121,8 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
                 assignment,
                 self._games[key],
                 self._fetch,
-                begins=lambda: tell({"game": name, "begins": here}),
-                told=lambda snapshot: tell({"game": name, "snapshot": snapshot}),
+                on_start=lambda: send({"game": name, "begins": here}),
+                on_snapshot=lambda snapshot: send({"game": name, "snapshot": snapshot}),
             )
         except asyncio.CancelledError:  # noqa: ASYNC103 - the task ends, with a reply
             # This worker ends. It reports that itself: Dask would have the game played elsewhere long before

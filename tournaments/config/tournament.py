@@ -1,0 +1,300 @@
+"""Tournaments ready to run, and their construction from validated choices and resolved bots.
+
+The tournament file, the server's tournaments, `kalarena duel` and `kalarena gauntlet` all call
+``build_tournament``.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from referee.games.opening import OpeningError
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import Player
+from referee.sandbox.detection import OFF
+from referee.sandbox.host_resources import default_memory_here
+from tournaments.analysis.rankings import MATCH_POINTS, criteria_of
+from tournaments.bots.manifest import MANIFEST_FILE
+from tournaments.config.cluster_table import ClusterTable
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.host_speed import ScaledControl
+from tournaments.config.openings import OpeningBook
+from tournaments.results.game_files import slug
+from tournaments.schedule.formats.swiss import MATCH
+from tournaments.schedule.pairing import Entrant
+from tournaments.schedule.plan import ROUND_ROBIN, Plan
+
+MAX_RANDOM_OPENINGS = 500
+"""Maximum number of random openings for a format that may need any number; after these they repeat."""
+
+DEFAULT_RANKING = "points"
+DEFAULT_RANKINGS = {"gauntlet": "score", "swiss": "swiss"}
+"""Format -> default ranking, where that is not ``points``."""
+
+
+CANNOT_TAKE_OPENINGS = (
+    f'cannot take openings: it does not declare capabilities = ["openings"] in its {MANIFEST_FILE}'
+)
+
+
+class TournamentError(ValueError):
+    """A tournament cannot be played; ``problems`` are sentences with all problems at once."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class Tournament(BaseModel):
+    """A tournament ready to run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    game: str
+    """Canonical spec text."""
+    rounds: int
+    ranking: str | tuple[str, ...]
+    """A preset of tournaments/analysis/rankings.py, or a list of criteria."""
+    has_default_ranking: bool = False
+    """True if the ranking is the default of the format."""
+    control: TimeControl
+    bots: tuple[Player, ...]
+    concurrency: int | None = None
+    """Number of games at a time; None is one per core."""
+    own_core: bool = False
+    """True if each game has a core of its own."""
+    untrusted: bool = False
+    """True if the bots must be confined."""
+    sandbox_mode: str = OFF
+    """One of referee.sandbox.detection's MODES."""
+    limits: Limits = Limits()
+    has_default_memory: bool = False
+    """True if the memory limit is the default of a host, which another host need not have."""
+    openings: tuple[str, ...] = ()
+    """Openings, one for each round, repeated as needed; none for the game's own start."""
+    openings_source: str = ""
+    """Source of the openings; only results with the same source can be compared."""
+    cluster: ClusterTable = ClusterTable()
+    """Cluster options, for games on a cluster."""
+    format: dict[str, Any] = {"kind": ROUND_ROBIN}
+    """The format's name as ``kind``, and its parameters."""
+    seed: int = 0
+    """Seed of all random choices, and of the order of games."""
+    anchor: str | None = None
+    """Bot with a fixed rating, which the others refer to; None: the average of all is 0."""
+    anchor_rating: float = 0.0
+    keep_files: bool = False
+    """True if the files that bots write in their working directories are kept with each game."""
+    added: tuple[Player, ...] = ()
+    """Bots that joined later, see tournaments/config/late_entries.py; they do not belong to the identity."""
+
+    def with_memory_of(self, identity: Mapping[str, Any] | None) -> "Tournament":
+        """Return the tournament with the memory limit of the stored results, if its file has none.
+
+        Args:
+            identity: The result of ``identity`` when the results were begun; None if there are none.
+        """
+        stored = ((identity or {}).get("limits") or {}).get("memory_mb")
+        if stored is None or not self.has_default_memory:
+            return self
+        return self.model_copy(update={"limits": replace(self.limits, memory_mb=stored)})
+
+    def with_ranking_of(self, config: Mapping[str, Any] | None) -> "Tournament":
+        """Return the tournament with the stored ranking, if that was the default when it was begun.
+
+        Earlier versions ranked a gauntlet by points unless its file specified a ranking.
+
+        Args:
+            config: ``TournamentConfig.config`` as it is stored; None if there is none.
+        """
+        stored = (config or {}).get("ranking")
+        if stored != DEFAULT_RANKING or not self.has_default_ranking:
+            return self
+        return self.model_copy(update={"ranking": stored})
+
+    def opening(self, number: int) -> str:
+        """Return the n-th opening, from 0 and repeated; every pair plays it twice, from both sides."""
+        return self.openings[number % len(self.openings)] if self.openings else ""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of pairings."""
+        return Plan(self.format, self.rounds, self.seed, len(str(len(self.bots))), len(self.openings))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the file's bots, in its order."""
+        return [bot.name for bot in self.bots]
+
+    @property
+    def players(self) -> tuple[Player, ...]:
+        """All bots, by their numbers."""
+        return (*self.bots, *self.added)
+
+    @property
+    def scaled_control(self) -> ScaledControl | None:
+        """Time control on each host; None if it is the same on all."""
+        reference = self.cluster.scaled_from
+        return None if reference is None else ScaledControl(self.control, reference)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings that make results comparable; tournaments with equal identities are the same.
+
+        Rounds, ranking and concurrency are left out: they may change between a run and its resumption.  So is
+        the seed of a format in which it only determines the order of games.
+        """
+        kind = self.format["kind"]
+        fixed = {}
+        if kind != ROUND_ROBIN:
+            loose = FORMAT_TABLES[kind].EXTENDABLE
+            options = [
+                f"{name} {' and '.join(value) if isinstance(value, list) else value}"
+                for name, value in self.format.items()
+                if name not in (*loose, "kind")
+            ]
+            fixed["format"] = ", ".join([kind, *options])
+        if kind == "groups":  # the final's rounds are numbered after the groups'
+            fixed["rounds"] = str(self.rounds)
+        if kind not in SEED_IS_ORDER:
+            fixed["seed"] = str(self.seed)
+        if self.cluster.scaled_from is not None:
+            fixed["time limits"] = f"scaled from {self.cluster.scaled_from:g} positions/s"
+        return {
+            **fixed,
+            "game": self.game,
+            "time control": str(self.control),
+            "setup_s": self.control.setup_s,
+            "openings": self.openings_source,
+            "limits": _limits_identity(self.limits),
+            "pondering": self.control.ponder,
+            "bots": {bot.name: bot.digest for bot in self.bots},
+        }
+
+
+LATER_LIMITS = ("directory_mb", "directory_files")
+"""Limits that older tournaments do not record: part of the identity where they are not the default."""
+
+
+def _limits_identity(limits: Limits) -> dict[str, Any]:
+    usual = asdict(Limits())
+    values = asdict(limits).items()
+    return {name: value for name, value in values if name not in LATER_LIMITS or value != usual[name]}
+
+
+SEED_IS_ORDER = (ROUND_ROBIN, "gauntlet", "sprt", "placement")
+"""Formats whose games are the same for every seed."""
+
+
+def build_tournament(
+    *,
+    bots: Sequence[Player],
+    format_table: Mapping[str, Any],
+    rounds: int | None = None,
+    openings: Callable[[int], OpeningBook] | None = None,
+    unable: Callable[[Sequence[Player]], Iterable[str]] = lambda _: (),
+    ranking: str | tuple[str, ...] | None = None,
+    problems: Sequence[str] = (),
+    **settings: Any,
+) -> Tournament:
+    """Return the tournament of these bots, with the defaults of its format.
+
+    Args:
+        openings: Function that returns the openings, given the number that the tournament can use, and
+            raises OpeningError; None if all games begin at the game's own start.
+        unable: Function that returns a sentence on the bots that cannot take openings.
+        problems: Problems that the caller has found with the bots; then the format is not checked.
+        settings: Further fields of ``Tournament``.  With ``has_default_memory`` the memory limit is replaced
+            by the default of this host.
+
+    Raises:
+        TournamentError: With all problems.
+    """
+    found = list(problems)
+    kind = format_table["kind"]
+    count = max(2, len(bots))  # bots that could not be resolved are among the problems
+    wanted_rounds = rounds or _default_rounds(kind, count)
+    book = OpeningBook()
+    if openings is not None:
+        try:
+            book = openings(_openings_wanted(format_table, wanted_rounds, count))
+        except OpeningError as error:
+            found.append(f"openings: {error}")
+        found += unable(bots)
+        if kind == ROUND_ROBIN:
+            wanted_rounds = rounds or max(1, len(book.texts))
+    chosen_ranking = ranking or _default_ranking(format_table)
+    found += _ranking_problems(chosen_ranking, format_table)
+    tournament = Tournament(
+        rounds=wanted_rounds,
+        ranking=chosen_ranking,
+        has_default_ranking=not ranking,
+        bots=tuple(bots),
+        openings=book.texts,
+        openings_source=book.source,
+        format=dict(format_table),
+        **settings,
+    )
+    if tournament.has_default_memory:
+        memory_mb = default_memory_here(tournament.concurrency)
+        limits = replace(tournament.limits, memory_mb=memory_mb)
+        tournament = tournament.model_copy(update={"limits": limits})
+    if not problems:
+        try:
+            tournament.plan.schedule(tournament.names, [Entrant() for _ in bots])
+        except ValueError as error:
+            found.append(f"format: {error}")
+    if found:
+        raise TournamentError(found)
+    return tournament
+
+
+def _default_rounds(kind: str, bots: int) -> int:
+    """Return the default number of rounds.
+
+    A Swiss needs as many as a knockout to find one winner; a ladder, as many as move a bot all the way up.
+    """
+    if kind == "swiss":
+        return max(1, math.ceil(math.log2(bots)))
+    return bots if kind == "ladder" else 1
+
+
+def _default_ranking(parameters: Mapping[str, Any]) -> str:
+    """Return the default ranking of a format with these parameters."""
+    if parameters.get("scoring") == MATCH:
+        return "swiss-match"
+    return DEFAULT_RANKINGS.get(parameters["kind"], DEFAULT_RANKING)
+
+
+def _ranking_problems(ranking: str | Sequence[str], parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the problems of a ranking in this format."""
+    if MATCH_POINTS in criteria_of(ranking) and parameters.get("scoring") != MATCH:
+        yield (
+            f"ranking: {MATCH_POINTS!r} needs a Swiss that gives points for matches: "
+            'format = { kind = "swiss", scoring = "match" }'
+        )
+
+
+def _openings_wanted(parameters: Mapping[str, Any], rounds: int, bots: int) -> int:
+    """Return the number of random openings that a tournament can use."""
+    kind: str = parameters["kind"]
+    pairs: int = parameters.get("pairs", 1)
+    bracket: int = pairs + parameters.get("extra_pairs", 0)
+    if kind == "knockout":
+        wanted = math.ceil(math.log2(bots)) * bracket
+    elif kind == "groups":
+        wanted = rounds + math.ceil(math.log2(max(2, parameters["groups"] * parameters["advance"]))) * bracket
+    elif kind == "sprt":
+        wanted = parameters["max_games"] // 2
+    else:
+        return rounds * pairs
+    return min(wanted, MAX_RANDOM_OPENINGS)
+
+
+def name_clash(name: str, others: Sequence[str]) -> str | None:
+    """Return the name among others that equals a name, or has the same file names."""
+    return next((other for other in others if slug(other) == slug(name)), None)

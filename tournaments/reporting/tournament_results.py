@@ -1,0 +1,249 @@
+"""Results of a tournament: the store's contents in all forms of output."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from operator import attrgetter
+from typing import Any, Self
+
+from threadpoolctl import threadpool_limits
+
+from tournaments.analysis.evidence import evidence_of
+from tournaments.analysis.rankings import criteria_of
+from tournaments.analysis.ratings.bradley_terry import GHOST_RESULTS, GHOST_RESULTS_OF_ADAPTIVE
+from tournaments.analysis.ratings.ratings import Ratings, rate
+from tournaments.analysis.standing import Estimate, Standing
+from tournaments.analysis.standings import NamedMatch, Tally
+from tournaments.config.format_tables import FORMAT_TABLES
+from tournaments.config.tournament_config import TournamentConfig
+from tournaments.reporting import tables
+from tournaments.results.chain import Head
+from tournaments.results.game_summary import GameSummary
+from tournaments.results.journal import Entry
+from tournaments.results.rulings import Rulings
+from tournaments.results.store import Store
+from tournaments.schedule.pairing import NOBODY, History, MatchScoring, Schedule
+
+CAVEAT = (
+    "pairings depended on results, so that luck adds up: read these ratings as a guide; they have no "
+    "interval, and do not show that two bots differ"
+)
+"""Caveat for ratings from a Swiss and its like; docs/statistics.md has the figures."""
+SPRT_CAVEAT = (
+    "the test stopped the match at a good moment: the decision is what counts, and the estimate leans away "
+    "from 0"
+)
+"""Caveat for ratings after a sequential test."""
+
+
+@dataclass
+class TournamentResults(TournamentConfig):
+    """Data for all tables and reports.  Values are cached: create a new object when games were added."""
+
+    kept: Sequence[GameSummary] = field(default_factory=list)
+    """Every game that was ever played, those that were set aside too."""
+    journal: Sequence[Entry] = field(default_factory=list)
+    head: Head | None = field(default=None, compare=False)
+    """Head of the store's chain when it was read; None if there is no chain."""
+
+    @classmethod
+    def load(cls, store: Store) -> Self:
+        """Create the results of a store.  Raises StoreError."""
+        head = store.head()  # before the games, so that all games that it covers are shown
+        return cls.from_json(store.config(), kept=store.games(), journal=store.journal(), head=head)
+
+    @cached_property
+    def rulings(self) -> Rulings:
+        """Rulings, which decide about the games that count."""
+        return Rulings(self.file_bots, self.kept, self.journal)
+
+    @property
+    def bots(self) -> list[str]:
+        """Names of all bots, by their numbers."""
+        return self.rulings.bots
+
+    @cached_property
+    def games(self) -> list[GameSummary]:
+        """Games that count."""
+        return self.rulings.counted
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """Schedule of the tournament."""
+        return self.plan.schedule(self.bots, self.rulings.entrants)
+
+    @property
+    def history(self) -> History:
+        """History for the schedule."""
+        return self.rulings.history
+
+    @cached_property
+    def total(self) -> int:
+        """Estimated number of games of the whole tournament, exact once nothing is due."""
+        return self.schedule.total(self.history)
+
+    @property
+    def done(self) -> int:
+        """Number of these games that have a result, or were ruled void."""
+        return len(self.rulings.results)
+
+    @cached_property
+    def conclusion(self) -> str:
+        """Remark on the tournament beside the table; empty if there is none."""
+        return self.schedule.conclusion(self.history).format(*self.bots)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Bot -> rank, where the format decides it."""
+        return {self.bots[number]: place for number, place in self.schedule.places(self.history).items()}
+
+    @cached_property
+    def byes(self) -> Mapping[str, float]:
+        """Bot -> points without a game."""
+        return {self.bots[number]: points for number, points in self.schedule.byes(self.history).items()}
+
+    @cached_property
+    def matches(self) -> Sequence[NamedMatch] | None:
+        """Matches that are over, byes included; None where points are given for games."""
+        scores = self.schedule.matches(self.history) if isinstance(self.schedule, MatchScoring) else None
+        if scores is None:
+            return None
+        return [
+            NamedMatch((self.bots[first], None if second == NOBODY else self.bots[second]), points, is_played)
+            for first, second, points, is_played in scores
+        ]
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """Ratings from the games that count, in Elo."""
+        anchor = None if self.anchor is None else self.bots.index(self.anchor)
+        # More threads make this small problem slower, and take cores from the bots of a running game.
+        with threadpool_limits(1):
+            return rate(evidence_of(self.bots, self.games), anchor, self.anchor_rating, ghosts=self.ghosts)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """True if pairings depend on results, which biases ratings."""
+        return FORMAT_TABLES[self.plan.kind].PAIRS_ROUNDS
+
+    @property
+    def caveat(self) -> str:
+        """Caveat for the ratings; empty if there is none."""
+        if not self.games:
+            return ""
+        return CAVEAT if self.is_adaptive else SPRT_CAVEAT if self.was_stopped else ""
+
+    @property
+    def was_stopped(self) -> bool:
+        """True if a sequential test decides when the games end."""
+        return self.plan.kind == "sprt"
+
+    @property
+    def ghosts(self) -> float:
+        """Imaginary results of each bot, see tournaments/analysis/ratings/bradley_terry.py."""
+        return GHOST_RESULTS_OF_ADAPTIVE if self.is_adaptive else GHOST_RESULTS
+
+    @cached_property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """Bot -> rating, for bots with a game that counts; without interval in an adaptive format."""
+        if not self.games:
+            return {}
+        found = self.ratings
+        values = zip(found.rating.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
+        rows = zip(self.bots, values, found.games.tolist(), strict=True)
+        # A hundredth of an Elo is far below the precision of any interval, and noise is far below that. 0.0
+        # is added lest -0.0 be shown.
+        return {
+            name: Estimate(
+                *(
+                    round(elo, 2) + 0.0
+                    for elo in ((*estimate[:1], -inf, inf) if self.is_adaptive else estimate)
+                )
+            )
+            for name, estimate, games in rows
+            if games
+        }
+
+    @cached_property
+    def table(self) -> list[Standing]:
+        """Standings."""
+        return self.standings_of(Tally(self.bots, self.games))
+
+    def standings_of(self, tally: Tally) -> list[Standing]:
+        """Return the table of a tally of this tournament's games."""
+        return tally.table(
+            self.ranking,
+            places=self.places,
+            byes=self.byes,
+            ratings=self.estimates,
+            withdrawn=self.rulings.withdrawn,
+            matches=self.matches,
+        )
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Criteria that order the table."""
+        return criteria_of(self.ranking)
+
+    @property
+    def about(self) -> str:
+        """Description of the tournament, in one line."""
+        confined = f", sandbox {self.sandbox}" if self.games else ""
+        kind = "" if self.plan.kind == "round-robin" else f"{self.plan.kind}, "
+        aside = len(self.kept) - len(self.games)
+        without = f" ({aside} set aside)" if aside else ""
+        return f"{kind}{self.game}, {self.control}, {self.done} of {self.total} games{without}{confined}"
+
+    @property
+    def sandbox(self) -> str:
+        """Confinement of the bots in the games so far; if there are several tiers, each with its games."""
+        tiers: Counter[str] = Counter(map(attrgetter("sandbox"), self.games))
+        if "" in tiers:
+            tiers["unknown"] += tiers.pop("")
+        if len(tiers) == 1:
+            return next(iter(tiers))
+        return " and ".join(
+            f"{tier} ({count} game{'' if count == 1 else 's'})" for tier, count in sorted(tiers.items())
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table for scripts; keys are only ever added."""
+        about = {
+            "tournament": self.name,
+            "game": self.game,
+            "time_control": self.control,
+            "games": len(self.games),
+            "games_total": self.total,
+            "games_done": self.done,
+            "games_set_aside": len(self.kept) - len(self.games),
+            "sandbox": self.sandbox,
+            "format": dict(self.plan.format),
+            "rounds": self.plan.rounds,
+            "seed": self.plan.seed,
+            "conclusion": self.conclusion,
+            "anchor": self.anchor,
+            "ratings_caveat": self.caveat,
+        }
+        return tables.to_json(self.table, self.ranking, about)
+
+    def render(self, form: str, width: int | None = None) -> str:
+        """Return the table as one of ``tables.FORMATS``; ``width`` is the terminal's, for text."""
+        match form:
+            case "csv":
+                return tables.to_csv(self.table, self.ranking, self.caveat).rstrip("\n")
+            case "json":
+                return tables.json_text(self.to_json())
+            case "html":
+                # Imported here, since Jinja takes a while and the other formats do not need it.
+                from tournaments.reporting.site.pages import standings_page
+
+                return standings_page(
+                    self.name, self.about, self.table, self.games, self.ranking, self.caveat
+                )
+            case "text":
+                text = tables.to_text(self.name, self.about, self.table, self.ranking, width)
+                notes = [self.conclusion, self.caveat and f"Ratings: {self.caveat}."]
+                return "\n\n".join([text, *filter(None, notes)])
+        raise ValueError(f"no format {form!r}; there are {', '.join(tables.FORMATS)}")
