@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from tests.builders import make_summary
-from tournaments.analysis.ladder_position import crossing, falling, place_on
+from tournaments.analysis.ladder_position import crossing, falling, ladder_position
 from tournaments.results.game_summary import GameSummary
 
 ALL = range(1, 11)
@@ -86,7 +86,7 @@ def test_falling_never_rises_and_keeps_the_weighted_sum(pairs: list[tuple[float,
 
 def test_between_two_levels() -> None:
     scores = {3: (16, 4, 0), 4: (10, 8, 2), 5: (2, 8, 10), 6: (0, 4, 16)}
-    place = place_on("bot", names(scores), games_of(scores), ALL)
+    place = ladder_position("bot", names(scores), games_of(scores), ALL)
     assert place.position == "between"
     assert place.value == pytest.approx(4.5, abs=0.01)  # what it did against 4, 5 did against it
     assert 3.5 < place.low < 4.5 < place.high < 5.5
@@ -104,7 +104,7 @@ def test_between_two_levels() -> None:
 
 def test_all_won() -> None:
     scores = dict.fromkeys(ALL, (5, 0, 0))
-    place = place_on("bot", names(scores), games_of(scores), ALL)
+    place = ladder_position("bot", names(scores), games_of(scores), ALL)
     assert (place.position, place.value, place.high) == ("above", inf, inf)
     assert place.low > 9
     assert "stands above level 10, the highest one that it met" in place.sentences()[0]
@@ -113,7 +113,7 @@ def test_all_won() -> None:
 
 def test_all_lost() -> None:
     scores = dict.fromkeys(ALL, (0, 0, 5))
-    place = place_on("bot", names(scores), games_of(scores), ALL)
+    place = ladder_position("bot", names(scores), games_of(scores), ALL)
     assert (place.position, place.value, place.low) == ("below", -inf, -inf)
     assert place.high < 2
     assert "stands below level 1, the lowest one that it met" in place.sentences()[0]
@@ -121,7 +121,7 @@ def test_all_lost() -> None:
 
 def test_two_games_say_hardly_anything() -> None:
     scores = {5: (0, 1, 0)}
-    place = place_on("bot", names(scores), games_of(scores), ALL)
+    place = ladder_position("bot", names(scores), games_of(scores), ALL)
     assert place.sentences()[0] == (
         "bot stands at level 5 (by its scores as strong as the levels that it met; too few different games "
         "for an interval)."
@@ -137,13 +137,13 @@ def test_copies_are_no_evidence() -> None:
         for number in range(20)
         for game in one
     ]
-    few, many = (place_on("bot", names([3, 4]), games, ALL) for games in (one, copies))
+    few, many = (ladder_position("bot", names([3, 4]), games, ALL) for games in (one, copies))
     assert (few.value, few.low, few.high) == pytest.approx((many.value, many.low, many.high))
     assert (many.results[0].games, many.results[0].unique) == (40, 2)
 
 
 def test_without_a_game() -> None:
-    place = place_on("bot", names(ALL), [], ALL)
+    place = ladder_position("bot", names(ALL), [], ALL)
     assert place.position == "unknown"
     assert place.nearest is None
     assert place.sentences() == ["bot: no game was played that counts."]
@@ -155,12 +155,14 @@ def test_games_of_others_play_no_part() -> None:
     scores = {3: (3, 1, 0), 4: (0, 1, 3)}
     games = games_of(scores)
     other = make_summary("ladder:3", "ladder:4", 0)
-    assert place_on("bot", names(scores), [*games, other]) == place_on("bot", names(scores), games)
+    assert ladder_position("bot", names(scores), [*games, other]) == ladder_position(
+        "bot", names(scores), games
+    )
 
 
 def test_results_against_the_order() -> None:
     scores = {3: (0, 0, 30), 8: (30, 0, 0)}
-    place = place_on("bot", names(scores), games_of(scores), ALL)
+    place = ladder_position("bot", names(scores), games_of(scores), ALL)
     assert place.against_order
     assert place.low <= 3
     assert place.high >= 8
@@ -169,14 +171,14 @@ def test_results_against_the_order() -> None:
 
 def test_levels_with_gaps() -> None:
     scores = {2: (8, 2, 0), 7: (0, 2, 8)}
-    place = place_on("bot", names(scores), games_of(scores), ALL)
+    place = ladder_position("bot", names(scores), games_of(scores), ALL)
     assert place.value == pytest.approx(4.5, abs=0.01)
     assert "between level 2 and level 7, at level 4.5" in place.sentences()[0]
 
 
 @given(st.dictionaries(st.integers(1, 10), st.tuples(*[st.integers(0, 4)] * 3), max_size=4))
 def test_whatever_the_results(scores: dict[int, tuple[int, int, int]]) -> None:
-    place = place_on("bot", names(ALL), games_of(scores), ALL)
+    place = ladder_position("bot", names(ALL), games_of(scores), ALL)
     assert place.low <= place.high
     if place.position == "between":
         assert place.low <= place.value <= place.high
@@ -209,13 +211,13 @@ def test_intervals_hold_the_truth(step: float, pairs: int) -> None:
     with threadpool_limits(1):
         for _ in range(150):
             at = dice.uniform(1, 10)
-            place = place_on("bot", names(ALL), simulated(dice, at, step, pairs), ALL)
+            place = ladder_position("bot", names(ALL), simulated(dice, at, step, pairs), ALL)
             held += place.low <= at <= place.high
     assert held >= 142.5 - 3 * 2.7
 
 
 def test_a_bot_without_an_interval_is_told_what_its_scores_show() -> None:
-    found = place_on("bot", names({3: 0, 6: 0}), games_of({3: (1, 0, 0), 6: (0, 0, 1)}), ALL)
+    found = ladder_position("bot", names({3: 0, 6: 0}), games_of({3: (1, 0, 0), 6: (0, 0, 1)}), ALL)
     repeated = tuple(replace(result, unique=0) for result in found.results)
     place = replace(found, results=repeated, low=-inf, high=inf)
     first, *_, last = place.sentences()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.builders import invoke
 from tournaments.cli.tournament import run
-from tournaments.config import load
+from tournaments.config import tournament
 from tournaments.results.store import Store
 
 KALARENA = str(Path(sys.executable).parent / "kalarena")
@@ -158,7 +158,7 @@ def test_a_tournament_of_another_host_goes_on_with_its_memory_limit(
 ) -> None:
     path = tmp_path / "cup.toml"
     for memory_mb, rounds in ((512, 1), (2048, 2)):
-        monkeypatch.setattr(load, "default_memory_here", lambda _games, limit=memory_mb: limit)
+        monkeypatch.setattr(tournament, "default_memory_here", lambda _games, limit=memory_mb: limit)
         path.write_text(f'rounds = {rounds}\nbots = ["first_legal", "greedy"]\n')
         result = invoke("tournament", "run", path, "--out", tmp_path / "out", "--quiet")
         assert result.exit_code == 0, result.stderr

@@ -14,11 +14,12 @@ from protocol.announced import AnnouncedTime
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.kalah import NORTH, Kalah, Phase
 from sample_bots import catalog, first_legal, first_move, greedy, swap_happy
-from sample_bots.catalog import SAMPLE_BOTS, play_digest
+from sample_bots.catalog import SAMPLE_BOTS, play_digest, searches
 from sample_bots.conversation import Choose
-from sample_bots.ladder.levels import ladder_player
+from sample_bots.ladder.levels import ladder_player, level_of
 from sample_bots.minimax import minimax_mover
 from sample_bots.random_bot import random_mover
+from sample_bots.strong.compiled import COMPILED
 from sample_bots.strong.engine import SearchLimits
 from sample_bots.strong.engines import engine_of
 from sample_bots.strong.time_manager import TimeManager
@@ -132,7 +133,17 @@ def first_legal_choice(game: AnyGame, state: Any) -> Any:
 
 
 def level(number: int) -> Callable[[AnyGame], object]:
-    return lambda game: moves_of(game, ladder_player(game, number, 7, AnnouncedTime())[0])
+    """The moves of a level; an engine has no limit of time here, which plain Python would reach."""
+
+    def moves(game: AnyGame) -> list[str]:
+        nodes = level_of(game, number).nodes
+        if nodes is None:
+            return moves_of(game, ladder_player(game, number, 7, AnnouncedTime())[0])
+        engine = engine_of(game)
+        assert engine is not None
+        return moves_of(game, lambda _, state: engine.search(state, SearchLimits(nodes=nodes)).move)
+
+    return moves
 
 
 def search_results(game: AnyGame) -> object:
@@ -195,6 +206,8 @@ FINGERPRINTS: dict[tuple[str, int], dict[str, str]] = {
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("text", PLAY)
 def test_a_version_means_one_play(text: str, game: str) -> None:
+    if not COMPILED and game == "kalamala" and searches(text):
+        pytest.skip("the table is smaller in plain Python")
     name = text.partition(":")[0]
     expected = FINGERPRINTS[text, SAMPLE_BOTS[name].version][game]
     assert fingerprint(PLAY[text](parse_game(game))) == expected, (

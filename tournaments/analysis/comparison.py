@@ -68,14 +68,14 @@ class Comparison:
             f"  won {self.wins}, drawn {self.draws}, lost {self.losses}",
         ]
         if sum(self.pairs):
-            told = [f"{points}: {count:g}" for points, count in zip(PAIR_POINTS, self.pairs, strict=True)]
-            lines.append(f"  different pairs by points  {', '.join(told)}")
+            counts = [f"{points}: {count:g}" for points, count in zip(PAIR_POINTS, self.pairs, strict=True)]
+            lines.append(f"  different pairs by points  {', '.join(counts)}")
         match = self.match
         if isfinite(match.elo):
             unit = "pairs" if sum(self.pairs) else "games"
             lines.append(
                 f"  from these {unit} alone    Elo {match.elo:+z.0f}, 95 % interval {match.elo_low:+z.0f} to "
-                f"{match.elo_high:+z.0f}; superior with {_percent(match.superiority)}"
+                f"{match.elo_high:+z.0f}; superior with {percent(match.superiority)}"
             )
         if self.difference is not None:
             value, low, high = self.difference
@@ -83,7 +83,7 @@ class Comparison:
             if self.difference.has_interval:
                 line += f", 95 % interval {low:+z.0f} to {high:+z.0f}"
             if self.superiority is not None:
-                line += f"; superior with {_percent(self.superiority)}"
+                line += f"; superior with {percent(self.superiority)}"
             lines.append(line)
         return "\n".join(lines)
 
@@ -153,6 +153,6 @@ def _finite(values: dict[str, float]) -> dict[str, float | None]:
     return {name: value if isfinite(value) else None for name, value in values.items()}
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Return a percentage, but never 0 or 100, which no number of games can show."""
     return f"{min(max(100 * share, 0.01), 99.99):.4g} %"

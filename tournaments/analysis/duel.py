@@ -1,10 +1,10 @@
-"""Report on a duel: is the new version of a bot stronger than the old one?  Pure."""
+"""Report on a duel between the new and the old version of a bot (pure)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tournaments.analysis.comparison import Comparison, compare
+from tournaments.analysis.comparison import Comparison, compare, percent
 from tournaments.results.game_summary import GameSummary
 from tournaments.schedule.formats.sprt import Sprt, Verdict, stronger_than
 from tournaments.schedule.pairing import History
@@ -199,8 +199,3 @@ def duel_of(
     verdict = None if test is None else test.verdict(history)
     comparison = compare(names[:2], games, names[0], names[1], was_stopped=test is not None)
     return Duel(comparison, test, verdict, finished)
-
-
-def percent(share: float) -> str:
-    """Return a percentage, but never 0 or 100, which no number of games can show."""
-    return f"{min(max(100 * share, 0.01), 99.99):.4g} %"

@@ -1,4 +1,4 @@
-"""Estimation of a bot's place on a ladder of players whose order is known (pure).
+"""Estimate of a bot's position on a ladder of players with a known order (pure).
 
 All games of the bot together give one Bradley-Terry fit (tournaments/analysis/ratings), which gives the
 difference between the bot and each level, with an interval.  Of the levels only their order is presupposed,
@@ -87,7 +87,7 @@ class LevelResult:
 
 
 @dataclass(frozen=True)
-class LadderPlace:
+class LadderPosition:
     """A place on the ladder, as a level number."""
 
     bot: str
@@ -213,13 +213,13 @@ def _level(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
-def place_on(
+def ladder_position(
     bot: str,
     levels: Mapping[int, str],
     games: Sequence[GameSummary],
     rungs: Iterable[int] = (),
     ghosts: float = GHOST_RESULTS,
-) -> LadderPlace:
+) -> LadderPosition:
     """Return the place of a bot on a ladder, by the games that count.
 
     ``levels`` has the players' names by their levels; a higher level is a stronger player.  ``rungs`` are
@@ -267,7 +267,7 @@ def _level_result(
 
 def _placed(
     bot: str, results: tuple[LevelResult, ...], rungs: Sequence[int], roots: Sequence[float], needed: float
-) -> LadderPlace:
+) -> LadderPosition:
     """Return the place from the results.
 
     ``roots`` are the standard deviations by which each level that was met supports the bot, ``needed`` is the
@@ -275,7 +275,7 @@ def _placed(
     """
     met = {result.level: result.difference for result in results if result.difference is not None}
     if not met:
-        return LadderPlace(bot, results, inf, -inf, inf)
+        return LadderPosition(bot, results, inf, -inf, inf)
     levels = list(met)
     # Once the least step is taken out, differences must only not rise.
     flat = {level: Estimate(*(end + LEAST_STEP_ELO * level for end in met[level])) for level in levels}
@@ -295,7 +295,7 @@ def _placed(
     low, high = min(low, high), max(low, high)
     if isfinite(value):
         value = min(max(value, low), high)
-    return LadderPlace(bot, results, value, low, high, against_order)
+    return LadderPosition(bot, results, value, low, high, against_order)
 
 
 def _sloping(levels: Sequence[int], values: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Table line of one bot, with its rating and its records against others."""
+"""Table line of one bot, with its rating and its records against opponents."""
 
 from dataclasses import dataclass, field
 from math import isfinite

@@ -11,7 +11,7 @@ import click
 
 from referee.judge.results import Player
 from sample_bots.options import HIGHEST_LEVEL, LOWEST_LEVEL
-from tournaments.analysis.ladder_position import LadderPlace, LevelResult, place_on
+from tournaments.analysis.ladder_position import LadderPosition, LevelResult, ladder_position
 from tournaments.cli.main import Usage
 from tournaments.cli.measuring import (
     Settings,
@@ -58,9 +58,9 @@ class GauntletResults(TournamentResults):
         return {int(name.removeprefix(LADDER)): name for name in self.file_bots[1:]}
 
     @cached_property
-    def place(self) -> LadderPlace:
+    def place(self) -> LadderPosition:
         """Position of the bot on the ladder."""
-        return place_on(self.file_bots[0], self.levels, self.games, ALL_LEVELS)
+        return ladder_position(self.file_bots[0], self.levels, self.games, ALL_LEVELS)
 
     @cached_property
     def conclusion(self) -> str:

@@ -97,7 +97,7 @@ def moves_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iter
 
 def move_rows(record: GameRecord) -> Iterator[Row]:
     """Yield a row for every move of a game."""
-    heard = [
+    lines_of = [
         iter([line.at_us for line in record.wire if line.player == player and line.direction == "from"])
         for player in (0, 1)
     ]
@@ -114,7 +114,7 @@ def move_rows(record: GameRecord) -> Iterator[Row]:
             "cpu_ms": _ms(move.cpu_us),
             "wait_ms": _ms(move.wait_us),
             "referee_wait_ms": _ms(move.referee_wait_us),
-            "at_ms": _ms(next(heard[move.player], None)),  # a bot's lines and moves have the same order
+            "at_ms": _ms(next(lines_of[move.player], None)),  # a bot's lines and moves have the same order
             "legal_moves": choices,
             "position": position,
         }

@@ -1,4 +1,4 @@
-"""The Bradley-Terry model with draws and an advantage of the first move: its likelihood and the peak of it.
+"""Bradley-Terry model with draws and an advantage of the first move: its likelihood and its peak.
 
 Two players with strengths s and t, the first to move with advantage a: with d = s - t + a,
 
@@ -100,7 +100,7 @@ class BradleyTerry:
         self.parameters = players + (self.advantage is not None) + (self.log_nu is not None)
 
     def start(self) -> Array:
-        """A point to search from: equal strengths and the share of draws that was observed."""
+        """Return the starting point of the search: equal strengths and the observed share of draws."""
         point = np.zeros(self.parameters)
         if self.log_nu is not None:
             decided = float(self._games.sum()) - self._drawn + 2 * self.ghosts
@@ -108,11 +108,11 @@ class BradleyTerry:
         return point
 
     def at(self, points: Array) -> Peak:
-        """The log-likelihood with its penalty around points, (points, parameters)."""
+        """Return the log-likelihood with its penalty around points, (points, parameters)."""
         return self._evaluate(points, self.ghosts)
 
     def information(self, point: Array) -> Array:
-        """Curvature at one point from the games alone, (parameters, parameters)."""
+        """Return the curvature at one point from the games alone, (parameters, parameters)."""
         curvature: Array = self._evaluate(point[None], None).curvature[0]
         return curvature
 
@@ -137,7 +137,7 @@ class BradleyTerry:
         return float((win + nu / 2) / (win + loss + nu))
 
     def nu(self, point: Array) -> float:
-        """The draw parameter."""
+        """Return the draw parameter."""
         return 0.0 if self.log_nu is None else float(np.exp(point[self.log_nu]))
 
     def _shares(self, points: Array) -> tuple[Array, Array, Array]:
@@ -248,15 +248,15 @@ class Likelihood(Protocol):
     """Index of log(nu); None if it is not a parameter."""
 
     def at(self, points: Array) -> Peak:
-        """The log-likelihood with its penalty around points, (points, parameters)."""
+        """Return the log-likelihood with its penalty around points, (points, parameters)."""
         ...
 
     def information(self, point: Array) -> Array:
-        """Curvature at one point from the games alone, (parameters, parameters)."""
+        """Return the curvature at one point from the games alone, (parameters, parameters)."""
         ...
 
     def residuals(self, point: Array) -> tuple[Array, Array]:
-        """Slopes of one game's log-likelihood by the difference in strength and by log(nu)."""
+        """Return the slopes of one game's log-likelihood by the difference in strength and by log(nu)."""
         ...
 
 

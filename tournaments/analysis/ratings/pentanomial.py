@@ -1,4 +1,4 @@
-"""One match of two players as a score, an Elo difference and their uncertainty.
+"""Score, Elo difference and uncertainty of one match of two players.
 
 Two games of a pair, from one opening with sides exchanged, are not independent.  So the unit is the pair,
 with one of five scores ("pentanomial"); single games, with three ("trinomial"), are right only if they have
@@ -50,8 +50,8 @@ def of_pairs(pairs: Sequence[float], *, was_stopped: bool = False) -> MatchScore
 
     Args:
         pairs: The counts, which need not be whole.
-        was_stopped: Whether a sequential test ended the match, which does so at a good moment; intervals are
-            wider then.
+        was_stopped: Whether a sequential test ended the match, at a favourable moment; intervals are wider
+            then.
 
     Raises:
         ValueError: Counts are negative or infinite, or not five.
@@ -81,7 +81,7 @@ def likelihood_of_superiority(wins: float, losses: float) -> float:
 
 
 def pair_counts(evidence: Evidence, one: int, other: int) -> tuple[float, float, float, float, float]:
-    """Different pairs of games between two bots by the points of ``one``: 0, 0.5, 1, 1.5, 2.
+    """Return the different pairs of games between two bots by the points of ``one``: 0, 0.5, 1, 1.5, 2.
 
     Only whole pairs: two games, each bot having moved first once.
     """
@@ -100,7 +100,7 @@ def pair_counts(evidence: Evidence, one: int, other: int) -> tuple[float, float,
 
 
 def game_counts(evidence: Evidence, one: int, other: int) -> tuple[float, float, float]:
-    """Different games between two bots that ``one`` lost, drew and won."""
+    """Return the numbers of different games that ``one`` lost, drew and won against ``other``."""
     forth = (evidence.first == one) & (evidence.second == other)
     back = (evidence.first == other) & (evidence.second == one)
     counts = np.zeros(3)

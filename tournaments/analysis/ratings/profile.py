@@ -1,4 +1,4 @@
-"""Profiles of the likelihood: how far one number can be moved before the results contradict it.
+"""Profile likelihoods: the range of a number within which it does not contradict the results.
 
 A Wald interval (estimate plus or minus two standard errors) fails where results are one-sided, 6-0 for
 example; the profile follows the likelihood itself.  Source of the search: Venzon and Moolgavkar 1988, "A
@@ -34,7 +34,7 @@ def ends(model: Likelihood, peak: Array, contrasts: Array, drops: Array) -> tupl
 
 
 def _farthest(model: Likelihood, peak: Array, contrasts: Array, drops: Array) -> Array:
-    """The points at which each contrast is greatest while the likelihood drops by no more than allowed.
+    """Return the points at which each contrast is greatest within the allowed drop of the likelihood.
 
     At the answer, slope + multiplier * contrast = 0.  Each step takes the curve for a parabola and solves
     that; of its two solutions it takes the one towards greater values.

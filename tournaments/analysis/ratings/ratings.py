@@ -1,8 +1,8 @@
-"""Ratings of all bots from all games, with intervals that can be trusted.
+"""Ratings of all bots from all games, with intervals.
 
 One Bradley-Terry model (bradley_terry.py) for the whole tournament; intervals from its profile (profile.py),
-widened or narrowed by what pairs of games have in common (dispersion.py).  docs/statistics.md explains all of
-it and has the measured coverage.
+widened or narrowed by the correlation of the games of a pair (dispersion.py).  docs/statistics.md explains
+all of it and contains the measured coverage.
 """
 
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class Ratings:
     """The most likely strengths."""
 
     def likelihood_of_superiority(self, one: int, other: int) -> float:
-        """Probability that bot ``one`` is stronger than bot ``other``, given these games and nothing else."""
+        """Return the probability that bot ``one`` is stronger than bot ``other``, given these games."""
         return float(self.superiority[one, other])
 
     @cached_property

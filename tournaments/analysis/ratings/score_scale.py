@@ -1,4 +1,4 @@
-"""Ratings on the scale of expected scores, which is what Elo means.
+"""Ratings on the scale of expected scores, the definition of Elo.
 
 In the Bradley-Terry model with draws and an advantage of the first move (bradley_terry.py), a difference in
 strength determines the expected score only if draws and advantage are known: 100 would mean 64 % in one
@@ -55,11 +55,11 @@ class ScoreScale:
         return climb(self, self._start)
 
     def at(self, points: Array) -> Peak:
-        """The log-likelihood with its penalty around points, (points, parameters)."""
+        """Return the log-likelihood with its penalty around points, (points, parameters)."""
         return self._evaluate(points, self.ghosts)
 
     def information(self, point: Array) -> Array:
-        """Curvature at one point from the games alone, (parameters, parameters)."""
+        """Return the curvature at one point from the games alone, (parameters, parameters)."""
         curvature: Array = self._evaluate(point[None], None).curvature[0]
         return curvature
 

@@ -1,1 +1,4 @@
-"""Mark sheets: rules in marks.toml, their application to a table, and the sheet."""
+"""Mark sheets: rules in marks.toml, their application to a tournament, and the sheet.
+
+Begin at ``plan``, which fits a rules file to a tournament and makes the sheet.
+"""

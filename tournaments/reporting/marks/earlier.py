@@ -1,4 +1,4 @@
-"""A mark sheet that was made earlier, read from its JSON form to be compared with.  Pure."""
+"""Earlier mark sheet, read from its JSON form for a comparison.  Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ ABOUT = ("games", "games_total", "rules_sha256", "students_sha256", "results_sha
 """Keys of the earlier sheet that are repeated in a sheet that was compared with it."""
 
 SINCE = "since"
-"""The key by which a sheet that was compared itself is recognized."""
+"""Key of a sheet that was itself compared with an earlier one."""
 
 Key = tuple[Any, ...]
 
 
 class EarlierError(ValueError):
-    """This is no sheet to compare with; the message says why."""
+    """The text is no sheet to compare with; the message contains the reason."""
 
 
 @dataclass(frozen=True)

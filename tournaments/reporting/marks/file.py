@@ -1,4 +1,4 @@
-"""The rules file of a mark sheet, marks.toml: its tables and keys, and clear errors in them."""
+"""Rules file of a mark sheet, marks.toml: its tables and keys, and their errors."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from tournaments.reporting.marks.sheet import FIXED_COLUMNS
 
 
 class MarksError(ValueError):
-    """Rules that cannot be used; the message has one line for each thing that is wrong."""
+    """Rules that cannot be used; the message has one line for each error."""
 
 
 def _names(value: Any) -> Any:
@@ -136,10 +136,10 @@ def _people(path: Path, data: Mapping[str, Any], file: MarksFile | None) -> tupl
     """Return the students, despite any errors in the rules, and the errors in the students' file."""
     where = students_path(path, data.get("students_file"))
     if where is None:
-        told = data.get("students")
-        if not isinstance(told, dict):
+        table = data.get("students")
+        if not isinstance(table, dict):
             return None, []
-        groups = {bot: _names(names) for bot, names in told.items()}
+        groups = {bot: _names(names) for bot, names in table.items()}
         sound = all(isinstance(names, list) and set(map(type, names)) <= {str} for names in groups.values())
         return (people_of(groups) if sound else None), []
     try:

@@ -1,4 +1,4 @@
-"""Marks from a table and rules.  Pure."""
+"""Marks of bots, computed from a table and rules.  Pure."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ROUNDINGS = (HALF_UP, HALF_EVEN, UP, DOWN)
 """Ways of rounding a sum to a multiple of the step: to the nearest one, and of two that are equally near to
 the greater or the even one; to the next one above; to the next one below."""
 DEFAULT_STEP = HUNDREDTH
-"""Finer than any scale of marks that we know of, and what the sheet shows."""
+"""Resolution of the sheet, finer than any known scale of marks."""
 
 
 @dataclass(frozen=True)

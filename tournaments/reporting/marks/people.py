@@ -1,4 +1,4 @@
-"""The students and groups to be marked, from a table of the rules file or a file of their own."""
+"""Students and groups to be marked, from a table of the rules file or a file of their own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,14 +111,14 @@ def _twice(groups: Iterable[tuple[str, Sequence[Student]]]) -> Iterator[str]:
     known: dict[tuple[str, str], str] = {}
     for bot, students in groups:
         for student in students:
-            who = (student.name, student.id)
-            if who in known:
+            identity = (student.name, student.id)
+            if identity in known:
                 where = "" if student.line is None else f"line {student.line}: "
                 yield (
-                    f"{where}student {student} is there twice, with bot {known[who]!r} and with bot {bot!r}: "
-                    "a student has one mark, and two of one name need different ids"
+                    f"{where}student {student} is there twice, with bot {known[identity]!r} and with bot "
+                    f"{bot!r}: a student has one mark, and two of one name need different ids"
                 )
-            known.setdefault(who, bot)
+            known.setdefault(identity, bot)
 
 
 def _repeated(titles: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The rules of a mark sheet: the keys of each kind, and the marks that it gives a bot.  Pure.
+"""Rules of a mark sheet: the keys of each kind, and the marks that it gives a bot.  Pure.
 
 Everything is computed with exact fractions of the decimal numbers in the file.  A rule uses numbers as the
 tables show them (ratings in whole Elo, times in tenths of a millisecond): a reader of the table can check
@@ -146,7 +146,7 @@ class RuleMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BotFacts:
-    """The facts on a bot that rules use."""
+    """Data of a bot that rules use."""
 
     line: Standing
     rank: int

@@ -1,4 +1,5 @@
-"""The static report: its pages, charts and replay viewer.
+"""Static report: pages, charts and the replay viewer.
 
-Begin at ``site``; ``view`` has the data of the pages, ``pages`` renders them from ``templates``.
+Begin at ``site``, which writes a report's folder; ``view`` contains the data of the pages, ``pages`` renders
+them from ``templates``.
 """

@@ -1,4 +1,4 @@
-"""The addresses of the pages of a report.  Pure."""
+"""Addresses of the pages of a report.  Pure."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""The pages of a report as HTML.  Pure: the text is in the templates, the data in ``View``."""
+"""Pages of a report as HTML (pure): the templates contain the text, ``View`` the data."""
 
 import html
 from collections.abc import Container, Sequence
@@ -38,7 +38,7 @@ BOT_PARTS = ("figures", "opponents", "faults", "times", "swap", "games")
 OPEN_FAULTS = 20
 """Number of faults above which a page of standings shows them folded, bot by bot."""
 LONGEST_SENTENCE = 400
-"""Characters of a verdict's sentence in lists: it quotes up to 80 of a bot's line."""
+"""Characters of a verdict's sentence in lists; verdicts quote up to 80 of a bot's line."""
 
 
 class Link(NamedTuple):
@@ -65,7 +65,7 @@ class GamePage:
     counts: bool
 
 
-class _Compiled(BytecodeCache):
+class _TemplateCache(BytecodeCache):
     """A cache of compiled templates for all views: a site makes many views an hour."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class _Compiled(BytecodeCache):
             self._kept[bucket.key] = bucket.code
 
 
-COMPILED = _Compiled()
+TEMPLATE_CACHE = _TemplateCache()
 
 
 def environment() -> Environment:
@@ -91,7 +91,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        bytecode_cache=COMPILED,
+        bytecode_cache=TEMPLATE_CACHE,
     )
     made.filters |= {
         "blame": lambda game: short(visible(words.blame(game)), LONGEST_SENTENCE),
@@ -118,7 +118,7 @@ def _bot(name: str, longest: int = LONGEST_NAME) -> Markup:
 
 
 class Links(Protocol):
-    """The addresses of a view's pages, such as ``report.addresses.Addresses``."""
+    """The addresses of a view's pages, such as ``addresses.Addresses``."""
 
     @property
     def games(self) -> Container[str]:
@@ -236,19 +236,19 @@ class Pages:
         return max(self.view.summary.total - self.view.summary.done, 0)
 
     def index(self) -> str:
-        """The first page."""
+        """Return the first page."""
         return self._render("index.html", root="")
 
     def part(self, name: str, **values: object) -> Markup:
-        """A part of the first page: a file's name in templates/parts, without its ending."""
+        """Return a part of the first page; ``name`` is a file in templates/parts, without its ending."""
         return Markup(self._render(f"parts/{name}.html", root="", **values))
 
     def bot(self, line: Standing) -> str:
-        """A bot's page."""
+        """Return a bot's page."""
         return self._render("bot.html", root="../", **self._about(line))
 
     def bot_parts(self, line: Standing) -> dict[str, Markup]:
-        """The parts of a bot's page, by their files' names in templates/parts without ``bot_``."""
+        """Return the parts of a bot's page, by their files' names in templates/parts without ``bot_``."""
         about = self._about(line)
         return {name: Markup(self._render(f"parts/bot_{name}.html", root="", **about)) for name in BOT_PARTS}
 
@@ -265,7 +265,7 @@ class Pages:
         }
 
     def games(self) -> str:
-        """The list of all games."""
+        """Return the list of all games."""
         names = sorted(self.view.places)
         return self._render(
             "games.html",
@@ -335,7 +335,7 @@ def standings_page(
 
 
 def game_html(made: Environment, page: GamePage, replay: str) -> str:
-    """A game's page around the replay."""
+    """Return a game's page around the replay."""
     return made.get_template("game.html").render(page=page, replay=Markup(replay), root="../")
 
 

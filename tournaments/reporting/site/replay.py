@@ -142,7 +142,7 @@ def replay_data(
     own: Collection[int] = (),
     rename: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return a game as a page shows it: plain values for JSON, all texts on one line and printable.
+    """Return the data of a game's page: plain values for JSON, all texts on one line and printable.
 
     ``public`` leaves out what ``gamefiles.public_view`` does: standard error, the note, our host, paths,
     commands and facts; but for the standard error of the players in ``own``, and for the note if one of these
@@ -285,8 +285,8 @@ def _plies(record: GameRecord, board: ReplayBoard, shown: Callable[[str], str]) 
         notes = ["lost" if player == loser else "won" for player in (0, 1)]
         seats = [[seat[0], note, int(note == "won")] for seat, note in zip(last["seats"], notes, strict=True)]
         ending = {"changes": [], "phases": [], "seats": seats, "tallies": last["tallies"]}
-    heard = [line.line for line in record.wire if line.player == loser and line.direction == "from"]
-    sent = heard[sum(move.player == loser for move in record.moves) :]
+    sent_lines = [line.line for line in record.wire if line.player == loser and line.direction == "from"]
+    sent = sent_lines[sum(move.player == loser for move in record.moves) :]
     ply = {"player": loser, "move": shown(sent[0]) if sent else "", "charged_us": None, "wall_us": None}
     yield {**ply, "cpu_us": None, "wire": len(record.wire), "fault": shown(result.fault), **ending}
 
@@ -303,8 +303,8 @@ def _wire_marks(record: GameRecord) -> list[int]:
     ]
     marks = [_past_sends(wire, 0)]
     for move in record.moves:
-        heard = next(lines[move.player], -1) if move.player in (0, 1) else -1
-        marks.append(_past_sends(wire, max(marks[-1], heard + 1)))
+        last = next(lines[move.player], -1) if move.player in (0, 1) else -1
+        marks.append(_past_sends(wire, max(marks[-1], last + 1)))
     if record.result.fault is None:
         marks[-1] = len(wire)
     return marks
@@ -317,7 +317,7 @@ def _past_sends(wire: list[WireLine], at: int) -> int:
 
 
 class LiveReplay:
-    """The data of a running game, which grows with it; each move is computed once for all viewers."""
+    """Data of a running game, extended move by move; each move is computed once for all viewers."""
 
     def __init__(self, game: str, opening: str) -> None:
         """``game`` is a spec text, ``opening`` an opening's text."""
@@ -327,11 +327,11 @@ class LiveReplay:
 
     @property
     def remark(self) -> str:
-        """The reason why some moves have no ply; empty if all have one."""
+        """Reason why some moves have no ply; empty if all have one."""
         return self._board.remark
 
     def update(self, moves: Sequence[str], charged_us: Sequence[int]) -> None:
-        """Add the new ones of all moves so far, except those that cannot be shown."""
+        """Add the new moves of all ``moves`` so far, except those that cannot be shown."""
         for text, time_us in list(zip(moves, charged_us, strict=True))[len(self.plies) :]:
             player = self._board.to_move
             if player is not None:

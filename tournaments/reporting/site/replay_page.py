@@ -1,4 +1,4 @@
-"""The page of a game: the data of ``replay_data`` as HTML that is useful without scripts, too.  Pure.
+"""Page of a game: the data of ``replay_data`` as HTML, which is useful without scripts, too.  Pure.
 
 All variable text goes through ``_text`` or ``_embedded``: names, lines and error texts come from people who
 may try to inject markup into the page.
@@ -126,8 +126,10 @@ def _header(data: Data) -> str:
         f'<p class="replay-soft">{_text(data["game"])} &middot; {_text(started)} UTC &middot; '
         f"{_text(data['control'])}</p>",
     ]
-    said = [f'<p class="replay-{name}">{_text(data[name])}</p>' for name in ("remark", "note") if data[name]]
-    return "\n".join([*lines, *said, "</header>"])
+    remarks = [
+        f'<p class="replay-{name}">{_text(data[name])}</p>' for name in ("remark", "note") if data[name]
+    ]
+    return "\n".join([*lines, *remarks, "</header>"])
 
 
 def _longest(data: Data) -> str:
@@ -180,8 +182,8 @@ def _button(name: str) -> str:
 
 def _moves(data: Data) -> str:
     head = "".join(
-        f'<th scope="col"{look}>{word}</th>'
-        for word, look in (
+        f'<th scope="col"{attribute}>{word}</th>'
+        for word, attribute in (
             ("#", ""),
             ("Bot", ""),
             ("Move", ""),
@@ -239,7 +241,7 @@ def _details(data: Data) -> Iterator[str]:
     yield _folded("About this game", f"<dl>\n{pairs}\n</dl>")
 
 
-def _folded(summary: str, content: str, look: str = "") -> str:
+def _folded(summary: str, content: str, css_class: str = "") -> str:
     """Return a part that opens when its summary (HTML, as ``content`` is) is chosen."""
-    opening = f'<details class="{look}">' if look else "<details>"
+    opening = f'<details class="{css_class}">' if css_class else "<details>"
     return f"{opening}<summary>{summary}</summary>\n{content}\n</details>"

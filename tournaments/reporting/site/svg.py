@@ -1,4 +1,4 @@
-"""Elements, scales and ticks for drawing charts as SVG.  Pure."""
+"""SVG elements, scales and ticks of charts.  Pure."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ STEPS = (1, 2, 5, 10)
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
-    """An element; children are markup, ``_`` in an attribute's name stands for ``-``, None leaves it out."""
+    """Return an element; children are markup, ``_`` in names stands for ``-``, None omits an attribute."""
     written = "".join(
         f' {name.strip("_").replace("_", "-")}="{_value(value)}"'
         for name, value in attributes.items()
@@ -30,20 +30,26 @@ def _value(value: object) -> str:
     return escape(str(value), quote=True)
 
 
-def label(text: str, x: float, y: float, look: str = "", anchor: str | None = None) -> str:
+def label(text: str, x: float, y: float, css_class: str = "", anchor: str | None = None) -> str:
     """Return a text element with its middle line at ``y``; ``anchor`` is SVG's text-anchor."""
     return element(
-        "text", escape(text), x=float(x), y=float(y), dy="0.35em", class_=look or None, text_anchor=anchor
+        "text",
+        escape(text),
+        x=float(x),
+        y=float(y),
+        dy="0.35em",
+        class_=css_class or None,
+        text_anchor=anchor,
     )
 
 
-def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
-    """A straight line."""
-    return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=look)
+def line(x1: float, y1: float, x2: float, y2: float, css_class: str) -> str:
+    """Return a straight line."""
+    return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=css_class)
 
 
 def short(text: str, longest: int = LONGEST_LABEL) -> str:
-    """A text cut to some characters."""
+    """Return a text, cut to some characters."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -71,7 +77,7 @@ GAP = 20
 
 
 def drawing(width: float, height: float, title: str, parts: Iterable[str]) -> str:
-    """A chart as an SVG element; ``title`` is for those who cannot see it."""
+    """Return a chart as an SVG element; ``title`` is its text for screen readers."""
     return element(
         "svg",
         *parts,
@@ -112,7 +118,7 @@ class Scale:
 
 
 def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
-    """A linear scale that has all finite values and round ends."""
+    """Return a linear scale that contains all finite values, with round ends."""
     found = [value for value in values if isfinite(value)] or [0.0]
     low, high = min(found), max(found)
     if low == high:
@@ -140,7 +146,7 @@ def _round_values(low: float, high: float, most: int) -> Iterator[float]:
 
 
 def _step(least: float) -> float:
-    """The least round number that is not below."""
+    """Return the least round number that is not below."""
     if least <= 0:
         return 1.0
     power = 10.0 ** floor(log10(least))
@@ -148,7 +154,7 @@ def _step(least: float) -> float:
 
 
 def duration(time_us: float | None) -> str:
-    """A time with two digits or so and its unit; a dash for None."""
+    """Return a time with about two digits and its unit; a dash for None."""
     if time_us is None:
         return NOTHING
     unit, factor = next(
@@ -159,7 +165,7 @@ def duration(time_us: float | None) -> str:
 
 
 def numeral(value: float) -> str:
-    """A number with a minus sign that is as wide as a digit, and no ``-0``."""
+    """Return a number with a minus sign as wide as a digit, and no ``-0``."""
     return f"{value:g}".replace("-", MINUS) if value else "0"
 
 

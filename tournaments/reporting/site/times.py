@@ -1,4 +1,4 @@
-"""The times of the bots' moves.  Pure."""
+"""Times of the bots' moves.  Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from referee.judge.results import GameRecord
 
 
 class GameTimes(NamedTuple):
-    """The times of one game; each pair is of the bot that moved first and the other bot."""
+    """Times of one game; each pair is of the bot that moved first and the other bot."""
 
     charged_us: tuple[list[int], list[int]]
     """The time charged for each move."""
     off_turn_us: tuple[int | None, int | None]
     """CPU time while the opponent was on turn; None where it was not measured."""
     start_us: tuple[int | None, int | None]
-    """Time from the start of the processes until START was taken; None if START never was taken."""
+    """Time from the start of the processes until START was taken; None if START was never taken."""
     move_limit_us: int | None
     """The time control's limit of a single move; None if it has none."""
 
@@ -39,11 +39,12 @@ def game_times(record: GameRecord) -> GameTimes:
 
 
 TAKEN = StartRead.__name__
+"""Name of the event by which a bot took START."""
 
 
 @dataclass(frozen=True)
 class BotTimes:
-    """The times of one bot, over all of its games that count."""
+    """Times of one bot, over all of its games that count."""
 
     charged_us: Sequence[int]
     """Charged times of all moves, the shortest first."""

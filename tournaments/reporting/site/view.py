@@ -1,4 +1,4 @@
-"""The data of a report's pages, computed from a summary.  Pure.
+"""Data of a report's pages, computed from a tournament's results.  Pure.
 
 Nothing here is in the order of the tournament's file, which a report without names must not reveal.
 """
@@ -69,7 +69,7 @@ class Meeting(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """The data of a tournament as they are shown."""
+    """Data of a tournament for its pages."""
 
     summary: TournamentResults
     """The summary with the names that are shown."""

@@ -1,4 +1,4 @@
-"""The wording of results in a report.  Pure."""
+"""Words for results and rulings in a report.  Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -80,10 +80,10 @@ def date(at: str) -> str:
 
 def format_words(parameters: Mapping[str, Any], rounds: int) -> str:
     """Return the words for a format with its parameters."""
-    told = [
+    settings = [
         f"{name.replace('_', ' ')} {_value(value)}" for name, value in parameters.items() if name != "kind"
     ]
-    return ", ".join([str(parameters["kind"]), *told, f"{rounds} round{'s' * (rounds != 1)}"])
+    return ", ".join([str(parameters["kind"]), *settings, f"{rounds} round{'s' * (rounds != 1)}"])
 
 
 def _value(value: Any) -> str:

@@ -217,7 +217,7 @@ class Bracket:
         return unplayed(self.pairings(history), history, self.entrants)
 
     def total(self, history: History) -> int:
-        """Return the number of games played or due, and of the regular games of the matches that will come."""
+        """Return the number of games played or due, and of the regular games of later matches."""
         known = to_be_played(self.pairings(history), history, self.entrants)
         return known + 2 * self.rules.pairs * self._matches_ahead(history)
 
