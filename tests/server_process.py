@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.builders import KALARENA
 from tests.databases import server_file_of
-from tournaments.web.server_file import SERVER_FILE
+from tournaments.web.server_config import SERVER_FILE
 
 READY = re.compile(r"Kalarena is at (http://127\.0\.0\.1:(\d+)), its data in (.*)\. Ctrl-C ends it\.\n")
 END_LIMIT_S = 30

@@ -12,7 +12,7 @@ from tests.courses import CHEAP, NOW, a_student
 from tests.databases import database_of
 from tests.test_service_bot_worker import LIMIT_S, until
 from tests.test_service_workshop import GAME, starter
-from tournaments.bots.upload.upload import SubmittedFile, Upload
+from tournaments.bots.upload.limits import SubmittedFile, Upload
 from tournaments.course.course import Course
 from tournaments.course.model import Version, VersionState
 from tournaments.database.location import Database

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tournaments.bots.storage import ContentStore
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.course.backup.backup import back_up
 from tournaments.course.backup.manifest import FORM, NAME, OLD_FORM, SHA256, BackupError, Manifest, check_path
 from tournaments.course.backup.restore import restore, verify

@@ -15,9 +15,9 @@ from referee.errors import RefereeError
 from tests.builders import RUN_LIMIT_S
 from tests.test_faults import living_processes_with
 from tests.test_play_process import deaf_bot, wait_for_bot
-from tournaments.checking import playing
-from tournaments.checking.playing import play_scenario
+from tournaments.checking import scenario_runner
 from tournaments.checking.report import Report
+from tournaments.checking.scenario_runner import play_scenario
 from tournaments.cli.check import command
 from tournaments.reporting.verification import Verification, read_record
 
@@ -59,7 +59,7 @@ def test_a_bot_that_fails_and_what_is_written(tmp_path: Path) -> None:
     assert int(root.get("failures") or 0) == len(list(root.iter("failure"))) > 0
     records = sorted(Path("games").glob("*.msgpack"))
     # Then it is clear; in one of them END came before it could say anything.
-    assert len(records) == playing.MAX_FAULTS + 1
+    assert len(records) == scenario_runner.MAX_FAULTS + 1
     for path in records:
         verification = Verification()
         assert [str(found) for found in verification.of_record(read_record(path))] == []
@@ -142,12 +142,12 @@ def test_a_fault_of_our_host_is_not_the_bots(monkeypatch: pytest.MonkeyPatch) ->
         calls.append(arguments)
         raise RefereeError("no memory left")
 
-    monkeypatch.setattr(playing, "play_scenario", fail)
+    monkeypatch.setattr(scenario_runner, "play_scenario", fail)
     result = check("first_legal", *SMALL, "--junit", "check.xml")
     assert result.exit_code == 3
     assert "FAIL" not in result.stdout
     assert "NOT CHECKED TO THE END, which is not the bot's fault: no memory left" in result.stdout
-    assert len(calls) == playing.TRIES
+    assert len(calls) == scenario_runner.TRIES
     root = Xml.parse("check.xml").getroot()
     assert (root.get("failures"), root.get("errors")) == ("0", "1")
 
@@ -161,7 +161,7 @@ def test_a_host_that_fails_once_is_given_another_chance(monkeypatch: pytest.Monk
             raise RefereeError("no memory left")
         return play_scenario(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(playing, "play_scenario", fail_once)
+    monkeypatch.setattr(scenario_runner, "play_scenario", fail_once)
     assert check("first_legal", *SMALL).exit_code == 0
 
 

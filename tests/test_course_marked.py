@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from tournaments.course.marked import marked_people
+from tournaments.course.marked_students import marked_people
 from tournaments.course.model import Account, Competitor, Role
 from tournaments.reporting.marks.people import Student
 

@@ -18,7 +18,7 @@ from tests.postgresql import PostgreSQLServer
 from tournaments.course.course import Course
 from tournaments.database.location import Database
 from tournaments.results.store import Store
-from tournaments.web.server_file import load_server_file
+from tournaments.web.server_config import load_server_file
 
 
 def test_without_being_asked_they_are_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from referee.games.catalog import GAMES, parse_game
 from referee.judge.results import CAPABILITIES
 from referee.judge.runtime_messages import FILE_FAULTS, MEMORY
-from tournaments.analysis.rankings import CRITERIA, PRESETS
+from tournaments.analysis.tie_breaks import CRITERIA, PRESETS
 from tournaments.bots.manifest import Manifest, load_manifest
 from tournaments.cli.main import COMMANDS
 from tournaments.cli.tournament import TOURNAMENT_COMMANDS

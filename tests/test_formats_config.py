@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import write_tournament
-from tournaments.analysis.rankings import CRITERIA, PRESETS
+from tournaments.analysis.tie_breaks import CRITERIA, PRESETS
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.load import ConfigError, load_tournament
 from tournaments.config.tournament import MAX_RANDOM_OPENINGS, Tournament

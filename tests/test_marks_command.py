@@ -17,7 +17,7 @@ from tests.test_docs import blocks
 from tests.test_marks_file import BOTS, PEOPLE, ROOT, RULE, plan
 from tournaments.cli.tournament.marks import command
 from tournaments.reporting.marks.adjustments import Late, Override, Penalty
-from tournaments.reporting.marks.file import MarksFile, load_marks
+from tournaments.reporting.marks.marks_file import MarksFile, load_marks
 from tournaments.reporting.marks.plan import plan_marks
 from tournaments.reporting.marks.rules import RULE_KINDS, Check, LevelBand, RankBand
 from tournaments.reporting.tournament_results import TournamentResults

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tournaments.reporting.marks.file import MarksError, MarksFile, load_marks
+from tournaments.reporting.marks.marks_file import MarksError, MarksFile, load_marks
 from tournaments.reporting.marks.people import People, PeopleError, Student, read_people
 from tournaments.reporting.marks.plan import MarkPlan, plan_marks
 

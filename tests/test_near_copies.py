@@ -15,7 +15,7 @@ from tournaments.analysis.evidence import evidence_of
 from tournaments.analysis.ratings.ratings import rate
 from tournaments.results.game_summary import GameSummary, line_of
 from tournaments.results.rulings import result_of
-from tournaments.schedule.formats.sequential_test import Hypotheses, PairEvidence
+from tournaments.schedule.formats.sprt_statistics import Hypotheses, PairEvidence
 
 GAME = "manchester(7,7)"
 RULES: Any = parse_game(GAME)

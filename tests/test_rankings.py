@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from referee.judge.results import Reason
 from tests.builders import make_summary
-from tournaments.analysis.rankings import CRITERIA, PRESETS, criteria_of, head_to_head
 from tournaments.analysis.standing import Estimate, Standing
 from tournaments.analysis.standings import Tally
+from tournaments.analysis.tie_breaks import CRITERIA, PRESETS, criteria_of, head_to_head
 from tournaments.results.game_summary import GameSummary
 
 DATA = Path(__file__).parent / "data" / "rankings"

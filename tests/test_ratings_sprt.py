@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tournaments.schedule.formats.sequential_test import (
+from tournaments.schedule.formats.sprt_statistics import (
     approximate_log_likelihood_ratio,
     bounds,
     log_likelihood_ratio,

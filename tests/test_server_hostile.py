@@ -14,7 +14,7 @@ import pytest
 from tests.hostile_uploads import ATTACKS, GOOD, MEBIBYTE
 from tests.served_course import ServedCourse, complaint, multipart, served_course
 from tests.zips import Member, make_zip
-from tournaments.bots.upload.upload import UploadLimits
+from tournaments.bots.upload.limits import UploadLimits
 
 pytestmark = pytest.mark.slow
 

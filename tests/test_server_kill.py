@@ -30,13 +30,13 @@ from tests.server_process import Served, served
 from tests.test_resume import GONE_WITHIN_S, all_end, descendants, open_pidfds
 from tests.test_service_workshop import starter
 from tournaments.bots.storage import ContentStore, content_digest
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, CompetitionState, Role, VersionState
 from tournaments.database.location import Database
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
-from tournaments.web.server_file import SERVER_FILE
+from tournaments.web.server_config import SERVER_FILE
 from tournaments.web.server_main import utc_now
 
 KILLS = {Path: 14, URL: 6}

@@ -12,7 +12,7 @@ from tests.test_service_bot_worker import until
 from tests.test_service_qualifying import FakeChecks
 from tests.test_service_workshop import GAME, starter
 from tournaments.bots.storage import MissingContentError, content_digest
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.course.model import CompetitionState, Competitor, CourseError, VersionState
 from tournaments.database.location import Database
 from tournaments.results.store import Store

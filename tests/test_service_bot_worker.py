@@ -15,7 +15,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from tests.confinement import living_with, sandbox_of
 from tests.test_service_workshop import GAME, built_bot, starter
 from tournaments.bots.storage import ContentStore
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.checking.report import Report
 from tournaments.server.bot_storage import BotStorage
 from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of

@@ -42,7 +42,7 @@ from tournaments.server.service import CLUSTER
 from tournaments.server.slots import Kind
 from tournaments.web.data_directory import DataDirectory
 from tournaments.web.http.sessions import Cookie, Cookies
-from tournaments.web.server_file import SERVER_FILE
+from tournaments.web.server_config import SERVER_FILE
 
 pytestmark = [pytest.mark.slow, pytest.mark.any_database]
 

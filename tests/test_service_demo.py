@@ -10,7 +10,7 @@ from argon2.profiles import CHEAPEST
 from tests.web_site import NOW
 from tournaments.bots.manifest import manifest_of
 from tournaments.bots.storage import content_digest
-from tournaments.bots.upload.upload import Upload
+from tournaments.bots.upload.limits import Upload
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError, Role
 from tournaments.course.passwords import Passwords

@@ -14,7 +14,7 @@ from tests.databases import database_of
 from tests.service_world import QUICK, bot, open_service_world, upload
 from tests.test_service_bot_worker import lasting_mark, until, until_alive, until_gone
 from tests.test_service_workshop import built_bot
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.checking.report import Report
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError, VersionState

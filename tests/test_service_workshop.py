@@ -15,7 +15,7 @@ from tests.test_faults import honest
 from tournaments.bots.digest_store import INCOMING
 from tournaments.bots.errors import BotError
 from tournaments.bots.storage import ContentStore
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.server.bot_storage import BotStorage, BotStorageError, NotBuiltError
 
 STARTER = Path(__file__).resolve().parent.parent / "sample_bots" / "starters" / "python"

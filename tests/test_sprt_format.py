@@ -7,12 +7,12 @@ from math import log
 
 import pytest
 
-from tournaments.schedule.formats.sequential_test import (
+from tournaments.schedule.formats.sprt import Sprt
+from tournaments.schedule.formats.sprt_statistics import (
     Hypotheses,
     PairEvidence,
     log_likelihood_ratio,
 )
-from tournaments.schedule.formats.sprt import Sprt
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result
 
 TWO = (Entrant(), Entrant())

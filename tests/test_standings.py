@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from referee.judge.results import MatchResult, MoveRecord, Reason
 from tests.builders import make_record, make_summary
-from tournaments.analysis.rankings import PRESETS
 from tournaments.analysis.standing import Standing
 from tournaments.analysis.standings import standings
+from tournaments.analysis.tie_breaks import PRESETS
 from tournaments.results.game_summary import GameSummary, fingerprint, line_of
 
 RANKINGS = tuple(PRESETS)

@@ -20,7 +20,7 @@ from tests.builders import RUN_LIMIT_S
 from tests.hostile_uploads import ATTACKS, BOMB, BOT, GOOD, MEBIBYTE
 from tests.zips import DEFLATED, STORED, Member, make_zip, overlapping_bomb
 from tournaments.bots.upload.archive import read_folder, read_upload
-from tournaments.bots.upload.upload import SubmittedFile, Upload, UploadError, UploadLimits
+from tournaments.bots.upload.limits import SubmittedFile, Upload, UploadError, UploadLimits
 from tournaments.bots.upload.zip_format import CHUNK
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -316,7 +316,7 @@ class Unseekable(io.RawIOBase):
 READ_AND_MEASURE = """
 import sys
 from tournaments.bots.upload.archive import read_upload
-from tournaments.bots.upload.upload import UploadError
+from tournaments.bots.upload.limits import UploadError
 
 def most_kib():
     with open("/proc/self/status") as status:

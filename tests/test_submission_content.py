@@ -20,7 +20,7 @@ from tournaments.bots.storage import (
     MissingContentError,
     content_digest,
 )
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 
 ROOT = Path(__file__).resolve().parent.parent
 

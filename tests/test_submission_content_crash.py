@@ -22,7 +22,7 @@ SUBMISSION = """
 import sys
 from pathlib import Path
 from tournaments.bots.storage import ContentStore, content_digest
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 
 def submission(number):
     return [SubmittedFile(f"a/{n}.py", f"{number} ".encode() * 1000 * n, n % 2 == 0) for n in range(1, 4)]
@@ -256,7 +256,7 @@ FILL = """
 import os, sys
 from pathlib import Path
 from tournaments.bots.storage import ContentError, ContentStore
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 
 store = ContentStore(Path(sys.argv[1]) / "store")
 first = store.put([SubmittedFile("a", os.urandom(400_000))])

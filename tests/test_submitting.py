@@ -16,7 +16,7 @@ import pytest
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tests.builders import invoke
 from tournaments.bots.upload.archive import read_upload
-from tournaments.bots.upload.upload import UploadLimits
+from tournaments.bots.upload.limits import UploadLimits
 from tournaments.cli import api_client
 from tournaments.cli.api_client import Client, SubmitError, pack
 

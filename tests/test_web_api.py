@@ -19,7 +19,7 @@ from tests.databases import database_of
 from tests.web_played import open_played
 from tests.web_site import World, open_world
 from tournaments.bots.storage import ContentError, content_digest
-from tournaments.bots.upload.upload import Upload
+from tournaments.bots.upload.limits import Upload
 from tournaments.course.model import Checked, Version, VersionState
 from tournaments.database.base import Location
 from tournaments.web.api.documentation import OPERATIONS

@@ -18,8 +18,8 @@ from schemathesis import GenerationMode
 
 from tests.site_thread import running_site
 from tests.web_played import Played, open_played
-from tournaments.web.api.answers import TEXT
 from tournaments.web.api.documentation import OPERATIONS
+from tournaments.web.api.responses import TEXT
 from tournaments.web.http.rate_limits import Rate, RateLimit
 
 Case = schemathesis.Case[Any]

@@ -17,7 +17,7 @@ from openpyxl import load_workbook
 
 from tests.web_played import REFERENCE, Played, fail, open_played
 from tests.web_site import NOW, Browser
-from tournaments.bots.upload.upload import SubmittedFile
+from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.course.model import CompetitionState, Role
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 

@@ -14,7 +14,7 @@ from tournaments.course.passwords import Passwords
 from tournaments.course.roster import invite_first_admin
 from tournaments.database.base import Location
 from tournaments.web.data_directory import DataDirectory, DataDirectoryError
-from tournaments.web.server_file import ServerFile, ServerFileError, load_server_file
+from tournaments.web.server_config import ServerFile, ServerFileError, load_server_file
 
 ROOT = Path(__file__).parent.parent
 

@@ -11,7 +11,7 @@ from tests.databases import database_of
 from tests.random_games import random_game
 from tests.web_site import NOW, World, open_world
 from tournaments.bots.storage import ContentStore
-from tournaments.bots.upload.upload import SubmittedFile, Upload
+from tournaments.bots.upload.limits import SubmittedFile, Upload
 from tournaments.course.model import (
     Checked,
     Competition,

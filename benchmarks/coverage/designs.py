@@ -13,7 +13,7 @@ from tournaments.analysis.evidence import evidence_of
 from tournaments.analysis.ratings.pentanomial import of_pairs
 from tournaments.analysis.ratings.ratings import rate
 from tournaments.results.game_summary import GameSummary
-from tournaments.schedule.formats.sequential_test import bounds, log_likelihood_ratio
+from tournaments.schedule.formats.sprt_statistics import bounds, log_likelihood_ratio
 
 SPREAD_ELO = 150.0
 """Standard deviation of the bots' strengths in a field."""

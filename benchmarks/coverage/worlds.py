@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from referee.judge.results import Reason
 from tournaments.results.game_summary import GameSummary
-from tournaments.schedule.formats.sequential_test import expected_score
+from tournaments.schedule.formats.sprt_statistics import expected_score
 
 Array = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from tournaments.course.course import Course
 from tournaments.course.model import Account, Role
 from tournaments.course.passwords import Passwords
 from tournaments.database.location import Database
-from tournaments.web.server_file import SERVER_FILE
+from tournaments.web.server_config import SERVER_FILE
 
 CHEAP = Passwords(argon2.profiles.CHEAPEST)
 """Hashes at once; the server hashes again when somebody signs in, which costs what it always does."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tournaments.analysis.rankings import criteria_of, order
 from tournaments.analysis.standing import Estimate, Standing, Versus
+from tournaments.analysis.tie_breaks import criteria_of, order
 from tournaments.results.game_summary import GameSummary
 
 
@@ -70,7 +70,7 @@ class Tally:
     ) -> list[Standing]:
         """Return the table, best first, ordered by the criteria of ``ranking``.
 
-        ``ranking`` is a preset's name or a list, see tournaments/analysis/rankings.py.  ``places`` take
+        ``ranking`` is a preset's name or a list, see tournaments/analysis/tie_breaks.py.  ``places`` take
         precedence over all criteria, where the format itself decides ranks; bots without one are last.  Bots
         with the same rank are ordered by name.  ``matches`` are the finished ones, if points are given for
         matches.

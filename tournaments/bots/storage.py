@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tournaments.bots.digest_store import DIGEST, DIRECTORY_MODE, DigestStore
+from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.bots.upload.names import check_structure
-from tournaments.bots.upload.upload import SubmittedFile
 from tournaments.files.durable import make_directory, new_file, os_errors_as
 
 MANIFEST = "manifest"

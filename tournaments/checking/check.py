@@ -17,9 +17,9 @@ from referee.judge.verdict_text import visible
 from referee.version import VERSION
 from tournaments.checking import gameplay, output_rules, resource_usage
 from tournaments.checking.evidence import Evidence, PlayedScenario, Verdict
-from tournaments.checking.playing import OnPlayed, OnScenario, ScenarioRunner
 from tournaments.checking.report import Game, Item, Report, Status
 from tournaments.checking.resource_usage import move_numbers, percentile
+from tournaments.checking.scenario_runner import OnPlayed, OnScenario, ScenarioRunner
 from tournaments.checking.scenarios import Settings, scenarios
 
 OnItem = Callable[[Item], None]

@@ -21,8 +21,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from tournaments.bots.errors import ManifestError
 from tournaments.bots.manifest import load_manifest
+from tournaments.bots.upload.limits import UploadLimits, size_text
 from tournaments.bots.upload.names import passed_over
-from tournaments.bots.upload.upload import UploadLimits, size_text
 from tournaments.reporting.tables import json_text
 
 ANSWER_LIMIT_S = 30.0

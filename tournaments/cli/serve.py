@@ -18,7 +18,7 @@ from tournaments.engines.remote.extra import ClusterError
 from tournaments.processes.process_settings import raised_priority
 from tournaments.web.data_directory import DataDirectoryError
 from tournaments.web.server import ListenError
-from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file
+from tournaments.web.server_config import SERVER_FILE, ServerFile, ServerFileError, load_server_file
 from tournaments.web.server_main import Ready, open_host
 
 DATA = Path("kalarena-data")

@@ -17,7 +17,7 @@ from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.sandbox.detection import OFF
 from referee.sandbox.host_resources import default_memory_here
-from tournaments.analysis.rankings import MATCH_POINTS, criteria_of
+from tournaments.analysis.tie_breaks import MATCH_POINTS, criteria_of
 from tournaments.bots.manifest import MANIFEST_FILE
 from tournaments.config.cluster_table import ClusterTable
 from tournaments.config.format_tables import FORMAT_TABLES
@@ -59,7 +59,7 @@ class Tournament(BaseModel):
     """Canonical spec text."""
     rounds: int
     ranking: str | tuple[str, ...]
-    """A preset of tournaments/analysis/rankings.py, or a list of criteria."""
+    """A preset of tournaments/analysis/tie_breaks.py, or a list of criteria."""
     has_default_ranking: bool = False
     """True if the ranking is the default of the format."""
     control: TimeControl

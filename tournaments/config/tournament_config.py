@@ -23,7 +23,7 @@ class TournamentConfig:
     file_bots: Sequence[str]
     """Names of the bots of the tournament's file."""
     ranking: str | Sequence[str]
-    """A preset of tournaments/analysis/rankings.py, or criteria."""
+    """A preset of tournaments/analysis/tie_breaks.py, or criteria."""
     plan: Plan = field(default_factory=Plan)
     anchor: str | None = None
     """Bot with a fixed rating, which the others refer to; None: the average of all is 0."""

@@ -27,7 +27,7 @@ from referee.judge.clock import (
 )
 from referee.judge.limits import LEAST, Limits
 from referee.sandbox.detection import MODES, REQUIRED
-from tournaments.analysis.rankings import CRITERIA, PRESETS, criteria_of
+from tournaments.analysis.tie_breaks import CRITERIA, PRESETS, criteria_of
 from tournaments.bots.manifest import check_name
 from tournaments.bots.resolve import resolve_bot
 from tournaments.config.cluster_table import ClusterTable

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from rich.cells import cell_len
 
 from referee.judge.verdict_text import visible
-from tournaments.analysis.rankings import criteria_of
 from tournaments.analysis.standing import Standing, Versus
+from tournaments.analysis.tie_breaks import criteria_of
 from tournaments.results.game_summary import GameSummary
 
 Ranking = str | Sequence[str]
-"""A preset of tournaments/analysis/rankings.py, or criteria."""
+"""A preset of tournaments/analysis/tie_breaks.py, or criteria."""
 Cells = tuple[list[str], list[list[str]]]
 """Head and rows of a table."""
 

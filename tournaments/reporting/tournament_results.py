@@ -11,11 +11,11 @@ from typing import Any, Self
 from threadpoolctl import threadpool_limits
 
 from tournaments.analysis.evidence import evidence_of
-from tournaments.analysis.rankings import criteria_of
 from tournaments.analysis.ratings.bradley_terry import GHOST_RESULTS, GHOST_RESULTS_OF_ADAPTIVE
 from tournaments.analysis.ratings.ratings import Ratings, rate
 from tournaments.analysis.standing import Estimate, Standing
 from tournaments.analysis.standings import NamedMatch, Tally
+from tournaments.analysis.tie_breaks import criteria_of
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.tournament_config import TournamentConfig
 from tournaments.reporting import tables

@@ -12,7 +12,7 @@ from sample_bots import first_legal
 from sample_bots.starters_catalog import STARTERS, starter_directory
 from tournaments.bots.manifest import MANIFEST_FILE
 from tournaments.bots.upload.archive import read_folder
-from tournaments.bots.upload.upload import Upload
+from tournaments.bots.upload.limits import Upload
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, LinkPurpose, Role
 from tournaments.server.service import Service

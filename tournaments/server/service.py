@@ -16,7 +16,7 @@ from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import find_sandbox
 from referee.sandbox.host_resources import default_memory_here, usable_cores
 from tournaments.bots.storage import ContentStore, content_digest
-from tournaments.bots.upload.upload import Upload
+from tournaments.bots.upload.limits import Upload
 from tournaments.course.course import Course
 from tournaments.course.model import CompetitionKind, CompetitionState, CourseError, Version, VersionState
 from tournaments.course.settings import day_of, may_upload

@@ -19,7 +19,7 @@ from starlette.routing import Match
 from starlette.routing import Route as Pattern
 from starlette.types import Message, Receive, Scope, Send
 
-from tournaments.bots.upload.upload import MEBIBYTE
+from tournaments.bots.upload.limits import MEBIBYTE
 from tournaments.course.model import CourseError
 from tournaments.web.http import auth
 from tournaments.web.http.errors import (

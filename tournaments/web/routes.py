@@ -5,7 +5,6 @@ from tournaments.web.http import static_files
 from tournaments.web.http.routing import Route
 from tournaments.web.lecturer import (
     accounts,
-    control,
     dashboard,
     downloads,
     journal,
@@ -15,6 +14,7 @@ from tournaments.web.lecturer import (
     roster_import,
     settings,
     submissions,
+    tournament_control,
 )
 from tournaments.web.pages import (
     account,
@@ -53,7 +53,7 @@ MODULES = (
     accounts,
     new_tournament,
     marks,
-    control,
+    tournament_control,
     downloads,
 )
 """Each with its ``ROUTES``; a name or an address that occurs twice fails tests/test_web_app.py."""

@@ -24,7 +24,7 @@ from tournaments.web.http.connections import GRACE_S
 from tournaments.web.http.request_context import Site
 from tournaments.web.http.routing import in_thread
 from tournaments.web.routes import ROUTES
-from tournaments.web.server_file import ServerFile
+from tournaments.web.server_config import ServerFile
 
 LOG = logging.getLogger("kalarena.web")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tournaments.analysis.evidence import Evidence
 from tournaments.analysis.ratings.normal import LEVEL, beta_quantiles, beta_share
-from tournaments.schedule.formats.sequential_test import NORMALIZED_ELO_PER_DEVIATION
+from tournaments.schedule.formats.sprt_statistics import NORMALIZED_ELO_PER_DEVIATION
 
 ELO = 400 / log(10)
 """Elo per unit of log odds (Elo 1978)."""

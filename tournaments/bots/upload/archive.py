@@ -8,8 +8,7 @@ files, a second copy of the largest of them, and the archive's directory.
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from tournaments.bots.upload.names import check_names, check_structure, check_together, passed_over
-from tournaments.bots.upload.upload import (
+from tournaments.bots.upload.limits import (
     SubmittedFile,
     Upload,
     UploadError,
@@ -18,6 +17,7 @@ from tournaments.bots.upload.upload import (
     shown,
     size_text,
 )
+from tournaments.bots.upload.names import check_names, check_structure, check_together, passed_over
 from tournaments.bots.upload.zip_format import Entry, read_entries, unpack
 
 DEFAULT_LIMITS = UploadLimits()

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from tournaments.bots.upload.upload import UploadError, UploadLimits, shown
+from tournaments.bots.upload.limits import UploadError, UploadLimits, shown
 
 PASSED_OVER = frozenset(
     {"__macosx", ".ds_store", "thumbs.db", "desktop.ini", ".git", ".hg", ".svn", ".venv", "__pycache__"}

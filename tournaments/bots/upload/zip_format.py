@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import BinaryIO
 
-from tournaments.bots.upload.upload import UploadError, shown
+from tournaments.bots.upload.limits import UploadError, shown
 
 END = struct.Struct("<4s4H2LH")  # 4.3.16
 END_SIGNATURE = b"PK\5\6"

@@ -11,7 +11,7 @@ from tournaments.course.backup.backup import COURSE_FILE
 from tournaments.course.backup.database_migration import Moved, MoveError, move
 from tournaments.database.location import Database
 from tournaments.web.data_directory import DataDirectory
-from tournaments.web.server_file import SERVER_FILE
+from tournaments.web.server_config import SERVER_FILE
 
 
 @click.command("move")

@@ -16,7 +16,7 @@ from tournaments.course.model import Account, CourseError
 from tournaments.database.base import StoreError
 from tournaments.database.location import Database
 from tournaments.web.data_directory import DataDirectoryError
-from tournaments.web.server_file import SERVER_FILE, ServerFile, ServerFileError, load_server_file
+from tournaments.web.server_config import SERVER_FILE, ServerFile, ServerFileError, load_server_file
 
 DATA = Path("kalarena-data")
 """Default data directory of `kalarena serve`."""

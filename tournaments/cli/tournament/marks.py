@@ -8,8 +8,8 @@ from referee.judge.verdict_text import visible
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import check_workbook, open_results
 from tournaments.reporting.exports import ExportError, protected, write_whole
-from tournaments.reporting.marks.earlier import EarlierError, EarlierSheet, earlier_sheet
-from tournaments.reporting.marks.file import MarksError, load_marks, students_path
+from tournaments.reporting.marks.earlier_sheet import EarlierError, EarlierSheet, earlier_sheet
+from tournaments.reporting.marks.marks_file import MarksError, load_marks, students_path
 from tournaments.reporting.marks.plan import FORMATS, MarkPlan, mark_sheet, plan_marks, sheet_file
 from tournaments.reporting.marks.sheet import Sheet
 from tournaments.reporting.tournament_results import TournamentResults

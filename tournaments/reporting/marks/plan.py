@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tournaments.files.validation_errors import suggestion
-from tournaments.reporting.marks.file import MarksError, MarksFile
 from tournaments.reporting.marks.marking import marks_of
+from tournaments.reporting.marks.marks_file import MarksError, MarksFile
 from tournaments.reporting.marks.people import People, Student
 from tournaments.reporting.marks.rules import RankRule, RatingRule
 from tournaments.reporting.marks.sheet import Sheet, file_digest, results_digest, sheet_of

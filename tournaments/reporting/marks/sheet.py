@@ -9,7 +9,7 @@ from math import inf, isfinite
 from typing import Any
 
 from tournaments.reporting.marks.adjustments import Adjustments
-from tournaments.reporting.marks.earlier import SINCE, EarlierRow, EarlierSheet, row_key
+from tournaments.reporting.marks.earlier_sheet import SINCE, EarlierRow, EarlierSheet, row_key
 from tournaments.reporting.marks.marking import BotMark, Scheme
 from tournaments.reporting.marks.numbers import decimal, exact
 from tournaments.reporting.marks.people import BETWEEN_MEMBERS, People, Student

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Literal, NamedTuple
 
 from tournaments.schedule.formats.rounds import to_be_played, unplayed
-from tournaments.schedule.formats.sequential_test import Hypotheses, PairEvidence
+from tournaments.schedule.formats.sprt_statistics import Hypotheses, PairEvidence
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, pair_of_games
 
 BATCHES_OF_COPIES = 2

@@ -22,8 +22,8 @@ from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
 from tournaments.bots.storage import ContentError, ContentStore
 from tournaments.checking.check import check_bot, not_found
-from tournaments.checking.playing import StoppedError
 from tournaments.checking.report import Item, Report, head_lines, item_lines, summary_lines
+from tournaments.checking.scenario_runner import StoppedError
 from tournaments.checking.scenarios import Scenario, Settings
 from tournaments.processes.process_settings import lower_priority
 from tournaments.server.bot_storage import BotStorage, BotStorageError, NotBuiltError, without_paths

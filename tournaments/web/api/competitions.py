@@ -11,9 +11,9 @@ from tournaments.reporting.ruling_requests import PairingRequest
 from tournaments.results.game_files import public_view
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.rulings import RulingError
-from tournaments.web.api.answers import TEXT, answer, body_of, number_in_query, text_in_query
 from tournaments.web.api.openapi import Operation, Parameter
-from tournaments.web.api.views import (
+from tournaments.web.api.responses import TEXT, answer, body_of, number_in_query, text_in_query
+from tournaments.web.api.schemas import (
     CompetitionsAnswer,
     CompetitionView,
     GameAnswer,
@@ -26,7 +26,7 @@ from tournaments.web.api.views import (
 from tournaments.web.http.errors import BadInput, Conflict
 from tournaments.web.http.request_context import log_action, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.control import tournament_of
+from tournaments.web.lecturer.tournament_control import tournament_of
 from tournaments.web.pages.games import game_in_path
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.visibility import competition_of, titles_for, view_of

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tournaments.web.api.views import ErrorAnswer
+from tournaments.web.api.schemas import ErrorAnswer
 from tournaments.web.http.routing import Access, Route
 
 OPENAPI_VERSION = "3.1.0"

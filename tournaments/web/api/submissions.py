@@ -4,9 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.course.model import Account, Version
-from tournaments.web.api.answers import NUMBER, TEXT, answer, number_in_query, text_in_query
 from tournaments.web.api.openapi import Operation, Parameter
-from tournaments.web.api.views import (
+from tournaments.web.api.responses import NUMBER, TEXT, answer, number_in_query, text_in_query
+from tournaments.web.api.schemas import (
     AccountAnswer,
     AccountView,
     LogAnswer,

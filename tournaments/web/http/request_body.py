@@ -4,7 +4,7 @@ import trio
 from starlette.datastructures import FormData, UploadFile
 from starlette.types import Message, Receive
 
-from tournaments.bots.upload.upload import size_text
+from tournaments.bots.upload.limits import size_text
 from tournaments.web.http.errors import BadInput, TooLarge, TooSlow
 
 PATIENCE_S = 20.0

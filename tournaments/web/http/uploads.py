@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from tournaments.bots.storage import ContentError
 from tournaments.bots.upload.archive import read_upload
-from tournaments.bots.upload.upload import MEBIBYTE, Upload, UploadError, UploadLimits
+from tournaments.bots.upload.limits import MEBIBYTE, Upload, UploadError, UploadLimits
 from tournaments.course.model import Account, Version
 from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError

@@ -25,7 +25,7 @@ from tournaments.results.store import Store
 from tournaments.web.http.errors import Conflict, NotFound, Unavailable
 from tournaments.web.http.request_context import Site, log_action, site_of
 from tournaments.web.http.routing import Access, Route, in_thread, limiter_of_loop
-from tournaments.web.lecturer.control import HERE, tournament_of
+from tournaments.web.lecturer.tournament_control import HERE, tournament_of
 from tournaments.web.views.competition_view import entrants_of
 from tournaments.web.views.names import names_to_hide
 

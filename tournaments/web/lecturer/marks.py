@@ -5,9 +5,9 @@ from dataclasses import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.course.marked import Marked, marked_people
+from tournaments.course.marked_students import Marked, marked_people
 from tournaments.course.model import Competition
-from tournaments.reporting.marks.file import MarksError, read_marks
+from tournaments.reporting.marks.marks_file import MarksError, read_marks
 from tournaments.reporting.marks.plan import MarkPlan, mark_sheet, plan_marks, sheet_file
 from tournaments.reporting.marks.sheet import Sheet
 from tournaments.reporting.tournament_results import TournamentResults
@@ -16,7 +16,7 @@ from tournaments.web.http.rendering import attachment, render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
 from tournaments.web.http.request_context import Site, log_action, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.control import tournament_of
+from tournaments.web.lecturer.tournament_control import tournament_of
 
 HERE = "/teach/tournaments/{slug}/marks"
 MEDIA_TYPES = {

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from sample_bots.starters_catalog import STARTERS
 from tournaments.bots.upload.archive import read_folder
-from tournaments.bots.upload.upload import Upload, UploadError, UploadLimits, size_text
+from tournaments.bots.upload.limits import Upload, UploadError, UploadLimits, size_text
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, Team, Version
 from tournaments.course.settings import Settings, day_of, may_upload

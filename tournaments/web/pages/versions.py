@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.bots.storage import ContentStore
-from tournaments.bots.upload.upload import size_text
+from tournaments.bots.upload.limits import size_text
 from tournaments.checking.report import Item, Report, ReportError, Status, next_command
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Checked, CourseError, Team, Version, VersionState

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.files.validation_errors import problem_lines
-from tournaments.web.api.views import LONGEST_TEXT, NO_NUL
+from tournaments.web.api.schemas import LONGEST_TEXT, NO_NUL
 from tournaments.web.http.errors import BadInput
 from tournaments.web.http.routing import LARGEST_NUMBER
 
