@@ -177,7 +177,8 @@ async def test_pseudonyms_are_the_same_each_time_and_other_ones_in_each_competit
     hidden = set(bots.findall(ladder)) - {REFERENCE.replace(":", "_")}
     assert hidden == set(bots.findall(again)) - {REFERENCE.replace(":", "_")}
     assert len(hidden) == 2
-    assert not hidden & set(bots.findall(cup))
+    # Of 780 names one may be drawn twice; both of them are once in 300,000 runs.
+    assert not hidden <= set(bots.findall(cup))
 
 
 async def test_a_team_s_page_is_not_for_those_who_may_not_know_it(played: Played) -> None:
