@@ -90,11 +90,12 @@ def rows(
             winner=winner,
             pair=pairing.pair,
             fingerprint=f"{dice.getrandbits(64):016x}",
+            line=f"{dice.getrandbits(64):016x}",
         )
         yield (
             *(game.key, game.round, game.first, game.second, game.winner, game.reason.value, game.fault),
             *(game.detail, *(game.score or (None, None)), *game.moves, *game.wall_us, *game.charged_us),
-            *(game.sandbox, game.pair, game.opening, game.fingerprint, game.swapped, blob),
+            *(game.sandbox, game.pair, game.opening, game.fingerprint, game.swapped, game.line, blob),
         )
 
 
