@@ -196,11 +196,13 @@ def _cause_of_silence(played: PlayedScenario) -> str:
     moves = played.record.moves
     if moves and moves[-1].player == played.bot and last.endswith(";YOU"):
         return (
-            "that was an extra turn: the line told of the bot's own move and ends in YOU; whoever moved, YOU "
-            "means that a move is awaited"
+            "that was an extra turn: the line reported the bot's own move and ends in YOU; after any move, "
+            "YOU means that a move is awaited"
         )
     if moves and moves[-1].move == "SWAP":
-        return "it had swapped: after SWAP it hears nothing until the next move, and then plays on as South"
+        return (
+            "it had swapped: after SWAP it receives nothing until the next move, and then plays on as South"
+        )
     return ""
 
 

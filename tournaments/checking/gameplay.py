@@ -136,9 +136,7 @@ def openings(evidence: Evidence) -> Verdict:
 def time_lines(evidence: Evidence) -> Verdict:
     """Judge games with TIME lines, if the bot declares the capability."""
     if "time" not in evidence.capabilities:
-        return skipped(
-            'not declared: with capabilities = ["time"] in its bot.toml it is told what time is left'
-        )
+        return skipped('not declared: with capabilities = ["time"] in its bot.toml it receives the time left')
     games = [each for each in evidence.played if any(line.startswith("TIME;") for line in each.lines("to"))]
     lost = [each for each in games if each.lost_by_fault]
     if not games:
