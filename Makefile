@@ -1,8 +1,8 @@
 # Kalarena's front door.  Everything is installed into a virtual environment beside this file.
 #   make demo    play a small tournament of the sample bots
 #   make cluster install what playing on several machines needs (docs/cluster.md)
-#   make test    install what the tests need and run them
-#   make test-postgresql  run the tests of the server once more, with PostgreSQL in place of SQLite
+#   make test    install what the tests need and run those that a person runs before each commit
+#   make test-all  run all tests, tier by tier (docs/contributing.md): test, test-slow, test-load, test-postgresql
 #   make lint    formatting, style, types
 #   make docs    build the documentation into build/docs
 #   make bench   compare the referee with one in C, in the same run; time a large table, a large report, the strong players' searches
@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 COMPILE := $(BIN)/python -m compileall -q $(SOURCES)
 
-.PHONY: help demo install cluster test test-postgresql lint format docs bench fair-clock ladder solve load corpus soak clean
+.PHONY: help demo install cluster test test-slow test-load test-postgresql test-all lint format docs bench fair-clock ladder solve load corpus soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -56,11 +56,26 @@ demo: $(VENV)/installed
 	@rm -rf $(DEMO_OUT)
 	@$(BIN)/kalarena tournament run tournaments/examples/demo.toml --out $(DEMO_OUT)
 
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := -n $(WORKERS) --dist worksteal
+
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST) $(PARALLEL)
+
+test-slow: $(VENV)/installed-dev
+	$(PYTEST) $(PARALLEL) -m "slow or attack or kill or fuzz or toolchain or browser or cluster"
+
+test-load: $(VENV)/installed-dev
+	$(PYTEST) -m load
 
 test-postgresql: $(VENV)/installed-dev
-	KALARENA_TEST_DATABASE=postgresql KALARENA_REQUIRE_POSTGRESQL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	KALARENA_TEST_DATABASE=postgresql KALARENA_REQUIRE_POSTGRESQL=1 $(PYTEST) $(PARALLEL) -m "not load"
+
+# One after the other, also under `make -j`; the first tier that fails is the last that runs.
+test-all: test
+	$(MAKE) test-slow
+	$(MAKE) test-load
+	$(MAKE) test-postgresql
 
 # flake8 is there for what Trio's tasks may do wrong, and takes long: it reads the files that have such.
 lint: $(VENV)/installed-dev

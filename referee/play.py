@@ -4,7 +4,7 @@ import contextlib
 import os
 import platform
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -13,9 +13,12 @@ import trio
 
 from protocol.announced import TIME_VARIABLE
 from referee.errors import GameStoppedError, RefereeError
-from referee.games.catalog import GAME_VARIABLE, OPENING_VARIABLE, parse_game
+from referee.function_player import FunctionBot, FunctionPlayer
+from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE, find_game, parse_game
 from referee.games.opening import parse_opening
-from referee.judge.clock import WALL, TimeControl, announced
+from referee.games.plugins import GAMES_VARIABLE
+from referee.games.spec import parse_spec
+from referee.judge.clock import DEFAULT_MOVE_S, WALL, TimeControl, announced
 from referee.judge.events import NotStarted
 from referee.judge.limits import Limits
 from referee.judge.match import Match, limits_of
@@ -53,10 +56,64 @@ class Job:
     """True if the record keeps the files that bots write in their working directories."""
 
 
-async def play_game(
-    job: Job, *, observe: Observer | None = None, cancel_fd: int | None = None, feed: str | None = None
+NO_FUNCTIONS: Mapping[int, FunctionPlayer] = {}
+
+
+def play(
+    first: Player | FunctionPlayer,
+    second: Player | FunctionPlayer,
+    game: str = DEFAULT_GAME,
+    *,
+    move_s: float = DEFAULT_MOVE_S,
+    control: TimeControl | None = None,
+    opening: str = "",
+    limits: Limits | None = None,
+    sandbox: Sandbox | None = None,
 ) -> GameRecord:
-    """Play a game with real processes.
+    """Play one game and return its record: the shortest way from Python.
+
+    Several games can be played in one process, one after the other.  Processes that bots leave behind are
+    ended only by ``play_alone``, in a process that does nothing else.
+
+    Args:
+        first: The player that moves first: a function, or a bot's command.
+        second: The other player.
+        game: The spec text of the game.
+        move_s: Seconds for each move.
+        control: The time control, in place of ``move_s``.
+        opening: The opening's text, see referee/games/opening.py.
+        limits: The limits of bots.
+        sandbox: The confinement of bots; none by default.
+
+    Raises:
+        RefereeError: The referee or its host failed; the game has no result.
+        SpecError: There is no such game.
+        OpeningError: The game has no such opening.
+    """
+    both = (first, second)
+    functions = {index: player for index, player in enumerate(both) if isinstance(player, FunctionPlayer)}
+    one, other = (player.identity if isinstance(player, FunctionPlayer) else player for player in both)
+    job = Job(
+        "play",
+        parse_game(game).name,
+        (one, other),
+        control or TimeControl(move_s=move_s),
+        limits or Limits(),
+        opening,
+        sandbox or Sandbox(),
+    )
+    return trio.run(partial(play_game, job, functions=functions))
+
+
+async def play_game(
+    job: Job,
+    *,
+    observe: Observer | None = None,
+    cancel_fd: int | None = None,
+    feed: str | None = None,
+    functions: Mapping[int, FunctionPlayer] = NO_FUNCTIONS,
+) -> GameRecord:
+    """Play a game with real processes, or with functions in the place of some.
 
     All processes of the bots' two process groups end with the game, also when it is cancelled.  Some may be
     left only if this process itself is killed.
@@ -66,6 +123,7 @@ async def play_game(
         observe: Callback for each wire line.
         cancel_fd: Descriptor that becomes readable when the game is cancelled.
         feed: Path of a socket for snapshots of the game, see referee/live_feed.py.
+        functions: Index of a player -> the function that plays it, in this process.
 
     Raises:
         RefereeError: The referee or its host failed; the game has no result.
@@ -74,9 +132,12 @@ async def play_game(
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
     sends = match.start(began)
-    bots: list[Bot] = []
+    bots: list[Bot | FunctionBot] = []
     try:
         for index, player in enumerate(job.players):
+            if index in functions:
+                bots.append(FunctionBot(index, functions[index], match.game, opening=bool(job.opening)))
+                continue
             try:
                 bots.append(Bot(index, player, environment_of(job), sandbox=job.sandbox, limits=job.limits))
             except NotRunnableError as error:
@@ -127,6 +188,10 @@ def environment_of(job: Job) -> dict[bytes, bytes]:
     environment[TIME_VARIABLE.encode()] = announced(job.control).encode()
     environment.pop(b"PYTHONUNBUFFERED", None)  # a bot's buffering must not depend on the operator's shell
     environment.pop(OPENING_VARIABLE.encode(), None)
+    environment.pop(GAMES_VARIABLE.encode(), None)
+    entry = find_game(parse_spec(job.game).name)
+    if entry is not None and entry.source:
+        environment[GAMES_VARIABLE.encode()] = os.fsencode(entry.source)
     if opening := parse_opening(game, job.opening):
         environment[OPENING_VARIABLE.encode()] = str(len(opening)).encode()
     return environment
@@ -135,7 +200,7 @@ def environment_of(job: Job) -> dict[bytes, bytes]:
 def _record(
     job: Job,
     match: AnyMatch,
-    bots: Sequence[Bot],
+    bots: Sequence[Bot | FunctionBot],
     started_at: str,
     began: float,
     session: Session | None = None,
@@ -158,7 +223,12 @@ def _record(
 
 
 def basic_record(
-    job: Job, match: AnyMatch, bots: Sequence[Bot], started_at: str, began: float, clock: str
+    job: Job,
+    match: AnyMatch,
+    bots: Sequence[Bot | FunctionBot],
+    started_at: str,
+    began: float,
+    clock: str,
 ) -> GameRecord:
     """Return the part of a record that conformance games have, too: without the host and the CPU times."""
     texts = {bot.index: bot.stderr.text() for bot in bots}

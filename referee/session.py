@@ -1,18 +1,19 @@
 """The event loop of one game, which carries lines and events between the judge and the bots."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from referee.errors import GameStoppedError, RefereeError
 from referee.games.base import Side
 from referee.judge.events import Event, InputClosed, LineReceived, Send, StartRead, TimePassed
-from referee.judge.match import Match
+from referee.judge.match import Match, carry_out
 from referee.judge.results import WireLine
+from referee.judge.stderr import StderrBuffer
 from referee.live_feed import Feed
-from referee.process.bot import Bot, now
+from referee.process.bot import now
 from referee.process.poller import BRIEF_WAIT_S, Poller
 from referee.process.process_tree import ProcessTree
-from referee.process.turn_timer import NOTICED_S, TurnTimer
+from referee.process.turn_timer import NOTICED_S, HasTree, TurnTimer
 
 START_POLL_S = 0.0005
 START_POLL_GROWTH = 1.3
@@ -47,6 +48,92 @@ Observer = Callable[[WireLine], None]
 AnyMatch = Match[Any, Any]
 
 OUTPUT, ERRORS, EXIT, CANCEL = "output", "errors", "exit", "cancel"
+
+
+class SessionPlayer(HasTree, Protocol):
+    """A player in a session: a bot's process, a function, or whatever else converses in lines.
+
+    Descriptors become readable when there is something to read; the methods never block for long.
+    """
+
+    index: int
+    stdout: int
+    """Descriptor of the player's lines."""
+    errors: int
+    """Descriptor of what is kept as its standard error."""
+    exit_descriptor: int | None
+    """Descriptor that is readable when the player has ended; None where only ``has_ended`` shows this."""
+    stderr: StderrBuffer
+    status: int | None
+    ended_at: float | None
+    output_ended_at: float | None
+    is_near_a_limit: bool
+
+    @property
+    def pid(self) -> int:
+        """The number of the player's process, for messages."""
+        ...
+
+    @property
+    def unfinished(self) -> str:
+        """The output after the last line feed."""
+        ...
+
+    def write(self, line: str) -> Event:
+        """Send a line, whole or not at all, and return the event of the outcome."""
+        ...
+
+    def has_read_all(self) -> bool:
+        """Return True if the player has read all lines."""
+        ...
+
+    def has_closed_input(self) -> bool:
+        """Return True if the player reads no more lines."""
+        ...
+
+    def read_output(self) -> list[Event]:
+        """Read once, and return the events of the lines that are now complete."""
+        ...
+
+    def read_errors(self) -> bool:
+        """Read once from standard error; return False at its end."""
+        ...
+
+    def discard_output(self) -> bool:
+        """Read once after the game; return False at the end of the output."""
+        ...
+
+    def has_ended(self) -> bool:
+        """Return True if the player has ended."""
+        ...
+
+    def closed_input_event(self, event: InputClosed, within_s: float) -> Event:
+        """Return the event of the end if it comes within this time, else ``event``."""
+        ...
+
+    def drain(self) -> Iterator[Event]:
+        """Yield the events of the last lines of a player that has ended."""
+        ...
+
+    def drain_errors(self) -> None:
+        """Read all of standard error."""
+        ...
+
+    def exited_event(self) -> Event:
+        """Return the event of the end."""
+        ...
+
+    def output_closed_event(self) -> Event:
+        """Return the event of an end of the output alone."""
+        ...
+
+    def limit_passed(self) -> Event | None:
+        """Check the limits; end the player and return the event if it has passed one."""
+        ...
+
+    def kill(self) -> None:
+        """End the player at once."""
+        ...
 
 
 class HasOutput(Protocol):
@@ -111,7 +198,7 @@ class Session:
     def __init__(
         self,
         match: AnyMatch,
-        bots: tuple[Bot, Bot],
+        bots: tuple[SessionPlayer, SessionPlayer],
         observe: Observer | None = None,
         cancel_fd: int | None = None,
         feed: Feed | None = None,
@@ -175,29 +262,25 @@ class Session:
             self._feed.end()
 
     def _carry_out(self, sends: Sequence[Send]) -> None:
-        match, bots, timer = self._match, self._bots, self.timer
-        while sends:
-            following: Sequence[Send] = ()
-            for send in sends:
-                if send is match.gives_turn and timer.must_prepare[send.player] and match.starting is None:
-                    if timer.has_begun:
-                        timer.begin_turn(send.player)
-                    else:  # enough for a turn that may be a quick one
-                        timer.begin_game(now() - match.began)
-                event = bots[send.player].write(send.line)
-                if type(event) is InputClosed:
-                    event = bots[send.player].closed_input_event(event, END_OF_OUTPUT_GRACE_S)
-                following = match.handle(event)
-                assert not following or send is sends[-1] or match.result is not None
-                if following and match.result is not None:
-                    break  # the game has ended, so the remaining lines are obsolete
-            sends = following  # only the last line can have a following one
+        match, timer = self._match, self.timer
+        carry_out(match, sends, self._write)
         if timer.must_follow and match.on_turn is not None:
             timer.turn_begun(match.on_turn)
         if self._observe is not None:
             for line in match.wire[self._observed :]:
                 self._observe(line)
             self._observed = len(match.wire)
+
+    def _write(self, send: Send) -> Event:
+        match, timer = self._match, self.timer
+        if send is match.gives_turn and timer.must_prepare[send.player] and match.starting is None:
+            if timer.has_begun:
+                timer.begin_turn(send.player)
+            else:  # enough for a turn that may be a quick one
+                timer.begin_game(now() - match.began)
+        bot = self._bots[send.player]
+        event = bot.write(send.line)
+        return bot.closed_input_event(event, END_OF_OUTPUT_GRACE_S) if type(event) is InputClosed else event
 
     def _handle(self, event: Event) -> None:
         match = self._match
@@ -319,22 +402,22 @@ class Session:
                 return True
         return handled
 
-    def _read_errors(self, bot: Bot) -> None:
+    def _read_errors(self, bot: SessionPlayer) -> None:
         before = bot.stderr.total
         if not bot.read_errors() and bot.stderr.total == before:
             self._poller.remove(bot.errors)
 
-    def _must_report_end(self, bot: Bot) -> bool:
+    def _must_report_end(self, bot: SessionPlayer) -> bool:
         ended_at = bot.output_ended_at
         if ended_at is None or self._end_reported[bot.index]:
             return False
         return now() >= ended_at + END_OF_OUTPUT_GRACE_S or self._flag_is_due()
 
-    def _other_first(self) -> tuple[Bot, Bot]:
+    def _other_first(self) -> tuple[SessionPlayer, SessionPlayer]:
         """Return both bots, the bot on turn last."""
         return self._bots if self._match.on_turn == 1 else self._bots[::-1]
 
-    def _must_report_exit(self, bot: Bot) -> bool:
+    def _must_report_exit(self, bot: SessionPlayer) -> bool:
         if bot.exit_descriptor is None:
             bot.has_ended()
         if bot.ended_at is None or self._exit_reported[bot.index]:
@@ -347,7 +430,7 @@ class Session:
         deadline = self._match.deadline
         return deadline is not None and now() > deadline
 
-    def _report_exit(self, bot: Bot) -> bool:
+    def _report_exit(self, bot: SessionPlayer) -> bool:
         """Report the end of a process, after its last lines; return True if anything was reported."""
         if self._exit_reported[bot.index]:
             return False

@@ -2,8 +2,8 @@
 
 A sample bot's digest identifies its play, not its source files: it covers the spec text and the ``version``
 that the catalog declares.  So tournaments and databases stay valid when a comment changes or a file moves.
-Whoever changes the moves of a bot must raise its version; ``tests/test_sample_bots_identity.py`` holds
-fingerprints of the play of all bots.
+A change of a bot's moves raises its version; ``tests/sample_bots/test_sample_bots_identity.py``
+holds fingerprints of the play of all bots.
 
 Releases without versions hashed their source files instead.  Version 1 is the play of these releases, and
 its digests are theirs: they are computed from the file hashes in ``play_version_1.json``.

@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Callable
 
-from protocol.announced import TIME_VARIABLE, AnnouncedTime, parse_announced_time
+from protocol.announced import AnnouncedTime
+from referee.adapters.beside import announced_time
 from referee.games.catalog import AnyGame
 from sample_bots.conversation import Choose, OnTime, run_player
 from sample_bots.options import BadOptionError, parse_level, parse_seconds
@@ -28,7 +29,7 @@ def main(arguments: list[str]) -> int:
         arguments = arguments[2:]
     kind, *options = arguments
     try:
-        make = _player_maker(kind, ":".join(options), _announced())
+        make = _player_maker(kind, ":".join(options), announced_time())
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -39,12 +40,6 @@ def main(arguments: list[str]) -> int:
         sys.stderr.flush()
         os._exit(status)
     return status
-
-
-def _announced() -> AnnouncedTime:
-    """Return the announced time control, which is empty if there is none.  Raises ValueError."""
-    text = os.environ.get(TIME_VARIABLE)
-    return parse_announced_time(text) if text else AnnouncedTime()
 
 
 def _player_maker(kind: str, option: str, announced: AnnouncedTime) -> MakePlayer:

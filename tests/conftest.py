@@ -1,17 +1,25 @@
 """Settings of all tests, and what many of them need."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.databases import OF_EACH_KIND, depends_on_kind, dropped_at_the_end, on_postgresql
-from tests.postgresql import PostgreSQLServer, shared_server
-from tests.spreading import spread
+from referee.games.catalog import GAMES, parse_game
+from tests.support.databases import (
+    OF_EACH_KIND,
+    depends_on_kind,
+    dropped_at_the_end,
+    empty_database,
+    empty_location,
+    on_postgresql,
+)
+from tests.support.failure_report import add_conversations
+from tests.support.postgresql import PostgreSQLServer, shared_server
 from tournaments.database.base import Location
 from tournaments.database.location import Database
-from tournaments.database.sqlite import SQLiteFile
 
 # No test is a timed one: machines are slow at times, and a slow example is no failure.
 settings.register_profile("kalarena", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,16 +34,22 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what runs with each kind anyway, and what says that none makes a difference.
-
-    If several processes run tests, they begin with what is slow.
-    """
+    """Leave out what runs with each kind anyway, and what says that none makes a difference."""
     if on_postgresql():
         left_out = {item for item in items if not _runs_again(item)}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
-    if (told := getattr(config, "workerinput", None)) is not None:  # in a worker of xdist's
-        items[:] = spread(items, told["workercount"])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the conversations of the games that a failed test played to its report."""
+    report = yield
+    if report.failed and call.excinfo is not None:
+        add_conversations(report, call.excinfo)
+    return report
 
 
 def _runs_again(item: pytest.Item) -> bool:
@@ -50,29 +64,37 @@ def databases_are_dropped() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def game_catalog() -> Iterator[None]:
+    """Remove the games that a test registered from the catalog, and their modules, after the test."""
+    before = dict(GAMES)
+    yield
+    GAMES.clear()
+    GAMES.update(before)
+    parse_game.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("kalarena_game ")]:
+        del sys.modules[name]
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> PostgreSQLServer:
     """A server for all tests of this process."""
     return shared_server()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+BOTH_KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+"""A PostgreSQL server takes seconds to start in each test process; a few quick tests name it themselves."""
+
+
+@pytest.fixture(params=BOTH_KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
-    """Where there are no tables yet, in each of the databases."""
-    if request.param == "sqlite":
-        yield SQLiteFile(tmp_path / "results.db")
-        return
-    server: PostgreSQLServer = request.getfixturevalue("postgresql")
-    with server.schema() as schema:
-        yield schema
+    """A location without tables, in each kind of database."""
+    with empty_location(request.param, tmp_path) as location:
+        yield location
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=BOTH_KINDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A server's database without anything in it, of each kind."""
-    if request.param == "sqlite":
-        yield Database(tmp_path / "data")
-        return
-    server: PostgreSQLServer = request.getfixturevalue("postgresql")
-    with server.database() as fresh:
-        yield fresh
+    """A server's database without any data, of each kind."""
+    with empty_database(request.param, tmp_path) as database:
+        yield database

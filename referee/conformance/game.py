@@ -37,6 +37,7 @@ from referee.judge.events import (
     StartRead,
 )
 from referee.judge.limits import MIB
+from referee.judge.match import carry_out
 from referee.judge.results import GameRecord
 from referee.play import Job, adopting_orphans, basic_record, environment_of, new_match
 from referee.process.bot import Bot, now
@@ -266,26 +267,24 @@ class _ConformanceSession:
         return self._match.result is None
 
     def _carry_out(self, sends: Sequence[Send]) -> None:
-        """Send lines to the bot, as ``Session._carry_out`` does."""
-        match, bot = self._match, self._bot
-        while sends:
-            following: Sequence[Send] = ()
-            for send in sends:
-                event: Event = Sent(send.player, now(), send.line)
-                if send.player == self._index:
-                    if send is match.gives_turn and match.starting is None:
-                        self._timer.begin_turn(self._index)
-                    event = bot.write(send.line)
-                    self._last_sent = send.line
-                    if isinstance(event, InputClosed):
-                        event = bot.closed_input_event(event, END_OF_OUTPUT_GRACE_S)
-                        self._exit_reported = True
-                following = match.handle(event)
-                if following and match.result is not None:
-                    break
-            sends = following
+        match = self._match
+        carry_out(match, sends, self._write)
         if match.on_turn is not None:
             self._timer.turn_begun(match.on_turn)
+
+    def _write(self, send: Send) -> Event:
+        """Send a line; the opponent receives its lines at once."""
+        match, bot = self._match, self._bot
+        if send.player != self._index:
+            return Sent(send.player, now(), send.line)
+        if send is match.gives_turn and match.starting is None:
+            self._timer.begin_turn(self._index)
+        event = bot.write(send.line)
+        self._last_sent = send.line
+        if isinstance(event, InputClosed):
+            event = bot.closed_input_event(event, END_OF_OUTPUT_GRACE_S)
+            self._exit_reported = True
+        return event
 
     def _handle(self, event: Event) -> None:
         """Pass an event to the judge and carry out its effects."""

@@ -6,7 +6,10 @@ A game is a stateless rule book.  States and moves are immutable values; each ha
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from referee.games.layout import Layout
 
 
 class Side(IntEnum):
@@ -68,7 +71,7 @@ M = TypeVar("M")
 class Game(Protocol[S, M]):
     """A rule book.
 
-    Contract, tested for every registered game in tests/test_games_contract.py:
+    Contract, tested for every registered game in tests/games/test_games_contract.py:
     ``legal_moves`` is sorted, and empty exactly when ``outcome`` is not None; ``apply`` is pure and
     raises IllegalMoveError for every move that is not in ``legal_moves``; ``parse_move`` undoes
     ``format_move`` and ``parse_state`` undoes ``format_state``; every game ends.
@@ -125,6 +128,10 @@ class Game(Protocol[S, M]):
 
     def board_text(self, state: S) -> str:
         """Return the position as it is sent to bots."""
+        ...
+
+    def layout(self, state: S) -> "Layout":
+        """Return the description of the board from which texts and pictures are made."""
         ...
 
     def format_state(self, state: S) -> str:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from referee.games.base import IllegalMoveError, InvalidMoveError, Outcome, PositionError, Side
+from referee.games.layout import PitBoard, PitRow
 
 MAX_PITS = 30
 """Documented bound of the rule book: a board text stays below 250 bytes."""
@@ -272,6 +273,14 @@ class Kalah:
     def board_text(self, state: KalahState) -> str:
         """Return the board of the protocol: 2(p+1) numbers, North's pits, store, South's pits, store."""
         return ",".join(map(_TEXTS.__getitem__, state.board))
+
+    def layout(self, state: KalahState) -> PitBoard:
+        """Return the board with South's pits in the bottom row."""
+        p, north = self.pits, Side.FIRST if state.swapped else Side.SECOND
+        return PitBoard(
+            bottom=PitRow(north.other, state.board[p + 1 : -1], state.board[-1]),
+            top=PitRow(north, state.board[:p], state.board[p]),
+        )
 
     def format_state(self, state: KalahState) -> str:
         """Return the board, the seat to move, and what else the board does not show."""

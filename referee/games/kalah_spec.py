@@ -55,40 +55,26 @@ OPTIONS = {
     ),
 }
 
+_PLAIN = {
+    "pie": False,
+    "first_move_repeats": True,
+    "end": EndRule.EITHER,
+    "majority_end": False,
+    "empty_capture": False,
+}
+
 PRESETS = {
     "manchester": Preset(
         "the Manchester course: pie rule, one first move, the end as its engine decides it",
         (7, 7),
-        {
-            "pie": True,
-            "first_move_repeats": False,
-            "end": EndRule.EITHER,
-            "majority_end": False,
-            "empty_capture": False,
-        },
+        {**_PLAIN, "pie": True, "first_move_repeats": False},
     ),
     "bga": Preset(
         "Board Game Arena: +pie and +empty-capture are its options",
         (6, 4),
-        {
-            "pie": False,
-            "first_move_repeats": True,
-            "end": EndRule.ON_TURN,
-            "majority_end": True,
-            "empty_capture": False,
-        },
+        {**_PLAIN, "end": EndRule.ON_TURN, "majority_end": True},
     ),
-    "kalah": Preset(
-        "plain Kalah on a board that you give",
-        None,
-        {
-            "pie": False,
-            "first_move_repeats": True,
-            "end": EndRule.EITHER,
-            "majority_end": False,
-            "empty_capture": False,
-        },
-    ),
+    "kalah": Preset("plain Kalah on a board that you give", None, _PLAIN),
 }
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from referee.games.base import IllegalMoveError, InvalidMoveError, Outcome, PositionError, Side
+from referee.games.layout import GridBoard
 
 SIZE = 8
 """Rule 1: 8 x 8 squares, a1 to h8."""
@@ -314,6 +315,12 @@ class Kalamala:
     def board_text(self, state: KalamalaState) -> str:
         """Return the 76 characters of the position."""
         return f"{_board(state.white, state.black)}:{state.reserves[0]}{state.reserves[1]}:{'wb'[state.side]}"
+
+    def layout(self, state: KalamalaState) -> GridBoard:
+        """Return the 8 x 8 squares, row 8 first."""
+        rows = _board(state.white, state.black).replace(".", " ").split("/")
+        squares = tuple(tuple(mark.strip() for mark in row) for row in rows)
+        return GridBoard(squares, ("w", "b"), state.reserves)
 
     def format_state(self, state: KalamalaState) -> str:
         """Return the position; after the first turn also turns played and boards that may not recur."""

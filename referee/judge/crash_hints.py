@@ -44,16 +44,14 @@ EXPLANATIONS = {
     # Something is missing, or is made for another system or version
     "python-module": (
         r"ModuleNotFoundError: No module named '(?P<what>[^']+)'",
-        "the module {what} is not there: if it is your own, it must lie in the bot's directory (a bot "
-        "that is a "
-        "single file brings that file only); if it is a package, the Python that ran the bot does not "
+        "the module {what} is not there: if it is your own, it must lie in the bot's directory (a bot that "
+        "is a single file brings that file only); if it is a package, the Python that ran the bot does not "
         "have it",
     ),
     "python-import": (
         r"ImportError: cannot import name '(?P<what>[^']+)'",
-        "its Python has no {what} in that module: is it another version than yours, or has a file of "
-        "yours the name "
-        "of a standard module?",
+        "its Python has no {what} in that module: is it another version than yours, or has a file of yours "
+        "the name of a standard module?",
     ),
     "node-module": (
         r"Cannot find module '(?P<what>[^']+)'",
@@ -122,21 +120,18 @@ EXPLANATIONS = {
     ),
     "no-command": (
         r"cannot execute: required file not found|: (command )?not found\b",
-        "a command in its script is not there: name what is in the bot's directory as ./name, with a "
-        "first line "
-        "whose interpreter exists",
+        "a command in its script is not there: name what is in the bot's directory as ./name, with a first "
+        "line whose interpreter exists",
     ),
     "no-file": (
         r"\[Errno 2\] No such file or directory: '(?P<what>[^']+)'",
-        "there is no {what} for it: a bot is started in its own directory, and in the sandbox sees "
-        "nothing else of "
-        "your files",
+        "there is no {what} for it: a bot is started in its own directory, and in the sandbox sees nothing "
+        "else of your files",
     ),
     "enoent": (
         r"No such file or directory|\bENOENT\b",
         "a file is not there: a bot is started in its own directory, and in the sandbox sees nothing else "
-        "of your "
-        "files",
+        "of your files",
     ),
     "permission": (
         r"Permission denied|\bEACCES\b",
@@ -150,8 +145,8 @@ EXPLANATIONS = {
     "end-of-input": (r"\bEOFError\b|NoSuchElementException: No line found", END_OF_INPUT),
     "broken-pipe": (
         r"Broken ?pipe|\bEPIPE\b",
-        "it wrote to a pipe that nobody reads any more: a helper process of its own had ended, or the "
-        "game had",
+        "it wrote to a pipe that nobody reads any more: a helper process of its own had ended, or the game "
+        "had",
     ),
     "python-number": (
         r"ValueError: (invalid literal for int|could not convert string to float)",
@@ -203,19 +198,17 @@ SIGNALS = {
     "SIGBUS": "a bad address, or a file mapped into memory that has become shorter",
     "SIGFPE": "an integer divided by zero",
     "SIGILL": (
-        "an instruction that this processor does not have, or a function without its return: compile "
-        "here, without "
-        "-march=native, and heed the warnings"
+        "an instruction that this processor does not have, or a function without its return: compile here, "
+        "without -march=native, and heed the warnings"
     ),
     "SIGTRAP": "a check inside the program failed",
     "SIGABRT": (
-        "it gave up by itself: a failed assertion, an exception that nothing caught, or damaged memory; "
-        "its standard "
-        "error says which"
+        "it gave up by itself: a failed assertion, an exception that nothing caught, or damaged memory; its "
+        "standard error says which"
     ),
     "SIGKILL": (
-        "not by the referee: by the system, which does that when it is short of memory, or by a process "
-        "of its own"
+        "not by the referee: by the system, which does that when it is short of memory, or by a process of "
+        "its own"
     ),
     "SIGXCPU": "a limit of CPU time, which it set for itself: the referee sets none",
     "SIGXFSZ": advise(HINTS["file-size"]),

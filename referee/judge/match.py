@@ -18,7 +18,7 @@ lost on time before it happened.  A line stamped exactly at the deadline counts.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
 from protocol.errors import ProtocolError, RemoteProtocolError
@@ -79,7 +79,7 @@ PRECEDENCE = (
     Reason.ILLEGAL,
 )
 """Order of faults where one event shows several, as ``handle`` looks for them.
-tests/test_match_precedence.py checks this list."""
+tests/judge/test_match.py checks this list."""
 
 USUAL_CHARACTERS = 64
 """Length of replies that do not count towards the bytes that a bot may send: a game has few replies."""
@@ -614,6 +614,24 @@ class Match(Generic[S, M]):
         LimitPassed: _limit_passed,
         NotStarted: _not_started,
     }
+
+
+def carry_out(match: Match[Any, Any], sends: Sequence[Send], write: Callable[[Send], Event | None]) -> None:
+    """Send the lines that a match returned, and the lines that follow from them.
+
+    ``write`` sends one line and returns the outcome, most often a Sent event; None if there is none.
+    """
+    while sends:
+        following: Sequence[Send] = ()
+        for send in sends:
+            event = write(send)
+            if event is None:
+                continue
+            following = match.handle(event)
+            assert not following or send is sends[-1] or match.result is not None
+            if following and match.result is not None:
+                break  # the game has ended, so the remaining lines are obsolete
+        sends = following  # only the last line can have a following one
 
 
 def _to_us(seconds: float) -> int:

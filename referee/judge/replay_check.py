@@ -33,7 +33,7 @@ from referee.judge.events import (
     Usage,
 )
 from referee.judge.facts import NAMES, event_of
-from referee.judge.match import Match, limits_of
+from referee.judge.match import Match, carry_out, limits_of
 from referee.judge.results import Fact, GameRecord, MatchResult, MoveRecord, WireLine
 from referee.judge.verdict_text import quote, visible
 
@@ -171,9 +171,9 @@ class _Replay:
         fact = self._fact_due()
         if fact is not None and fact.name == NAMES[NotStarted]:
             sends = match.handle(self._next_fact(fact))  # before any line could be sent
-        self._carry_out(sends)
+        carry_out(match, sends, self._answer)
         while match.result is None:
-            self._carry_out(match.handle(self._next_event()))
+            carry_out(match, match.handle(self._next_event()), self._answer)
         if self.fact < len(self.record.facts):
             fact = self.record.facts[self.fact]
             raise _ReplayStopped(
@@ -184,20 +184,6 @@ class _Replay:
             raise _ReplayStopped(
                 Complaint("line", f"wire line {self.line + 1}", _line_text(line), "no further line")
             )
-
-    def _carry_out(self, sends: Sequence[Send]) -> None:
-        """Send lines as ``Session._carry_out`` does; tests/test_rejudge.py checks that both agree."""
-        match = self.match
-        while sends:
-            following: Sequence[Send] = ()
-            for send in sends:
-                event = self._answer(send)
-                if event is None:
-                    continue
-                following = match.handle(event)
-                if following and match.result is not None:
-                    break  # the game has ended, so the remaining lines are obsolete
-            sends = following
 
     def _answer(self, send: Send) -> Event | None:
         """Return the recorded event for a line that is sent; None if it was not written after the verdict."""

@@ -101,6 +101,8 @@ class Player:
     reads: tuple[str, ...] = ()
     """Absolute paths of the files and directories of the bot: the only files of the host, beside its
     interpreter, that it can read when it is confined."""
+    protocol: str = ""
+    """The bot's protocol if an adapter translates it, see referee/adapters; else empty."""
 
 
 class KeptFile(NamedTuple):
@@ -226,7 +228,7 @@ class GameRecord:
         if not any(self.kept_files):
             del data["kept_files"]
         data["schema"] = RECORD_SCHEMA
-        data["players"] = [[getattr(p, name.name) for name in fields(Player)] for p in self.players]
+        data["players"] = [_player_row(player) for player in self.players]
         for name in ("control", "limits", "result"):
             data[name] = _fields(data[name])
         for name in ("moves", "wire", "facts"):
@@ -309,6 +311,7 @@ class GameRecord:
                     "how": p.how,
                     "cwd": p.cwd,
                     "reads": list(p.reads),
+                    **({"protocol": p.protocol} if p.protocol else {}),
                 }
                 for p in self.players
             ],
@@ -460,6 +463,12 @@ class GameRecord:
         """Return the average charged time of a player's moves in milliseconds; None if there are none."""
         times = [move.charged_us for move in self.moves if move.player == player]
         return sum(times) / len(times) / 1000 if times else None
+
+
+def _player_row(player: Player) -> list[Any]:
+    """Return a player's fields; an empty protocol is left out, as in records of older versions."""
+    row = [getattr(player, name.name) for name in fields(Player)]
+    return row if player.protocol else row[:-1]
 
 
 def _refuse_unfinished(data: dict[str, Any]) -> None:

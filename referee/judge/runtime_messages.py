@@ -1,8 +1,8 @@
 """Error messages of runtimes that ran out of memory or could not write a file, with cause and advice (pure).
 
-Sources of the texts: the output of
-the programs of tests/test_crash_hints.py (OpenJDK 17, Node 20, Go 1.19, Rust 1.95, g++ 12, Lua 5.4, CPython
-3.11, Mono 6.8); those of .NET are in src/coreclr/vm and src/coreclr/gc of dotnet/runtime.
+Sources of the texts: the output of real programs in tests/process and in tests/data/stderr.toml (OpenJDK 17,
+Node 20, Go 1.19, Rust 1.95, g++ 12, Lua 5.4, CPython 3.11, Mono 6.8); those of .NET are in src/coreclr/vm and
+src/coreclr/gc of dotnet/runtime.
 """
 
 import re

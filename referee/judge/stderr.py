@@ -1,7 +1,6 @@
 """The kept part of a bot's standard error (its beginning and its end), and the extraction of last words."""
 
 import re
-from functools import cached_property
 
 DEFAULT_KEPT_BYTES = 64 * 1024
 """Bytes kept of each bot's standard error per game: a long traceback is about 10 KiB."""
@@ -41,40 +40,13 @@ class StderrBuffer:
             + self._tail.decode("utf-8", "backslashreplace")
         )
 
-    def last_line(self) -> str:
-        """Return the last line that is not blank; empty if there is none."""
-        lines = (self._head[-1024:] + self._tail[-1024:]).decode("utf-8", "backslashreplace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip() and not is_notice(line)), "")
-
     def last_words(self) -> str:
         """Return the last words, for a verdict: the line that describes the error, and its location."""
         return last_words(self.text())
 
 
-class _Pattern:
-    """A regular expression that is compiled when it is first used: few games end with an error message."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    @cached_property
-    def _compiled(self) -> re.Pattern[str]:
-        return re.compile(self._text)
-
-    def match(self, line: str) -> re.Match[str] | None:
-        """Match the beginning of a line."""
-        return self._compiled.match(line)
-
-    def search(self, line: str) -> re.Match[str] | None:
-        """Match anywhere in a line."""
-        return self._compiled.search(line)
-
-    def sub(self, replacement: str, line: str) -> str:
-        """Replace all matches in a line."""
-        return self._compiled.sub(replacement, line)
-
-
-_NOTICE = _Pattern(
+# Patterns are texts, which `re` compiles when they are first used: few games end with an error message.
+_NOTICE = (
     r"^(NOTE: Picked up JDK_JAVA_OPTIONS: -Xlog:disable |Picked up JAVA_TOOL_OPTIONS: "
     r"-XX:\+IgnoreUnrecognizedVMOptions -XX:\+DisplayVMOutputToStderr )"
 )
@@ -85,7 +57,7 @@ NOTICE_MARK = "  [set by Kalarena: the limits of the bot]"
 
 def is_notice(line: str) -> bool:
     """Return True if a line is Java's notice of Kalarena's settings, which are no fault of the bot's."""
-    return _NOTICE.match(line) is not None
+    return re.match(_NOTICE, line) is not None
 
 
 def _with_notices_marked(text: str) -> str:
@@ -97,34 +69,34 @@ def _with_notices_marked(text: str) -> str:
     )
 
 
-_LOCATION = _Pattern(r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
-_PYTHON_OWN = _Pattern(r"/lib/python3[.0-9]*/(?!.*(site|dist)-packages/)|^<frozen ")
-_SYNTAX = _Pattern(r"^(SyntaxError|IndentationError|TabError): ")
+_LOCATION = r'^ *File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$'
+_PYTHON_OWN = r"/lib/python3[.0-9]*/(?!.*(site|dist)-packages/)|^<frozen "
+_SYNTAX = r"^(SyntaxError|IndentationError|TabError): "
 MAX_MESSAGE_LINES = 4
 """Most lines of a Python error message; more lines after a traceback are other text."""
 
-_JAVA_FRAME = _Pattern(
+_JAVA_FRAME = (
     r"^\s+at (?P<function>\S+?)\((?P<file>[^():]+)(?::(?P<line>\d+))?\)$|^\s+at |^\s+\.\.\. \d+ (more|common)"
 )
-_JAVA_HEAD = _Pattern(r"^(Exception in thread |Caused by: |[\w.$]+(Exception|Error)\b)")
-_JAVA_PREFIX = _Pattern(r'^(Exception in thread "main" |Caused by: )')
-_JAVA_OWN = _Pattern(r"^(java|javax|jdk|sun)\b")
+_JAVA_HEAD = r"^(Exception in thread |Caused by: |[\w.$]+(Exception|Error)\b)"
+_JAVA_PREFIX = r'^(Exception in thread "main" |Caused by: )'
+_JAVA_OWN = r"^(java|javax|jdk|sun)\b"
 
-_NODE_ERROR = _Pattern(r"^(\w*Error)\b(?: \[\w+\])?(: .*)?$")
-_NODE_FRAME = _Pattern(r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js):(?P<line>\d+):\d+\)?")
-_NODE_NATIVE = _Pattern(r"^ *\d+: 0x[0-9a-f]+ ")
+_NODE_ERROR = r"^(\w*Error)\b(?: \[\w+\])?(: .*)?$"
+_NODE_FRAME = r"^ +at (?:(?P<function>.+?) \()?(?P<file>/[^()]+|[^():]+\.m?js):(?P<line>\d+):\d+\)?"
+_NODE_NATIVE = r"^ *\d+: 0x[0-9a-f]+ "
 
-_GO_HEAD = _Pattern(r"^(panic: |fatal error: |runtime: goroutine stack exceeds )")
-_GO_FRAME = _Pattern(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$")
+_GO_HEAD = r"^(panic: |fatal error: |runtime: goroutine stack exceeds )"
+_GO_FRAME = r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"
 
-_RUST_PANIC = _Pattern(r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$")
-_TERMINATE = _Pattern(r"^terminate called after throwing an instance of '(?P<type>.+)'$")
-_UNINFORMATIVE = _Pattern(
+_RUST_PANIC = r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$"
+_TERMINATE = r"^terminate called after throwing an instance of '(?P<type>.+)'$"
+_UNINFORMATIVE = (
     r"^(note: |/\S*env: use -\[v\]S|Error: Could not create the Java Virtual Machine|"
     r"Error: A fatal exception has occurred|exit status \d+$|Aborted( \(core dumped\))?$)"
 )
 """Pattern of lines that come after the informative one."""
-_GAP = _Pattern(r"^\[\.\.\. \d+ bytes not kept \.\.\.\]$")
+_GAP = r"^\[\.\.\. \d+ bytes not kept \.\.\.\]$"
 
 
 def last_words(text: str) -> str:
@@ -134,7 +106,7 @@ def last_words(text: str) -> str:
     Go or Rust, the message of a C++ exception; else the last line that is not blank.
     """
     lines = [line.rstrip() for line in text.split("\n") if line.strip() and not is_notice(line)]
-    while len(lines) > 1 and _UNINFORMATIVE.match(lines[-1]):
+    while len(lines) > 1 and re.match(_UNINFORMATIVE, lines[-1]):
         lines.pop()
     if not lines:
         return ""
@@ -145,7 +117,7 @@ def last_words(text: str) -> str:
     return lines[-1].strip()
 
 
-_GIVING_UP = re.compile(
+_GIVING_UP = (
     r"^(?:\[ERROR\] FATAL UNHANDLED EXCEPTION: )?(?P<words>memory allocation of \d+ bytes failed$"
     r"|# There is insufficient memory for the Java|(?<=EXCEPTION: )\S.*)"
 )
@@ -154,7 +126,7 @@ _GIVING_UP = re.compile(
 
 def _giving_up(lines: list[str]) -> str:
     for line in lines:
-        found = _GIVING_UP.match(line)
+        found = re.match(_GIVING_UP, line)
         if found is not None:
             return line[found.start("words") :].removeprefix("# ")
     return ""
@@ -171,15 +143,15 @@ def _python(lines: list[str]) -> str:
     starts = [
         number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")
     ]
-    if _SYNTAX.match(lines[-1]):  # a program that could not even begin has no traceback line
-        starts += [number for number, line in enumerate(lines) if _LOCATION.match(line)][-1:]
+    if re.match(_SYNTAX, lines[-1]):  # a program that could not even begin has no traceback line
+        starts += [number for number, line in enumerate(lines) if re.match(_LOCATION, line)][-1:]
     if not starts:
         return ""
     location, error = None, None
     for number in range(starts[-1], len(lines)):
-        found = _LOCATION.match(lines[number])
+        found = re.match(_LOCATION, lines[number])
         if found is not None:
-            if location is None or not _PYTHON_OWN.search(found["file"]):
+            if location is None or not re.search(_PYTHON_OWN, found["file"]):
                 location = found  # the location in the bot's own program, not in the library that it called
         elif location is not None and not lines[number].startswith(" "):
             error = number
@@ -192,35 +164,35 @@ def _python(lines: list[str]) -> str:
 def _java(lines: list[str]) -> str:
     if len(lines) > 1 and lines[-2].startswith("Error: Could not find or load main class"):
         return lines[-2]
-    if not _JAVA_FRAME.match(lines[-1]) or _NODE_FRAME.match(lines[-1]):
+    if not re.match(_JAVA_FRAME, lines[-1]) or re.match(_NODE_FRAME, lines[-1]):
         return ""
     head = None
     frames: list[re.Match[str]] = []
     for number in range(len(lines) - 1, -1, -1):
-        found = _JAVA_FRAME.match(lines[number])
+        found = re.match(_JAVA_FRAME, lines[number])
         if found is not None:
-            if found["line"] and not _JAVA_OWN.match(found["function"]):
+            if found["line"] and not re.match(_JAVA_OWN, found["function"]):
                 frames.append(found)
-        elif _JAVA_HEAD.match(lines[number]):
+        elif re.match(_JAVA_HEAD, lines[number]):
             head = number if head is None else head
             if frames or not lines[number].startswith("Caused by: "):
                 break  # else the location is further up, in the exception that this one has caused
-        elif not _GAP.match(lines[number]) and not (number and _GAP.match(lines[number - 1])):
+        elif not re.match(_GAP, lines[number]) and not (number and re.match(_GAP, lines[number - 1])):
             break
     if head is None:
         return ""
     location = frames[-1] if frames else None
-    return _at(_JAVA_PREFIX.sub("", lines[head]), location, location["function"] if location else "")
+    return _at(re.sub(_JAVA_PREFIX, "", lines[head]), location, location["function"] if location else "")
 
 
 def _node(lines: list[str]) -> str:
-    if _NODE_NATIVE.match(lines[-1]):
+    if re.match(_NODE_NATIVE, lines[-1]):
         return next((line for line in reversed(lines) if line.startswith("FATAL ERROR: ")), "")
     if not lines[-1].startswith("Node.js v"):
         return ""
     for number in range(len(lines) - 1, -1, -1):
-        if _NODE_ERROR.match(lines[number]):
-            frames = map(_NODE_FRAME.match, lines[number:])
+        if re.match(_NODE_ERROR, lines[number]):
+            frames = (re.match(_NODE_FRAME, line) for line in lines[number:])
             location = next(
                 (frame for frame in frames if frame and not frame["file"].startswith("node:")), None
             )
@@ -238,8 +210,8 @@ def _go(lines: list[str]) -> str:
     if not stacks:
         return ""
     for number in range(stacks[0] - 1, -1, -1):
-        if _GO_HEAD.match(lines[number]):
-            frames = map(_GO_FRAME.match, lines[stacks[0] :])
+        if re.match(_GO_HEAD, lines[number]):
+            frames = (re.match(_GO_FRAME, line) for line in lines[stacks[0] :])
             own = (frame for frame in frames if frame and "/src/runtime/" not in frame["file"])
             return _at(lines[number], next(own, None))
     return ""
@@ -247,7 +219,7 @@ def _go(lines: list[str]) -> str:
 
 def _rust(lines: list[str]) -> str:
     for number in range(max(0, len(lines) - MAX_MESSAGE_LINES), len(lines) - 1):
-        location = _RUST_PANIC.match(lines[number])
+        location = re.match(_RUST_PANIC, lines[number])
         if location is not None:
             return _at(
                 f"panicked: {lines[number + 1]}", None if "/library/" in location["file"] else location
@@ -256,7 +228,7 @@ def _rust(lines: list[str]) -> str:
 
 
 def _cplusplus(lines: list[str]) -> str:
-    found = _TERMINATE.match(lines[-2]) if len(lines) > 1 else None
+    found = re.match(_TERMINATE, lines[-2]) if len(lines) > 1 else None
     if found is None or not lines[-1].startswith("  what():  "):
         return ""
     what = lines[-1].removeprefix("  what():  ")

@@ -43,13 +43,13 @@ from referee.process.launch import (
     first_process,
     has_reported_exit,
     launch,
+    wait_readable,
 )
 from referee.process.process_tree import ProcessTree
 from referee.sandbox.bubblewrap import GO, Sandbox, Tier
-from referee.sandbox.held_directories import HeldDirectories
+from referee.sandbox.held_directories import HeldDirectories, written_files
 from referee.sandbox.hidden_memory import hidden_bytes
 from referee.sandbox.host_resources import killed_for_memory
-from referee.sandbox.kept_files import written_files
 
 OPEN = Sandbox()
 """The absence of a sandbox."""
@@ -129,18 +129,15 @@ class Bot:
             raise
         finally:
             self._confined.close()
+        self._stdin, self.stdout, self.errors = (stream.fileno() for stream in _streams(self._process))
         try:
-            self._open_descriptors()
+            for descriptor in (self._stdin, self.stdout, self.errors):
+                os.set_blocking(descriptor, False)
+            self.exit_descriptor = _open_pidfd(self._process.pid)
         except BaseException:
             self.kill()
             self.close()
             raise
-
-    def _open_descriptors(self) -> None:
-        self._stdin, self.stdout, self.errors = (stream.fileno() for stream in _streams(self._process))
-        for descriptor in (self._stdin, self.stdout, self.errors):
-            os.set_blocking(descriptor, False)
-        self.exit_descriptor = _open_pidfd(self._process.pid)
 
     def wait_ready(self) -> None:
         """Wait until the bot's sandbox is complete, if it has one.  Raises RefereeError on failure.
@@ -168,12 +165,11 @@ class Bot:
         """The bot's processes; None before ``wait_ready``."""
         if self._tree is None and self._root is not None:
             group = self._confined.group
-            if group is None:
-                self._tree = ProcessTree(self._root, skip_root=self._is_confined)
-            else:
-                self._tree = ProcessTree(
-                    self._root, skip_root=self._is_confined, group_times_ns=group.cpu_times_ns
-                )
+            self._tree = ProcessTree(
+                self._root,
+                skip_root=self._is_confined,
+                group_times_ns=None if group is None else group.cpu_times_ns,
+            )
         return self._tree
 
     @property
@@ -272,9 +268,7 @@ class Bot:
         This blocks: the bot has lost the game in either case.
         """
         if self.exit_descriptor is not None:
-            poller = select.poll()
-            poller.register(self.exit_descriptor, select.POLLIN)
-            poller.poll(within_s * 1000)
+            wait_readable(self.exit_descriptor, within_s)
         if not self.has_ended():
             return event
         self.drain_errors()
@@ -283,9 +277,7 @@ class Bot:
     def drain(self) -> Iterator[Event]:
         """Yield the events of the last lines of an ended process, and read its standard error."""
         for _ in range(DRAIN_READS):
-            if self.output_ended_at is not None:
-                break
-            if not _bytes_waiting(self.stdout):
+            if self.output_ended_at is not None or not _bytes_waiting(self.stdout):
                 break
             yield from self.read_output()
         self.drain_errors()
@@ -432,7 +424,7 @@ class Bot:
         """Wait until the first process of the sandbox is gone, which always ends last."""
         if self._first_process is None:
             return
-        _wait_readable(self._first_process, SANDBOX_GONE_S)
+        wait_readable(self._first_process, SANDBOX_GONE_S)
         os.close(self._first_process)
         self._first_process = None
         if self._root is not None:
@@ -446,7 +438,7 @@ class Bot:
     def close(self) -> None:
         """Reap the process and close all descriptors; to be called after ``kill``."""
         if self._is_being_killed and self.exit_descriptor is not None:
-            _wait_readable(self.exit_descriptor, SANDBOX_GONE_S)
+            wait_readable(self.exit_descriptor, SANDBOX_GONE_S)
             self.kill()  # the remaining processes; usually there are none
         status = self._process.wait()
         if self.status is None:
@@ -465,12 +457,6 @@ class Bot:
         if self.exit_descriptor is not None:
             os.close(self.exit_descriptor)
             self.exit_descriptor = None
-
-
-def _wait_readable(descriptor: int, within_s: float) -> None:
-    poller = select.poll()
-    poller.register(descriptor, select.POLLIN)
-    poller.poll(within_s * 1000)
 
 
 def _bytes_waiting(descriptor: int) -> int:

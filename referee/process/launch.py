@@ -31,13 +31,7 @@ shell."""
 
 # Failing to start a program is the bot's fault only where the program itself is to blame.
 _BOT_ERRNOS = {
-    errno.ENOENT,
-    errno.EACCES,
-    errno.ENOEXEC,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.ELOOP,
-    errno.EPERM,
+    *(errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EPERM),
 }
 
 
@@ -166,16 +160,21 @@ def why_not_runnable(player: Player, number: int | None, error: str = "") -> str
     return f"{name}: {error or os.strerror(number or 0)}"
 
 
+def wait_readable(descriptor: int, within_s: float) -> bool:
+    """Wait until a descriptor is readable, and return True; False if it is not within that time."""
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    return bool(poller.poll(within_s * 1000))
+
+
 def first_process(status: int, process: subprocess.Popen[bytes]) -> int:
     """Wait for bubblewrap's report, and return the number of the sandbox's first process.
 
     Killing bubblewrap before that report would leave a sandbox behind.  Raises RefereeError.
     """
-    poller = select.poll()
-    poller.register(status, select.POLLIN)
     report = b""
     while b"\n" not in report:
-        data = os.read(status, 4096) if poller.poll(SETUP_LIMIT_S * 1000) else b""
+        data = os.read(status, 4096) if wait_readable(status, SETUP_LIMIT_S) else b""
         if not data:
             raise RefereeError(f"the sandbox could not be made{_error_output(process)}")
         report += data
@@ -193,11 +192,9 @@ def await_sandbox(process: subprocess.Popen[bytes], player: Player) -> bool:
     """
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
-    poller = select.poll()
-    poller.register(descriptor, select.POLLIN)
     received = b""
     while len(received) < len(READY):
-        if not poller.poll(SETUP_LIMIT_S * 1000):
+        if not wait_readable(descriptor, SETUP_LIMIT_S):
             raise RefereeError(f"the sandbox of {player.name} was not ready within {SETUP_LIMIT_S:g} s")
         data = os.read(descriptor, len(READY) - len(received))  # not more: the rest is the bot's output
         if not data:

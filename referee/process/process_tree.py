@@ -65,7 +65,7 @@ class ProcessTree:
         root: int,
         *,
         skip_root: bool = False,
-        group_times_ns: Callable[[], tuple[int, int] | None] = lambda: None,
+        group_times_ns: Callable[[], tuple[int, int] | None] | None = None,
     ) -> None:
         self._skip_root = skip_root
         self._root_number = root
@@ -96,8 +96,7 @@ class ProcessTree:
     def read(self) -> Reading:
         """Return the current counters.  The root must not be reaped before: its times vanish with it."""
         at_ns = time.monotonic_ns()
-        times_ns = self._group_times_ns()
-        if times_ns is not None:
+        if self._group_times_ns is not None and (times_ns := self._group_times_ns()) is not None:
             cpu_ns, stalled_ns = times_ns
             return Reading(cpu_ns, {}, at_ns, stalled_ns)
         threads: dict[int, ThreadTimes] = {}

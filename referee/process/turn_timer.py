@@ -358,8 +358,7 @@ class Grace:
 
     def spent_us(self) -> int:
         """Return the time that is charged so far, in microseconds."""
-        wall_us = self._wall_us()
-        return charged_us(wall_us, self._usage())
+        return charged_us(self._wall_us(), self._usage())
 
     def _wall_us(self) -> int:
         return round((time.monotonic() - self._began) * 1e6)

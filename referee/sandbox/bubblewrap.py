@@ -26,6 +26,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
+from referee.adapters.command import adapter_reads, adapter_words
 from referee.errors import RefereeError
 from referee.judge.limits import MIB, Limits
 from referee.judge.results import Player
@@ -101,7 +102,8 @@ GO = b"go\n"
 the referee has opened the sandbox's first process and its directories: if the referee is killed before that,
 no program of the bot is started."""
 
-PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING", b"KALARENA_TIME")
+GAMES = b"KALARENA_GAMES"
+PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING", b"KALARENA_TIME", GAMES)
 """Environment variables that are passed to a bot (docs/protocol.md)."""
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 SYSTEM_DIRECTORIES = tuple(map(Path, ("/dev", "/proc", "/sys", "/etc", SCRATCH)))
@@ -131,9 +133,10 @@ class Sandbox:
         self, index: int, player: Player, limits: Limits, environment: Mapping[bytes, bytes]
     ) -> "Confinement":
         """Return the confined command of a player.  Raises RefereeError if it cannot be confined."""
+        command = (*adapter_words(player.protocol), *player.command)
         if self.tier is Tier.OFF:
-            return Confinement(player.command, player.cwd, environment)
-        command = (*limiting(self.tools, limits, confined=self.tier.confines), *player.command)
+            return Confinement(command, player.cwd, environment)
+        command = (*limiting(self.tools, limits, confined=self.tier.confines), *command)
         if not self.tier.confines:
             inherited = {os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()}
             settings = runtime_settings(player.command, limits, core_count(), inherited)
@@ -149,16 +152,16 @@ class Sandbox:
         )
         confined = replace(confined, environment=merged(settings, confined.environment), settings=settings)
         redirections = SAVE_STREAMS.format(**_free_descriptors(confined.descriptors))
-        if self.tier is not Tier.CGROUP:
-            return replace(confined, command=(*self._bound_to_parent("", redirections), *confined.command))
-        try:
-            group = BotGroup(self.cgroup, group_name(index), limits)
-        except CgroupError as error:
-            confined.close()
-            confined.close_status_pipe()
-            raise RefereeError(str(error)) from error
-        joining = self._bound_to_parent(str(group.path / "cgroup.procs"), redirections)
-        command = (*joining, *confined.command)
+        group, members = None, ""
+        if self.tier is Tier.CGROUP:
+            try:
+                group = BotGroup(self.cgroup, group_name(index), limits)
+            except CgroupError as error:
+                confined.close()
+                confined.close_status_pipe()
+                raise RefereeError(str(error)) from error
+            members = str(group.path / "cgroup.procs")
+        command = (*self._bound_to_parent(members, redirections), *confined.command)
         return replace(confined, command=command, group=group)
 
     def _bound_to_parent(self, group: str = "", redirections: str = "") -> tuple[str, ...]:
@@ -225,7 +228,11 @@ def _bubblewrapped(
         descriptors.append(report_fd)
         filter_descriptor = _memory_file(_seccomp(counted))
         descriptors.append(filter_descriptor)
-        own_files, directory = _own_files(player, limits, descriptors, bot_user(index) if as_root else None)
+        game_files = [
+            Path(path) for path in os.fsdecode(environment.get(GAMES, b"")).split(os.pathsep) if path
+        ]
+        user = bot_user(index) if as_root else None
+        own_files, directory = _own_files(player, game_files, limits, descriptors, user)
         words = [
             tools.bwrap,
             *("--json-status-fd", str(report_fd), "--seccomp", str(filter_descriptor)),
@@ -240,19 +247,12 @@ def _bubblewrapped(
             "--",
         ]
         if as_root:
-            user = str(bot_user(index))
-            words += [
-                tools.setpriv,
-                f"--reuid={user}",
-                f"--regid={user}",
-                "--clear-groups",
-                "--inh-caps=-all",
-            ]
-            words += ["--bounding-set=-all", "--no-new-privs", "--"]
+            words += [tools.setpriv, f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+            words += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
         words += [SHELL, "-c", START_ON_GO.format(**_free_descriptors(descriptors)), SHELL]
-        shown = {key: value for key, value in environment.items() if key in PASSED_ON}
         path = ":".join([*program_directories(Path(player.command[0])), "/usr/local/bin", "/usr/bin", "/bin"])
-        shown |= {
+        shown = {
+            **{key: value for key, value in environment.items() if key in PASSED_ON},
             b"PATH": os.fsencode(path),
             b"HOME": SCRATCH.encode(),
             b"TMPDIR": SCRATCH.encode(),
@@ -307,7 +307,7 @@ def _file_systems(limits: Limits) -> Iterable[str]:
 
 
 def _own_files(
-    player: Player, limits: Limits, descriptors: list[int], user: int | None
+    player: Player, game_files: list[Path], limits: Limits, descriptors: list[int], user: int | None
 ) -> tuple[list[str], WorkingDirectory | None]:
     """Return the words that show the bot's files and its interpreter, and its writable working directory.
 
@@ -315,8 +315,10 @@ def _own_files(
     current one.  A working directory that is not part of the bot is empty but for the bot's files.  The
     directory is None if it is read-only.
     """
-    own = [Path(path) for path in player.reads]
+    own = [*map(Path, player.reads), *adapter_reads(player.protocol), *game_files]
     needed = needed_paths(Path(player.command[0]), own)
+    if player.protocol:
+        needed += needed_paths(Path(sys.executable), own, trusted=True)
     shown = _outermost([*own, *needed])
     writable = _writable_directory(player, own, needed) if limits.directory_mb else None
     first = [] if writable is None else [writable]

@@ -168,17 +168,9 @@ DENIED = {
 """Every call that is denied, always or for some arguments (EXAMINED), and the name of its errno."""
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """struct sock_filter of linux/filter.h; a jump counts from the instruction after it."""
-
-    code: int
-    value: int
-    jump_true: int = 0
-    jump_false: int = 0
-
-    def __bytes__(self) -> bytes:
-        return struct.pack("<HBBI", self.code, self.jump_true, self.jump_false, self.value)
+def instruction(code: int, value: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
+    """Return a struct sock_filter of linux/filter.h; a jump counts from the instruction after it."""
+    return struct.pack("<HBBI", code, jump_true, jump_false, value)
 
 
 # Each code is a sum of linux/bpf_common.h and linux/filter.h.
@@ -205,7 +197,7 @@ RET_ALLOW = 0x7FFF0000
 RET_ERRNO = 0x00050000
 """SECCOMP_RET_ERRNO in linux/seccomp.h; the errno is in the lower 16 bits."""
 
-_ALLOW = Instruction(RETURN, RET_ALLOW)
+_ALLOW = instruction(RETURN, RET_ALLOW)
 
 
 def program(machine: str, *, shared_memory: bool = True) -> bytes:
@@ -220,29 +212,29 @@ def program(machine: str, *, shared_memory: bool = True) -> bytes:
         )
     target = MACHINES[machine]
     instructions = _other_interfaces(target) + _search(_checks(target, shared_memory=shared_memory))
-    return b"".join(map(bytes, instructions))
+    return b"".join(instructions)
 
 
-def _other_interfaces(target: Machine) -> list[Instruction]:
+def _other_interfaces(target: Machine) -> list[bytes]:
     """Deny the calls of other ABIs, where numbers mean something else; leave the call's number loaded."""
     missing = _deny(Errno.ENOSYS)
     instructions = [
-        Instruction(LOAD, ARCH_OFFSET),
-        Instruction(JUMP_IF_EQUAL, target.audit_arch, jump_true=1),
+        instruction(LOAD, ARCH_OFFSET),
+        instruction(JUMP_IF_EQUAL, target.audit_arch, jump_true=1),
         missing,
-        Instruction(LOAD, NUMBER_OFFSET),
+        instruction(LOAD, NUMBER_OFFSET),
     ]
     if target.has_x32:
         instructions += [
-            Instruction(JUMP_IF_A_BIT, X32_BIT, jump_true=2),
-            Instruction(JUMP_IF_AT_LEAST, X32_ONLY.stop, jump_true=2),
-            Instruction(JUMP_IF_AT_LEAST, X32_ONLY.start, jump_false=1),
+            instruction(JUMP_IF_A_BIT, X32_BIT, jump_true=2),
+            instruction(JUMP_IF_AT_LEAST, X32_ONLY.stop, jump_true=2),
+            instruction(JUMP_IF_AT_LEAST, X32_ONLY.start, jump_false=1),
             missing,
         ]
     return instructions
 
 
-def _checks(target: Machine, *, shared_memory: bool) -> list[tuple[int, list[Instruction]]]:
+def _checks(target: Machine, *, shared_memory: bool) -> list[tuple[int, list[bytes]]]:
     """Return the check of each number that is not simply allowed, in the order of the numbers."""
     checks = [
         (number, [_deny(errno)])
@@ -255,37 +247,36 @@ def _checks(target: Machine, *, shared_memory: bool) -> list[tuple[int, list[Ins
     return sorted(checks, key=lambda check: check[0])
 
 
-def _examine(call: Examined) -> list[Instruction]:
+def _examine(call: Examined) -> list[bytes]:
+    instructions = [instruction(LOAD, ARGUMENTS_OFFSET + 8 * call.argument)]
     if call.condition is Condition.HAS_ALL_BITS:
-        instructions = [Instruction(LOAD, ARGUMENTS_OFFSET + 8 * call.argument)]
         for bit in call.values:
-            instructions += [Instruction(JUMP_IF_A_BIT, bit, jump_true=1), _ALLOW]
+            instructions += [instruction(JUMP_IF_A_BIT, bit, jump_true=1), _ALLOW]
         return [*instructions, _deny(call.errno)]
     compare = JUMP_IF_A_BIT if call.condition is Condition.HAS_A_BIT else JUMP_IF_EQUAL
     met, otherwise = _deny(call.errno), _ALLOW
     if call.condition is Condition.IS_NONE_OF:
         met, otherwise = otherwise, met
-    instructions = [Instruction(LOAD, ARGUMENTS_OFFSET + 8 * call.argument)]
     for value in call.values:
-        instructions += [Instruction(compare, value, jump_false=1), met]
+        instructions += [instruction(compare, value, jump_false=1), met]
     return [*instructions, otherwise]
 
 
-def _search(checks: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
+def _search(checks: Sequence[tuple[int, list[bytes]]]) -> list[bytes]:
     """Return a binary search for the loaded number's check; every path ends in a verdict."""
     if len(checks) == 1:
         ((number, check),) = checks
-        return [Instruction(JUMP_IF_EQUAL, number, jump_true=1), _ALLOW, *check]
+        return [instruction(JUMP_IF_EQUAL, number, jump_true=1), _ALLOW, *check]
     middle = len(checks) // 2
     below, above = _search(checks[:middle]), _search(checks[middle:])
     # The lower half may be longer than a conditional jump reaches, so that one only jumps over a far one.
     return [
-        Instruction(JUMP_IF_AT_LEAST, checks[middle][0], jump_false=1),
-        Instruction(JUMP, len(below)),
+        instruction(JUMP_IF_AT_LEAST, checks[middle][0], jump_false=1),
+        instruction(JUMP, len(below)),
         *below,
         *above,
     ]
 
 
-def _deny(errno: Errno) -> Instruction:
-    return Instruction(RETURN, RET_ERRNO | errno)
+def _deny(errno: Errno) -> bytes:
+    return instruction(RETURN, RET_ERRNO | errno)

@@ -53,17 +53,7 @@ TEXT_SUFFIXES = {
     *(".ini", ".cfg", ".conf", ".properties", ".pgn", ".sgf", ".stats"),
 }
 OUTPUT_WORDS = {
-    "log",
-    "logs",
-    "out",
-    "output",
-    "err",
-    "error",
-    "errors",
-    "debug",
-    "trace",
-    "stdout",
-    "stderr",
+    *("log", "logs", "out", "output", "err", "error", "errors", "debug", "trace", "stdout", "stderr"),
 }
 LONGEST_PATH = 2000
 """Bytes of a folder's path; deeper folders are bound with it (Linux allows 4096 in a path)."""

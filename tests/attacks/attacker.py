@@ -2,11 +2,11 @@
 
     attacker.py [--token TEXT] [ATTACK [ARGUMENTS...]]
 
-Without an attack it is in `attack.json` beside this file, a list of the same texts: a sandbox may show a bot
-what its command line names, and then nothing that is named there is a secret.
-Before its first reply it carries out one attack and writes one line to its standard error,
-`{"attack": NAME, "got": {what was measured}}`; attacks that it does not survive are reported before they
-begin.  The token means nothing to it: whoever looks at its command line from outside finds it by that.
+Without an attack it makes those in `attack.json` beside this file, a list of lists of the same texts, each
+after a label: a sandbox may show a bot its command line, and then nothing that is named there is a secret.
+Before its first reply it carries out its attacks and writes a line for each to its standard error,
+`{"attack": LABEL, "got": {what was measured}}`; attacks that it does not survive are reported before they
+begin.  The token has no meaning to it: a test finds the bot's processes by the token on their command lines.
 
 Unconfined, too, it leaves a machine as it was: amounts are given by arguments and have an upper bound,
 children end by themselves after `CHILD_LIFE_S`, files are removed unless they are evidence, and what could
@@ -35,7 +35,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ CHILD_LIFE_S = 20
 """When a process of an attack ends by itself, confined or not."""
 
 HOLD_S = 1.0
-"""How long an amount that was reached is held, so that it can be measured."""
+"""Seconds for which an amount is held, so that it can be measured."""
 
 MEGABYTE = 1 << 20
 MEMORY_CAP_MB = 1536
@@ -53,6 +54,7 @@ FILE_CAP = 200_000
 DONE = "done"
 
 Got = dict[str, Any]
+Action = Callable[[], object]
 ATTACKS: dict[str, Callable[..., Got]] = {}
 EARLY: dict[str, Callable[..., None]] = {}
 """Attacks that never come back: they are reported first."""
@@ -94,20 +96,35 @@ SYSTEM_CALLS = {
 # Helpers
 
 
-def attack(name: str) -> Callable[[Callable[..., Got]], Callable[..., Got]]:
-    def keep(function: Callable[..., Got]) -> Callable[..., Got]:
-        ATTACKS[name] = function
-        return function
-
-    return keep
+def name_of(function: Callable[..., object]) -> str:
+    return function.__name__.rstrip("_").replace("_", "-")
 
 
-def early(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    def keep(function: Callable[..., None]) -> Callable[..., None]:
-        EARLY[name] = function
-        return function
+def attack(function: Callable[..., Got]) -> Callable[..., Got]:
+    """Register an attack under its function's name."""
+    ATTACKS[name_of(function)] = function
+    return function
 
-    return keep
+
+def attempts(function: Callable[..., Mapping[str, Action | str]]) -> Callable[..., Got]:
+    """Register an attack that consists of attempts; those that are texts were made already."""
+
+    def run(*words: str) -> Got:
+        actions = function(*words)
+        return {
+            "attempts": {
+                name: each if isinstance(each, str) else attempt(each) for name, each in actions.items()
+            }
+        }
+
+    ATTACKS[name_of(function)] = run
+    return run
+
+
+def early(function: Callable[..., None]) -> Callable[..., None]:
+    """Register an attack that does not come back."""
+    EARLY[name_of(function)] = function
+    return function
 
 
 def report(name: str, got: Got) -> None:
@@ -218,7 +235,7 @@ def crowd(count: int, action: Callable[[int], int]) -> tuple[int, list[int]]:
 
 
 KEPT: list[object] = []
-"""What must not be freed."""
+"""Objects that must not be freed."""
 
 
 def touch(mapping: mmap.mmap) -> None:
@@ -238,10 +255,6 @@ def take_memory(megabytes: int, flags: int, descriptor: int = -1) -> int:
             break
         taken += step
     return taken
-
-
-def give_back() -> None:
-    KEPT.clear()
 
 
 def fill(path: Path, megabytes: int) -> int:
@@ -271,39 +284,33 @@ def opened(path: str, flags: int) -> str:
 # Network
 
 
-@attack("tcp")
-def tcp(host: str, port: str) -> Got:
+@attempts
+def tcp(host: str, port: str) -> Mapping[str, Action]:
     """Connect to a listener outside."""
-    return {"attempts": {"connect": attempt(lambda: socket.create_connection((host, int(port)), 3).close())}}
+    return {"connect": lambda: socket.create_connection((host, int(port)), 3).close()}
 
 
-@attack("udp")
+@attack
 def udp(host: str, port: str) -> Got:
-    """Send a datagram to a listener outside (that it was sent does not say that it arrived)."""
+    """Send a datagram to a listener outside (that it was sent does not prove that it arrived)."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         return {"sent": attempt(lambda: sender.sendto(b"attack", (host, int(port))))}
 
 
-def connect_unix(address: str) -> str:
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(3)
-        return attempt(lambda: client.connect(address))
+@attempts
+def unix_socket(address: str) -> Mapping[str, Action]:
+    """Connect to a listener: a file, or after @ a name in the abstract namespace without permissions."""
+
+    def connect() -> None:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(3)
+            client.connect("\0" + address[1:] if address.startswith("@") else address)
+
+    return {"connect": connect}
 
 
-@attack("abstract-socket")
-def abstract_socket(name: str) -> Got:
-    """Connect to a listener with a name in the abstract namespace, which no file permission guards."""
-    return {"attempts": {"connect": connect_unix("\0" + name)}}
-
-
-@attack("path-socket")
-def path_socket(path: str) -> Got:
-    """Connect to a listener whose socket is a file."""
-    return {"attempts": {"connect": connect_unix(path)}}
-
-
-@attack("sockets")
-def sockets(*names: str) -> Got:
+@attempts
+def sockets(*names: str) -> Mapping[str, Action]:
     """Make sockets of families and types that no bot needs."""
     raw = socket.SOCK_RAW
     kinds = {
@@ -320,16 +327,14 @@ def sockets(*names: str) -> Got:
     def make(name: str) -> None:
         socket.socket(*kinds[name]).close()
 
-    return {"attempts": {name: attempt(lambda name=name: make(name)) for name in names or kinds}}  # type: ignore[misc]
+    return {name: partial(make, name) for name in names}
 
 
-@attack("interfaces")
+@attack
 def interfaces() -> Got:
-    """Which network interfaces are there, and is there a way out to an address."""
-    with socket.socket(
-        socket.AF_INET, socket.SOCK_DGRAM
-    ) as probe:  # connect sends nothing, it looks up a route
-        route = attempt(lambda: probe.connect(("192.0.2.1", 9)))
+    """List the network interfaces, and look for a way out to an address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        route = attempt(lambda: probe.connect(("192.0.2.1", 9)))  # sends nothing, only looks up a route
     return {"interfaces": [name for _, name in socket.if_nameindex()], "attempts": {"route": route}}
 
 
@@ -344,19 +349,14 @@ def expanded(path: str) -> str:
     return own_directory() if path == "@own" else os.path.expandvars(path)
 
 
-@attack("leave-files")
-def leave_files(name: str, *directories: str) -> Got:
+@attempts
+def leave_files(name: str, *directories: str) -> Mapping[str, Action]:
     """Make a file of this name in each directory, and leave it there to be found."""
-    return {
-        "attempts": {
-            directory: attempt(lambda directory=directory: (Path(expanded(directory)) / name).write_text("x"))  # type: ignore[misc]
-            for directory in directories
-        }
-    }
+    return {path: partial((Path(expanded(path)) / name).write_text, "x") for path in directories}
 
 
-@attack("write")
-def write(*directories: str) -> Got:
+@attempts
+def write(*directories: str) -> Mapping[str, Action]:
     """Make a file in each directory, and remove it."""
 
     def make(directory: str) -> None:
@@ -364,17 +364,17 @@ def write(*directories: str) -> Got:
         path.write_text("x")
         path.unlink()
 
-    return {"attempts": {name: attempt(lambda name=name: make(name)) for name in directories}}  # type: ignore[misc]
+    return {path: partial(make, path) for path in directories}
 
 
-@attack("append")
-def append(*paths: str) -> Got:
+@attempts
+def append(*paths: str) -> Mapping[str, str]:
     """Open existing files for writing, and write nothing."""
-    return {"attempts": {path: opened(expanded(path), os.O_WRONLY) for path in paths}}
+    return {path: opened(expanded(path), os.O_WRONLY) for path in paths}
 
 
-@attack("read")
-def read(*paths: str) -> Got:
+@attempts
+def read(*paths: str) -> Mapping[str, Action]:
     """Read files and list directories."""
 
     def look(path: str) -> None:
@@ -384,49 +384,25 @@ def read(*paths: str) -> Got:
             with open(path, "rb") as file:
                 file.read(16)
 
-    return {"attempts": {path: attempt(lambda path=path: look(path)) for path in paths}}  # type: ignore[misc]
+    return {path: partial(look, path) for path in paths}
 
 
-@attack("list-root")
+@attack
 def list_root() -> Got:
-    """What is there under /."""
+    """List the directories under /."""
     directories: dict[str, list[str]] = {}
-    for directory in ("/", "/etc", "/dev", "/home", "/root", "/run", "/var", "/sys", "/mnt", "/srv", "/opt"):
+    for directory in ("/", "/etc", "/dev"):
         try:
-            directories[directory] = sorted(os.listdir(directory))[:100]
+            directories[directory] = sorted(os.listdir(directory))
         except OSError as error:
             directories[directory] = [f"({error_name(error)})"] if error.errno != errno.ENOENT else []
-    count = 0
-    for _, inner, files in os.walk("/"):
-        inner[:] = [name for name in inner if name not in ("proc", "sys")]
-        count += len(inner) + len(files)
-        if count > 50_000:
-            break
-    return {"directories": directories, "count": count}
+    return {"directories": directories}
 
 
-@attack("system-files")
-def system_files() -> Got:
-    """Open what controls the kernel for writing; never write."""
-    paths = (
-        "/proc/sys/kernel/core_pattern",
-        "/proc/sys/kernel/hostname",
-        "/proc/sys/vm/overcommit_memory",
-        "/proc/sysrq-trigger",
-        "/proc/kcore",
-        "/sys/kernel/uevent_helper",
-        "/sys/fs/cgroup/cgroup.procs",
-        "/sys/power/state",
-    )
-    return {"attempts": {path: opened(path, os.O_WRONLY) for path in paths}}
-
-
-@attack("devices")
-def devices() -> Got:
+@attempts
+def devices() -> Mapping[str, Action | str]:
     """Open devices for reading, and make one of our own."""
     names = "sda vda nvme0n1 mem port kmsg kvm fuse net/tun loop-control tty1 snapshot userfaultfd"
-    paths = [f"/dev/{name}" for name in names.split()]
-    attempts = {path: opened(path, os.O_RDONLY) for path in paths}
     node = Path(tempfile.gettempdir()) / f"attack-device-{os.getpid()}"
 
     def make() -> None:
@@ -436,11 +412,10 @@ def devices() -> Got:
         finally:
             node.unlink()
 
-    attempts["mknod"] = attempt(make)
-    return {"attempts": attempts}
+    return {**{name: opened(f"/dev/{name}", os.O_RDONLY) for name in names.split()}, "mknod": make}
 
 
-@attack("mounts")
+@attack
 def mounts(namespace: str) -> Got:
     """Mount over a directory of our own, bind, make detached mounts; remount only in another namespace."""
     directory = Path(tempfile.mkdtemp())
@@ -451,74 +426,67 @@ def mounts(namespace: str) -> Got:
         if undo:
             system_call("umount2", where, 2)
 
-    attempts = {
-        "tmpfs": attempt(lambda: mount(b"none", target, b"tmpfs", 0, True)),
-        "proc": attempt(lambda: mount(b"proc", target, b"proc", 0, True)),
-        "bind": attempt(lambda: mount(b"/usr", target, None, 4096, True)),
-        "fsopen": attempt(lambda: os.close(system_call("fsopen", b"tmpfs", 0))),
-        "open_tree": attempt(lambda: os.close(system_call("open_tree", -100, b"/", 1))),
+    actions: dict[str, Action] = {
+        "tmpfs": lambda: mount(b"none", target, b"tmpfs", 0, True),
+        "proc": lambda: mount(b"proc", target, b"proc", 0, True),
+        "bind": lambda: mount(b"/usr", target, None, 4096, True),
+        "fsopen": lambda: os.close(system_call("fsopen", b"tmpfs", 0)),
+        "open_tree": lambda: os.close(system_call("open_tree", -100, b"/", 1)),
     }
     if elsewhere(namespace):
         for path in (b"/", b"/usr", b"/dev", b"/proc", b"/bot"):
-            attempts[f"remount {path.decode()}"] = attempt(
-                lambda path=path: mount(None, path, None, 32 | 4096, False)  # type: ignore[misc]
-            )
-        attempts["umount /proc"] = attempt(lambda: system_call("umount2", b"/proc", 2))
-        attempts["umount /tmp"] = attempt(lambda: system_call("umount2", b"/tmp", 2))
-        attempts["pivot_root"] = in_child(lambda: system_call("pivot_root", b".", b"."))
+            actions[f"remount {path.decode()}"] = partial(mount, None, path, None, 32 | 4096, False)
+        for path in (b"/proc", b"/tmp"):
+            actions[f"umount {path.decode()}"] = partial(system_call, "umount2", path, 2)
+    results = {name: attempt(action) for name, action in actions.items()}
+    if elsewhere(namespace):
+        results["pivot_root"] = in_child(lambda: system_call("pivot_root", b".", b"."))
     directory.rmdir()
-    return {"attempts": attempts}
+    return {"attempts": results}
 
 
-@attack("own-directory")
-def change_own_directory() -> Got:
+@attempts
+def own_directory_() -> Mapping[str, Action | str]:
     """Change mode and owner of the directory and the program of the bot (to what they are), and its times."""
     directory, program = own_directory(), str(Path(__file__).resolve())
     mode, own = os.stat(directory).st_mode & 0o7777, os.stat(program)
     return {
-        "attempts": {
-            "chmod": attempt(lambda: os.chmod(directory, mode)),
-            "chmod program": attempt(lambda: os.chmod(program, own.st_mode & 0o7777)),
-            "chown": attempt(lambda: os.chown(program, own.st_uid, own.st_gid)),
-            "times": attempt(lambda: os.utime(program, ns=(own.st_atime_ns, own.st_mtime_ns))),
-            "open": opened(program, os.O_WRONLY),
-        }
+        "chmod": lambda: os.chmod(directory, mode),
+        "chmod program": lambda: os.chmod(program, own.st_mode & 0o7777),
+        "chown": lambda: os.chown(program, own.st_uid, own.st_gid),
+        "times": lambda: os.utime(program, ns=(own.st_atime_ns, own.st_mtime_ns)),
+        "open": opened(program, os.O_WRONLY),
     }
 
 
-@attack("links")
+@attack
 def links(*targets: str) -> Got:
     """Hard links to, and reads through symbolic links of, files outside."""
-    attempts = {}
+    results = {}
     directory = Path(tempfile.mkdtemp())
     for number, target in enumerate(targets):
         hard, symbolic = directory / f"hard{number}", directory / f"symbolic{number}"
-        attempts[f"hard {target}"] = attempt(lambda hard=hard, target=target: os.link(target, hard))  # type: ignore[misc]
+        results[f"hard {target}"] = attempt(partial(os.link, target, hard))
         symbolic.symlink_to(target)
-        attempts[f"symbolic {target}"] = opened(str(symbolic), os.O_RDONLY)
-        attempts[f"dots {target}"] = opened("../" * 40 + target, os.O_RDONLY)
+        results[f"symbolic {target}"] = opened(str(symbolic), os.O_RDONLY)
+        results[f"dots {target}"] = opened("../" * 40 + target, os.O_RDONLY)
         for link in (hard, symbolic):
             link.unlink(missing_ok=True)
     directory.rmdir()
-    return {"attempts": attempts}
+    return {"attempts": results}
 
 
 # Processes
 
 
-@attack("signal")
-def send_signals(*processes: str) -> Got:
-    """Signal processes outside by their numbers there."""
-    attempts = {}
-    for process in processes:
-        attempts[f"0 {process}"] = attempt(lambda process=process: os.kill(int(process), 0))  # type: ignore[misc]
-        attempts[f"SIGUSR1 {process}"] = attempt(
-            lambda process=process: os.kill(int(process), signal.SIGUSR1)  # type: ignore[misc]
-        )
-        attempts[f"pidfd {process}"] = attempt(
-            lambda process=process: os.close(system_call("pidfd_open", int(process), 0))  # type: ignore[misc]
-        )
-    return {"attempts": attempts}
+@attempts
+def signal_(process: str) -> Mapping[str, Action]:
+    """Signal a process outside by its number there."""
+    return {
+        "0": lambda: os.kill(int(process), 0),
+        "SIGUSR1": lambda: os.kill(int(process), signal.SIGUSR1),
+        "pidfd": lambda: os.close(system_call("pidfd_open", int(process), 0)),
+    }
 
 
 def process_ids() -> list[int]:
@@ -528,9 +496,9 @@ def process_ids() -> list[int]:
         return []
 
 
-@attack("see-processes")
+@attack
 def see_processes(marker: str) -> Got:
-    """Which processes are there, and is one with this word on its command line among them.
+    """List the processes; find one with this word on its command line.
 
     The word is given in reverse, since our own command line is on that of whatever confines us.
     """
@@ -543,21 +511,19 @@ def see_processes(marker: str) -> Got:
     }
 
 
-@attack("ptrace")
-def trace(process: str) -> Got:
+@attempts
+def ptrace(process: str) -> Mapping[str, str]:
     """Become the tracer of a process outside, and of one of our own."""
     seize, trace_me = 0x4206, 0
     return {
-        "attempts": {
-            "outside": in_child(lambda: system_call("ptrace", seize, int(process), 0, 0)),
-            "parent": in_child(lambda: system_call("ptrace", seize, os.getppid(), 0, 0)),
-            "me": in_child(lambda: system_call("ptrace", trace_me, 0, 0, 0)),
-        }
+        "outside": in_child(lambda: system_call("ptrace", seize, int(process), 0, 0)),
+        "parent": in_child(lambda: system_call("ptrace", seize, os.getppid(), 0, 0)),
+        "me": in_child(lambda: system_call("ptrace", trace_me, 0, 0, 0)),
     }
 
 
-@attack("peek")
-def peek(process: str) -> Got:
+@attempts
+def peek(process: str) -> Mapping[str, Action]:
     """Read the memory and the descriptors of a process outside."""
     number = int(process)
 
@@ -586,28 +552,25 @@ def peek(process: str) -> Got:
             os.close(held)
 
     return {
-        "attempts": {
-            "maps": attempt(address),
-            "process_vm_readv": attempt(lambda: read_vectors(address(), number)),
-            "process_vm_readv, own": attempt(
-                lambda: read_vectors(ctypes.addressof(ctypes.c_char_p(b"x" * 16)), os.getpid())
-            ),
-            "mem": attempt(read_memory),
-            "descriptors": attempt(lambda: os.listdir(f"/proc/{number}/fd")),
-            "root": attempt(lambda: os.listdir(f"/proc/{number}/root/")),
-            "pidfd_getfd": attempt(take_descriptor),
-        }
+        "maps": address,
+        "process_vm_readv": lambda: read_vectors(address(), number),
+        "process_vm_readv, own": lambda: read_vectors(
+            ctypes.addressof(ctypes.c_char_p(b"x" * 16)), os.getpid()
+        ),
+        "mem": read_memory,
+        "descriptors": lambda: os.listdir(f"/proc/{number}/fd"),
+        "root": lambda: os.listdir(f"/proc/{number}/root/"),
+        "pidfd_getfd": take_descriptor,
     }
 
 
-@attack("forks")
+@attack
 def forks(count: str) -> Got:
     """So many processes at once."""
-    started, amounts = crowd(int(count), lambda number: 1)
-    return {"count": started, "reported": len(amounts)}
+    return {"count": crowd(int(count), lambda number: 1)[0]}
 
 
-@attack("threads")
+@attack
 def threads(count: str) -> Got:
     """So many threads at once."""
     threading.stack_size(65536)
@@ -628,7 +591,7 @@ def threads(count: str) -> Got:
 
 
 def leave(action: Callable[[], None]) -> bool:
-    """A grandchild in a session of its own, adopted by whoever adopts orphans."""
+    """Start a grandchild in a session of its own, which its parent leaves behind."""
     try:
         process = os.fork()
     except OSError:
@@ -649,46 +612,42 @@ def leave(action: Callable[[], None]) -> bool:
     os._exit(0)
 
 
-def beat(path: str) -> None:
-    deadline = time.monotonic() + CHILD_LIFE_S
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o600)
-            os.write(descriptor, b".")
-            os.close(descriptor)
-        time.sleep(0.02)
+def take_null_streams() -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
 
 
-@attack("daemon")
+@attack
 def daemon(path: str) -> Got:
     """A process in a session of its own that stays and writes a heartbeat to a file."""
 
-    def stay() -> None:
-        null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(null, descriptor)
-        beat(path)
+    def beat() -> None:
+        take_null_streams()
+        for _ in for_a_while():
+            with contextlib.suppress(OSError):
+                descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o600)
+                os.write(descriptor, b".")
+                os.close(descriptor)
+            time.sleep(0.02)
 
-    return {"left": leave(stay)}
+    return {"left": leave(beat)}
 
 
-@early("daemon-holds-output")
+@early
 def daemon_holds_output() -> None:
     """A process in a session of its own that keeps standard output and error open when the bot is gone."""
     leave(lambda: time.sleep(CHILD_LIFE_S))
     os._exit(0)
 
 
-@attack("hopping")
+@attack
 def hopping() -> Got:
     """A process that forks itself every few ms, the parent ending at once."""
 
     def hop() -> None:
-        null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(null, descriptor)
-        deadline = time.monotonic() + CHILD_LIFE_S
-        while time.monotonic() < deadline:
+        take_null_streams()
+        for _ in for_a_while():
             time.sleep(0.003)
             with contextlib.suppress(OSError):
                 if os.fork():
@@ -698,7 +657,7 @@ def hopping() -> Got:
     return {"left": leave(hop)}
 
 
-@attack("ignore-signals")
+@attack
 def ignore_signals() -> Got:
     """Ignore every signal that can be ignored, and stay after the end of the game."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGALRM}:
@@ -711,21 +670,20 @@ def ignore_signals() -> Got:
 STAYS: list[bool] = []
 
 
-@attack("kill-parent")
+@attack
 def kill_parent(namespace: str) -> Got:
     """SIGKILL to the parent and to process 1, in another namespace only."""
     if not elsewhere(namespace):
         return {"refused": True}
-    attempts = {}
-    for process in {os.getppid(), 1} - {0, os.getpid()}:
-        for number in (signal.SIGTERM, signal.SIGSTOP, signal.SIGKILL):
-            attempts[f"{number.name} {process}"] = attempt(
-                lambda process=process, number=number: os.kill(process, number)  # type: ignore[misc]
-            )
-    return {"signals": attempts, "parent": os.getppid()}
+    sent = {
+        f"{number.name} {process}": attempt(partial(os.kill, process, number))
+        for process in {os.getppid(), 1} - {0, os.getpid()}
+        for number in (signal.SIGTERM, signal.SIGSTOP, signal.SIGKILL)
+    }
+    return {"signals": sent, "parent": os.getppid()}
 
 
-@attack("kill-all")
+@attack
 def kill_all(namespace: str) -> Got:
     """SIGSTOP and SIGKILL to everything that can be signalled, in another namespace only."""
     if not elsewhere(namespace):
@@ -734,7 +692,7 @@ def kill_all(namespace: str) -> Got:
     return {"signals": {"SIGSTOP": stop, "SIGKILL": kill}}
 
 
-@attack("opponent-pipes")
+@attack
 def opponent_pipes() -> Got:
     """Open pipes of other processes through /proc; nothing is written to them."""
     own = {os.getpid()}
@@ -764,45 +722,10 @@ PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 SHARED = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS
 
 
-def holding(taken: int) -> Got:
-    time.sleep(HOLD_S)
-    give_back()
-    return {"held_mb": taken}
-
-
-@attack("memory")
-def memory(megabytes: str) -> Got:
-    """One process touches so many MB."""
-    return holding(take_memory(int(megabytes), PRIVATE))
-
-
-@attack("memory-processes")
-def memory_processes(count: str, megabytes: str) -> Got:
-    """Several processes hold so many MB each at the same time."""
-    each = min(int(megabytes), MEMORY_CAP_MB // max(1, int(count)))
-    started, amounts = crowd(int(count), lambda number: take_memory(each, PRIVATE))
-    return {"held_mb": sum(amounts), "count": started}
-
-
-@attack("memory-shared")
-def memory_shared(megabytes: str) -> Got:
-    """One process touches so many MB of shared anonymous memory, which no limit on data counts."""
-    return holding(take_memory(int(megabytes), SHARED))
-
-
-@attack("memory-shared-processes")
-def memory_shared_processes(count: str, megabytes: str) -> Got:
-    """Several processes hold shared anonymous memory of their own."""
-    each = min(int(megabytes), MEMORY_CAP_MB // max(1, int(count)))
-    started, amounts = crowd(int(count), lambda number: take_memory(each, SHARED))
-    return {"held_mb": sum(amounts), "count": started}
-
-
-def hide(megabytes: int, descriptor: int, flags: int) -> int:
-    """Shared memory that stays allocated but is in nobody's resident set."""
-    taken = 0
-    mappings = []
-    while taken < min(megabytes, MEMORY_CAP_MB):
+def hide(megabytes: int, descriptor: int = -1, flags: int = SHARED) -> int:
+    """Shared memory, unmapped page by page: it stays allocated, and no resident size counts it."""
+    mappings: list[mmap.mmap] = []
+    while 4 * len(mappings) < min(megabytes, MEMORY_CAP_MB):
         try:
             mapping = mmap.mmap(descriptor, 4 * MEGABYTE, flags=flags)
             mapping.write(b"x" * (4 * MEGABYTE))
@@ -810,54 +733,106 @@ def hide(megabytes: int, descriptor: int, flags: int) -> int:
         except (OSError, ValueError, MemoryError):
             break
         mappings.append(mapping)
-        taken += 4
     time.sleep(HOLD_S)
     return sum(4 for mapping in mappings if mapping[1] == ord("x"))
 
 
-@attack("memory-hidden")
-def memory_hidden(megabytes: str) -> Got:
-    """Shared anonymous memory, unmapped page by page: it stays allocated, and no resident size counts it."""
-    return {"held_mb": hide(int(megabytes), -1, SHARED)}
-
-
-@attack("memory-hidden-processes")
-def memory_hidden_processes(count: str, megabytes: str) -> Got:
-    """The same in several processes."""
-    each = min(int(megabytes), MEMORY_CAP_MB // max(1, int(count)))
-    started, amounts = crowd(int(count), lambda number: hide(each, -1, SHARED))
-    return {"held_mb": sum(amounts), "count": started}
-
-
-@attack("memory-zero-device")
-def memory_zero_device(megabytes: str) -> Got:
-    """The same by a shared mapping of /dev/zero."""
-    try:
-        descriptor = os.open("/dev/zero", os.O_RDWR)
-    except OSError as error:
-        return {"held_mb": 0, "error": error_name(error)}
-    return {"held_mb": hide(int(megabytes), descriptor, mmap.MAP_SHARED)}
-
-
-@attack("memory-file")
-def memory_file(megabytes: str) -> Got:
+def take_files(megabytes: int) -> int:
     """Files that exist in memory alone (memfd_create), 32 MB each."""
-    block, written, error = b"x" * MEGABYTE, 0, DONE
-    files: list[int] = []
-    try:
-        while written < min(int(megabytes), MEMORY_CAP_MB) * MEGABYTE:
-            files.append(system_call("memfd_create", b"attack", 0))
+    written = 0
+    with contextlib.suppress(OSError):
+        while written < megabytes:
+            file = os.fdopen(system_call("memfd_create", b"attack", 0), "wb", buffering=0)
+            KEPT.append(file)
             for _ in range(32):
-                written += os.write(files[-1], block)
-    except OSError as reason:
-        error = error_name(reason)
+                written += file.write(b"x" * MEGABYTE) // MEGABYTE
+    return written
+
+
+def grow_page_tables(megabytes: int) -> int:
+    """Fault in one zero page in each 2 MB; each needs a page of tables."""
+    span = 2 * MEGABYTE
+    size = max(1, megabytes) * 256 * span
+    flags = PRIVATE | getattr(mmap, "MAP_NORESERVE", 0x4000)
+    while size >= span:
+        try:
+            mapping = mmap.mmap(-1, size, flags=flags, prot=mmap.PROT_READ)
+        except (OSError, ValueError, MemoryError):
+            size //= 2
+            continue
+        with contextlib.suppress(OSError):
+            mapping.madvise(15)  # no huge pages
+        for offset in range(0, size, span):
+            mapping[offset]
+        KEPT.append(mapping)
+        break
+    lines = text_of("/proc/self/status").splitlines()
+    return next((int(line.split()[1]) for line in lines if "VmPTE" in line), 0) // 1024
+
+
+def fill_descriptor(descriptor: int, most: int) -> int:
+    os.set_blocking(descriptor, False)
+    written = 0
+    with contextlib.suppress(OSError):
+        while written < most:
+            written += os.write(descriptor, b"x" * 65536)
+    return written
+
+
+def fill_sockets(megabytes: int) -> int:
+    """Sockets with full buffers: memory of the kernel."""
+    held, most = 0, megabytes * MEGABYTE
+    with contextlib.suppress(OSError):
+        while held < most:
+            pair = socket.socketpair()
+            KEPT.extend(pair)
+            for end in pair:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
+                held += fill_descriptor(end.fileno(), most - held)
+    return held // MEGABYTE
+
+
+def fill_pipes(megabytes: int) -> int:
+    """Full pipes: memory of the kernel."""
+    held, most = 0, megabytes * MEGABYTE
+    with contextlib.suppress(OSError):
+        while held < most:
+            writing = os.pipe()[1]
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, MEGABYTE)
+            held += fill_descriptor(writing, most - held)
+    return held // MEGABYTE
+
+
+HOLDERS: dict[str, Callable[[int], int]] = {
+    "private": lambda megabytes: take_memory(megabytes, PRIVATE),
+    "shared": lambda megabytes: take_memory(megabytes, SHARED),
+    "hidden": hide,
+    "zero-device": lambda megabytes: hide(megabytes, os.open("/dev/zero", os.O_RDWR), mmap.MAP_SHARED),
+    "memory-files": take_files,
+    "page-tables": grow_page_tables,
+    "sockets": fill_sockets,
+    "pipes": fill_pipes,
+}
+"""Ways to hold so many MB; each returns how many it got."""
+
+
+@attack
+def hold(kind: str, count: str, megabytes: str) -> Got:
+    """Hold so many MB altogether in one process or in several at the same time."""
+    each = min(int(megabytes), MEMORY_CAP_MB) // int(count)
+    if count != "1":
+        started, amounts = crowd(int(count), lambda number: HOLDERS[kind](each))
+        return {"held_mb": sum(amounts), "count": started}
+    held = 0
+    with contextlib.suppress(OSError):
+        held = HOLDERS[kind](each)
     time.sleep(HOLD_S)
-    for descriptor in files:
-        os.close(descriptor)
-    return {"held_mb": written // MEGABYTE, "error": error}
+    KEPT.clear()
+    return {"held_mb": held}
 
 
-@attack("memory-in-files")
+@attack
 def memory_in_files(megabytes: str, *directories: str) -> Got:
     """Files in directories that may be memory (/dev/shm, /tmp, the home directory), so many MB altogether."""
     left = min(int(megabytes), MEMORY_CAP_MB)
@@ -882,41 +857,7 @@ def memory_in_files(megabytes: str, *directories: str) -> Got:
     return {"held_mb": sum(taken.values()), "directories": taken}
 
 
-def page_table_kilobytes() -> int:
-    return next(
-        (int(line.split()[1]) for line in text_of("/proc/self/status").splitlines() if "VmPTE" in line), 0
-    )
-
-
-def grow_page_tables(megabytes: int) -> int:
-    """Fault in one zero page in each 2 MB; each needs a page of tables. The amount in KB."""
-    span = 2 * MEGABYTE
-    size = min(megabytes, MEMORY_CAP_MB) * 256 * span
-    flags = PRIVATE | getattr(mmap, "MAP_NORESERVE", 0x4000)
-    while size >= span:
-        try:
-            mapping = mmap.mmap(-1, size, flags=flags, prot=mmap.PROT_READ)
-        except (OSError, ValueError, MemoryError):
-            size //= 2
-            continue
-        with contextlib.suppress(OSError):
-            mapping.madvise(15)  # no huge pages
-        for offset in range(0, size, span):
-            mapping[offset]
-        KEPT.append(mapping)
-        break
-    return page_table_kilobytes()
-
-
-@attack("page-tables")
-def page_tables(count: str, megabytes: str) -> Got:
-    """Page tables for a huge mapping of nothing, in several processes; so many MB of tables altogether."""
-    each = max(1, min(int(megabytes), MEMORY_CAP_MB) // max(1, int(count)))
-    started, amounts = crowd(int(count), lambda number: grow_page_tables(each))
-    return {"held_mb": sum(amounts) // 1024, "count": started}
-
-
-@attack("system-v-memory")
+@attack
 def system_v_memory(megabytes: str) -> Got:
     """System V shared memory, filled and detached: it outlives processes, and no resident size counts it."""
     libc.shmat.restype = ctypes.c_void_p
@@ -941,7 +882,7 @@ def system_v_memory(megabytes: str) -> Got:
     return {"held_mb": taken}
 
 
-@attack("message-queues")
+@attack
 def message_queues(count: str) -> Got:
     """POSIX message queues with as much in them as they take."""
     held, names = 0, []
@@ -960,67 +901,18 @@ def message_queues(count: str) -> Got:
     return {"queues": len(names), "held_mb": held / MEGABYTE}
 
 
-def fill_descriptor(descriptor: int, most: int) -> int:
-    os.set_blocking(descriptor, False)
-    written = 0
-    with contextlib.suppress(OSError):
-        while written < most:
-            written += os.write(descriptor, b"x" * 65536)
-    return written
-
-
-def fill_sockets(most: int) -> int:
-    held = 0
-    with contextlib.suppress(OSError):
-        while held < most:
-            pair = socket.socketpair()
-            KEPT.extend(pair)
-            for end in pair:
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
-                held += fill_descriptor(end.fileno(), most - held)
-    return held
-
-
-@attack("socket-buffers")
-def socket_buffers(count: str, megabytes: str) -> Got:
-    """Sockets with full buffers in several processes: memory of the kernel, so many MB altogether."""
-    each = min(int(megabytes), MEMORY_CAP_MB) * MEGABYTE // max(1, int(count))
-    started, amounts = crowd(int(count), lambda number: fill_sockets(each))
-    return {"held_mb": sum(amounts) // MEGABYTE, "count": started}
-
-
-def fill_pipes(most: int) -> int:
-    held = 0
-    with contextlib.suppress(OSError):
-        while held < most:
-            writing = os.pipe()[1]
-            with contextlib.suppress(OSError):
-                fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, MEGABYTE)
-            held += fill_descriptor(writing, most - held)
-    return held
-
-
-@attack("pipe-buffers")
-def pipe_buffers(count: str, megabytes: str) -> Got:
-    """Full pipes in several processes: memory of the kernel, so many MB altogether."""
-    each = min(int(megabytes), MEMORY_CAP_MB) * MEGABYTE // max(1, int(count))
-    started, amounts = crowd(int(count), lambda number: fill_pipes(each))
-    return {"held_mb": sum(amounts) // MEGABYTE, "count": started}
-
-
-@attack("locked-memory")
-def locked_memory(megabytes: str) -> Got:
+@attempts
+def locked_memory(megabytes: str) -> Mapping[str, Action]:
     """Memory that must not be swapped out."""
     mapping = mmap.mmap(-1, min(int(megabytes), 64) * MEGABYTE, flags=PRIVATE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
-    result = attempt(lambda: checked(libc.mlock(ctypes.c_void_p(address), ctypes.c_size_t(len(mapping)))))
-    return {"attempts": {"mlock": result}}
+    return {"mlock": lambda: checked(libc.mlock(ctypes.c_void_p(address), ctypes.c_size_t(len(mapping))))}
 
 
 # Disk
 
 
-@attack("big-file")
+@attack
 def big_file(directory: str, megabytes: str) -> Got:
     """One file."""
     path = Path(expanded(directory)) / f"attack-{os.getpid()}"
@@ -1030,7 +922,7 @@ def big_file(directory: str, megabytes: str) -> Got:
     return {"file_mb": written}
 
 
-@attack("sparse-file")
+@attack
 def sparse_file(directory: str, megabytes: str) -> Got:
     """One file without content, of a size that only its length has."""
     path = Path(expanded(directory)) / f"attack-{os.getpid()}"
@@ -1045,7 +937,7 @@ def sparse_file(directory: str, megabytes: str) -> Got:
     return {"error": result, "file_mb": size // MEGABYTE}
 
 
-@attack("many-files")
+@attack
 def many_files(directory: str, count: str, megabytes: str) -> Got:
     """Several files."""
     paths = [
@@ -1059,7 +951,7 @@ def many_files(directory: str, count: str, megabytes: str) -> Got:
     return {"disk_mb": written}
 
 
-@attack("many-inodes")
+@attack
 def many_inodes(directory: str, count: str) -> Got:
     """Empty files, each of which is memory of the kernel where files are memory."""
     place = Path(tempfile.mkdtemp(dir=expanded(directory)))
@@ -1074,7 +966,7 @@ def many_inodes(directory: str, count: str) -> Got:
     return {"inodes": made}
 
 
-@attack("deep-directories")
+@attack
 def deep_directories(directory: str, depth: str) -> Got:
     """Directories within directories, deeper than a path can name."""
     home = os.getcwd()
@@ -1097,8 +989,8 @@ def deep_directories(directory: str, depth: str) -> Got:
 # Kernel
 
 
-@attack("terminal")
-def terminal(namespace: str) -> Got:
+@attempts
+def terminal(namespace: str) -> Mapping[str, Action | str]:
     """Push input into terminals: one of our own, and in another namespace the controlling one and stdin.
 
     The kernel looks at the lower half of a request's number alone; a filter may look at both.
@@ -1115,15 +1007,15 @@ def terminal(namespace: str) -> Got:
         fcntl.ioctl(follower, 0x540E, 0)  # TIOCSCTTY
         ask(follower, request)
 
-    attempts = {
+    found: dict[str, Action | str] = {
         "own": in_child(lambda: on_own(push)),
         "own, upper half": in_child(lambda: on_own(push | upper)),
     }
     if elsewhere(namespace):
-        attempts["stdin"] = attempt(lambda: ask(0, push))
-        attempts["controlling"] = attempt(lambda: ask(os.open("/dev/tty", os.O_RDWR), push))
-        attempts["console"] = attempt(lambda: ask(os.open("/dev/tty", os.O_RDWR), virtual_console))
-    return {"attempts": attempts}
+        found["stdin"] = lambda: ask(0, push)
+        found["controlling"] = lambda: ask(os.open("/dev/tty", os.O_RDWR), push)
+        found["console"] = lambda: ask(os.open("/dev/tty", os.O_RDWR), virtual_console)
+    return found
 
 
 def clone_user_namespace() -> None:
@@ -1223,19 +1115,19 @@ CALLS: dict[str, Callable[[], object]] = {
 }
 
 
-@attack("calls")
-def calls(*names: str) -> Got:
+@attempts
+def calls(*names: str) -> Mapping[str, str]:
     """Make system calls that no bot needs, each in a child."""
-    return {"attempts": {name: in_child(CALLS[name]) for name in names or CALLS}}
+    return {name: in_child(CALLS[name]) for name in names}
 
 
-@attack("clock")
-def clock(namespace: str) -> Got:
+@attempts
+def clock(namespace: str) -> Mapping[str, str]:
     """Set the clock (to what it is), in another namespace only."""
-    return {"attempts": {"clock_settime": in_child(set_clock)}} if elsewhere(namespace) else {"refused": True}
+    return {"clock_settime": in_child(set_clock)} if elsewhere(namespace) else {}
 
 
-@attack("set-user-programs")
+@attack
 def set_user_programs() -> Got:
     """Programs that run as root for everybody."""
     outputs = {}
@@ -1250,7 +1142,7 @@ def set_user_programs() -> Got:
     return {"outputs": outputs}
 
 
-@attack("core-dump")
+@attack
 def core_dump() -> Got:
     """Crash a child with as large a core file as can be had."""
     with contextlib.suppress(OSError, ValueError):
@@ -1273,7 +1165,7 @@ def core_dump() -> Got:
     }
 
 
-@attack("limits")
+@attack
 def limits() -> Got:
     """Raise every limit; what they are afterwards (-1: none)."""
     after = {}
@@ -1288,19 +1180,18 @@ def limits() -> Got:
     return {"limits": after}
 
 
-@attack("priority")
-def priority() -> Got:
+@attempts
+def priority() -> Mapping[str, str]:
     """Run before all others."""
 
     def real_time() -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
     return {
-        "attempts": {
-            "nice": in_child(lambda: os.setpriority(os.PRIO_PROCESS, 0, -5)),
-            "real time": in_child(real_time),
-            "oom": in_child(lambda: Path("/proc/self/oom_score_adj").write_text("-900")),
-        },
+        "nice": in_child(lambda: os.setpriority(os.PRIO_PROCESS, 0, -5)),
+        "real time": in_child(real_time),
+        "oom": in_child(lambda: Path("/proc/self/oom_score_adj").write_text("-900")),
+        # A bot that looks starved would be charged less.
         "idle": in_child(lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))),
         "nice 19": in_child(lambda: os.nice(19)),
     }
@@ -1309,7 +1200,7 @@ def priority() -> Got:
 # Information
 
 
-@attack("environment")
+@attack
 def environment() -> Got:
     """The names of our own variables and of those of every process that can be read."""
     others: set[str] = set()
@@ -1321,39 +1212,29 @@ def environment() -> Got:
     return {"own": sorted(os.environ), "others": sorted(others)[:200], "command_lines": lines[:10]}
 
 
-@attack("mount-table")
+@attack
 def mount_table() -> Got:
-    """What the table of mounts says about where things lie outside."""
+    """Read the table of mounts, which could show paths outside."""
     rows = [line.split() for line in text_of("/proc/self/mountinfo").splitlines()]
     return {"mounts": [[row[3], row[4], row[5]] for row in rows if len(row) > 5][:100]}
 
 
-@attack("descriptors")
+@attack
 def descriptors() -> Got:
-    """What was inherited besides the three standard streams."""
+    """List what was inherited besides the three standard streams."""
     found = {}
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             found[name] = str(Path(f"/proc/self/fd/{name}").readlink())
-    return {"inherited": {name: target for name, target in found.items() if int(name) > 2}, "all": found}
+    return {"inherited": {name: target for name, target in found.items() if int(name) > 2}}
 
 
-@attack("identity")
+@attack
 def identity() -> Got:
-    """Who we are and what we may do."""
+    """Read our capabilities and privileges."""
     status = dict(line.split(":\t", 1) for line in text_of("/proc/self/status").splitlines() if ":\t" in line)
     names = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")
-    return {
-        "host_name": socket.gethostname(),
-        "user": os.getresuid(),
-        "group": os.getresgid(),
-        "groups": os.getgroups(),
-        "user_map": text_of("/proc/self/uid_map").split(),
-        "status": {name: status.get(name, "") for name in names},
-        "namespaces": {
-            name: os.readlink(f"/proc/self/ns/{name}") for name in sorted(os.listdir("/proc/self/ns"))
-        },
-    }
+    return {"status": {name: status.get(name, "") for name in names}}
 
 
 # Streams: reported first
@@ -1367,51 +1248,36 @@ def for_a_while() -> Iterable[int]:
         number += 1
 
 
-@early("flood-lines")
-def flood_lines() -> None:
-    """Lines without end to standard output."""
+@early
+def flood(text: str) -> None:
+    """A text again and again to standard output."""
     for _ in for_a_while():
-        os.write(1, b"nonsense\n" * 400)
+        os.write(1, text.encode() * 400)
 
 
-@early("flood-moves")
-def flood_moves() -> None:
-    """Moves without end to standard output."""
-    for _ in for_a_while():
-        os.write(1, b"MOVE;1\n" * 500)
-
-
-@early("flood-line")
-def flood_line() -> None:
-    """A line without end."""
-    for _ in for_a_while():
-        os.write(1, b"x" * 4096)
-
-
-@attack("flood-errors")
+@attack
 def flood_errors(megabytes: str) -> Got:
-    """So many MB to standard error, after the report."""
-    report("flood-errors", {})
+    """So many MB to standard error."""
     for _ in range(min(int(megabytes), 200) * 16):
         os.write(2, b"debug output without end, again and again and again, and again\n" * 1024)
     return {}
 
 
-@early("close-output")
+@early
 def close_output() -> None:
     """Close standard output and stay."""
     os.close(1)
     time.sleep(CHILD_LIFE_S)
 
 
-@early("close-everything")
+@early
 def close_everything() -> None:
     """Close all descriptors and stay."""
     os.closerange(0, 256)
     time.sleep(CHILD_LIFE_S)
 
 
-@early("half-line")
+@early
 def half_line() -> None:
     """A reply without its end, byte by byte."""
     for number in for_a_while():
@@ -1419,26 +1285,26 @@ def half_line() -> None:
         time.sleep(0.02)
 
 
-@early("sleep")
+@early
 def sleep() -> None:
     """No reply."""
     time.sleep(CHILD_LIFE_S)
 
 
-@early("stop")
+@early
 def stop() -> None:
     """Stop ourselves."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-@early("never-read")
+@early
 def never_read() -> None:
     """Answer, and never read again."""
     os.write(1, b"MOVE;1\n")
     time.sleep(CHILD_LIFE_S)
 
 
-@attack("spin-off-turn")
+@attack
 def spin_off_turn(count: str) -> Got:
     """Processes that use all processors for ever, also while the opponent thinks."""
     started = 0
@@ -1456,7 +1322,7 @@ def spin_off_turn(count: str) -> Got:
     return {"count": started}
 
 
-@attack("spin-threads")
+@attack
 def spin_threads(count: str) -> Got:
     """The same in threads."""
 
@@ -1469,7 +1335,7 @@ def spin_threads(count: str) -> Got:
     return {"count": int(count)}
 
 
-@attack("reopen-streams")
+@attack
 def reopen_streams() -> Got:
     """Open our own standard streams in the direction they are not for, and take the pipes' sizes down."""
     return {
@@ -1483,7 +1349,7 @@ def reopen_streams() -> Got:
     }
 
 
-@attack("feed-itself")
+@attack
 def feed_itself() -> Got:
     """Write lines of the referee's to our own standard input, where they change nobody's game but ours."""
 
@@ -1501,15 +1367,15 @@ def feed_itself() -> Got:
 class Bot:
     """Keeps the board that it was last sent, and plays its first legal move."""
 
-    def __init__(self, name: str, arguments: list[str]) -> None:
-        self.name, self.arguments = name, arguments
-        self.attacked = False
+    def __init__(self, attacks: list[list[str]]) -> None:
+        self.attacks = attacks
+        """Label, name, and arguments of each attack."""
         self.seat = "South"
         self.board: list[int] = []
 
     def run(self) -> None:
-        if self.name == "never-start":
-            report(self.name, {})
+        if self.attacks[0][1] == "never-start":
+            report(self.attacks[0][0], {})
             time.sleep(CHILD_LIFE_S)
             return
         for line in sys.stdin:
@@ -1530,37 +1396,33 @@ class Bot:
             time.sleep(CHILD_LIFE_S)
 
     def answer(self) -> None:
-        if not self.attacked:
-            self.attacked = True
-            self.attack()
+        while self.attacks:
+            self.attack(*self.attacks.pop(0))
         count = len(self.board) // 2 - 1
         pits = self.board[:count] if self.seat == "North" else self.board[count + 1 : -1]
         move = next((number for number, seeds in enumerate(pits, 1) if seeds), 1)
         os.write(1, f"MOVE;{move}\n".encode())
 
-    def attack(self) -> None:
-        if self.name in EARLY:
-            report(self.name, {})
-            EARLY[self.name](*self.arguments)
+    def attack(self, label: str, name: str, *arguments: str) -> None:
+        if name in EARLY:
+            report(label, {})
+            EARLY[name](*arguments)
             return
         try:
-            got = ATTACKS[self.name](*self.arguments)
+            got = ATTACKS[name](*arguments)
         except Exception as error:  # whatever the sandbox makes of it is a fact, too
             got = {"exception": f"{type(error).__name__}: {error}"}
-        if self.name != "flood-errors":
-            report(self.name, got)
+        report(label, got)
 
 
 def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["--token"]:
         arguments = arguments[2:]
-    if not arguments:
-        arguments = json.loads((Path(own_directory()) / "attack.json").read_text())
-    name = arguments[0]
-    if name not in ATTACKS and name not in EARLY and name != "never-start":
-        sys.exit(f"no such attack: {name}; there are {', '.join(sorted([*ATTACKS, *EARLY, 'never-start']))}")
-    Bot(name, arguments[1:]).run()
+    if arguments:
+        Bot([[arguments[0], *arguments]]).run()
+    else:
+        Bot(json.loads((Path(own_directory()) / "attack.json").read_text())).run()
 
 
 if __name__ == "__main__":

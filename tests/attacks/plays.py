@@ -25,7 +25,7 @@ END_LIMIT_S = 30
 
 @dataclass(frozen=True)
 class Played:
-    """What the command left."""
+    """Exit status and output of the command."""
 
     status: int
     """Exit status; below 0 the number of the signal that ended it."""
@@ -34,7 +34,7 @@ class Played:
 
 
 class Plays:
-    """Who asks for games; see ``running``."""
+    """A running process that plays games on request; see ``running``."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -52,7 +52,7 @@ class Plays:
 
 @contextmanager
 def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Plays]:
-    """Start such a process, by COMMAND or what runs it as somebody else."""
+    """Start such a process, by COMMAND or by a command that runs it as another user."""
     process = subprocess.Popen(
         command, cwd=REPOSITORY, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -65,7 +65,7 @@ def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[
 
 
 def main() -> None:
-    """Play what each line of standard input asks for, and answer with a line."""
+    """Play the game of each line of standard input, and answer with a line."""
     for line in sys.stdin:
         folder, *arguments = json.loads(line)
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:

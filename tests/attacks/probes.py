@@ -1,4 +1,4 @@
-"""What the test process does and sees outside, while attacker.py attacks."""
+"""Observations of the machine from outside, while attacker.py attacks."""
 
 import contextlib
 import json
@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -22,7 +21,7 @@ ATTACKER = Path(__file__).with_name("attacker.py")
 
 @dataclass
 class Outside:
-    """What was seen from outside during one game and after it."""
+    """Observations from outside during one game and after it."""
 
     peak_mb: float = 0.0
     """Most anonymous and shared memory that the bot's processes had mapped at once."""
@@ -38,11 +37,12 @@ class Outside:
     """As whom the bot's processes ran; the machine's numbers, whatever a user namespace shows inside."""
 
     survivors: list[int] = field(default_factory=list)
-    connections: int = 0
+    reached: set[str] = field(default_factory=set)
+    """Names of the listeners at which a connection or a datagram arrived."""
     signals: list[str] = field(default_factory=list)
     new_files: list[str] = field(default_factory=list)
     heartbeats: int = 0
-    """How many came after the game."""
+    """Number of those that came after the game."""
 
 
 class Listeners:
@@ -72,26 +72,21 @@ class Listeners:
     def udp_port(self) -> int:
         return int(self.udp.getsockname()[1])
 
-    def taken(self) -> int:
-        """How many connections and datagrams came since the last call."""
-        count = 0
-        for listener in (self.tcp, self.abstract, self.named):
+    def take(self) -> set[str]:
+        """Return the names of the listeners that were reached since the last call."""
+        found = set()
+        for name in ("tcp", "abstract", "named"):
             with contextlib.suppress(BlockingIOError):
                 while True:
-                    listener.accept()[0].close()
-                    count += 1
+                    getattr(self, name).accept()[0].close()
+                    found.add(name)
         with contextlib.suppress(BlockingIOError):
             while True:
                 self.udp.recv(4096)
-                count += 1
-        return count
+                found.add("udp")
+        return found
 
-    def __enter__(self) -> "Listeners":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         for each in (self.tcp, self.udp, self.abstract, self.named):
             each.close()
         self.path.unlink(missing_ok=True)
@@ -137,18 +132,13 @@ class Victim:
             names += piece.decode().split()
         return names
 
-    def __enter__(self) -> "Victim":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self.process.kill()
         self.process.communicate()
 
 
 def processes() -> Iterator[int]:
-    for name in os.listdir("/proc"):  # noqa: PTH208 (asked for hundreds of times a second)
+    for name in os.listdir("/proc"):  # noqa: PTH208 (hundreds of times a second)
         if name.isdigit():
             yield int(name)
 
@@ -175,14 +165,13 @@ def parent_of(process: int) -> int:
     return int(fields[1]) if len(fields) > 1 else 0
 
 
-def bot_processes(token: str, without: Iterable[int] = ()) -> set[int]:
-    """All processes that have the token on their command line, and what descends from them.
+def bot_processes(token: str, older: Iterable[int] = ()) -> set[int]:
+    """The living processes that have the token on their command line, and their descendants.
 
-    A fork keeps the command line, whatever its parent, session or namespace is.  The processes that were
-    named (the referee, whose command line may have the token, too) and their other children do not count, nor
-    do ended processes that wait to be reaped.
+    A fork keeps the command line, whatever its parent, session or namespace is.  Processes that are ``older``
+    than the bot do not count.
     """
-    left_out = {os.getpid(), *without}
+    left_out = {os.getpid(), *older}
     parents = {process: parent_of(process) for process in processes() if process not in left_out}
     found = {process for process in parents if token in text_of(process, "cmdline").split("\0")}
     growing = True
@@ -211,24 +200,22 @@ def memory_kilobytes(process: int) -> int:
 
 
 def machine_memory() -> tuple[int, int]:
-    """What is shared, and what is the kernel's own, in KB."""
+    """Shared memory, and the kernel's own memory, in KB."""
     text = Path("/proc/meminfo").read_text()
     return kilobytes(text, "Shmem"), kilobytes(text, "Slab", "PageTables")
 
 
 class Sampler:
-    """A thread that looks at the bot's processes until it is stopped; keeps the largest figures."""
+    """A thread that samples the bot's processes until it is stopped, and keeps the largest figures."""
 
     INTERVAL_S = 0.01
 
-    def __init__(self, token: str, without: Iterable[int] = ()) -> None:
+    def __init__(self, token: str) -> None:
         self.token = token
-        self.older = {*without, *processes()}
-        """What was there before the bot is not looked at a hundred times a second."""
+        self.older = set(processes())
         self.outside = Outside()
-        self.samples = 0
         self.longest_gap_s = 0.0
-        """Between two looks: of a machine that is too busy to look, or to look after bots."""
+        """Longest time between two samples; on a busy machine the referee's checks are late, too."""
         self._stop = threading.Event()
         self._before = machine_memory()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -244,11 +231,11 @@ class Sampler:
         self._thread.join()
 
     def _run(self) -> None:
-        looked_at = time.monotonic()
+        sampled_at = time.monotonic()
         while not self._stop.is_set():
             self._sample()
-            self.longest_gap_s = max(self.longest_gap_s, time.monotonic() - looked_at)
-            looked_at = time.monotonic()
+            self.longest_gap_s = max(self.longest_gap_s, time.monotonic() - sampled_at)
+            sampled_at = time.monotonic()
             self._stop.wait(self.INTERVAL_S)
 
     def _sample(self) -> None:
@@ -267,42 +254,27 @@ class Sampler:
         outside.peak_threads = max(outside.peak_threads, threads)
         outside.shared_growth_mb = max(outside.shared_growth_mb, (shared - self._before[0]) / 1024)
         outside.kernel_growth_mb = max(outside.kernel_growth_mb, (kernel - self._before[1]) / 1024)
-        self.samples += 1
 
 
-def survivors(token: str, without: Iterable[int] = (), older: Iterable[int] = ()) -> set[int]:
-    """What is left of a bot.  One look can miss a process whose number changes all the time; many do not.
+def survivors(token: str, older: Iterable[int]) -> set[int]:
+    """The processes that a bot left.  One scan can miss a process whose number changes; several do not.
 
-    All but the first leave out processes that are ``older`` than the bot.
+    All scans but the first leave out processes that are ``older`` than the bot.
     """
-    if left := bot_processes(token, without):
+    if left := bot_processes(token):
         return left
-    younger = {*without, *older}
-    for _ in range(14):
-        if left := bot_processes(token, younger):
-            return left
-    return set()
+    return next(filter(None, (bot_processes(token, older) for _ in range(14))), set())
 
 
-def end_survivors(token: str, without: Iterable[int] = (), older: Iterable[int] = ()) -> set[int]:
-    """End what is left, by its process groups, which stay where the numbers in them change; what was left."""
-    first = left = survivors(token, without, older)
+def end_survivors(token: str, older: Iterable[int]) -> None:
+    """End the processes that a bot left, by their groups, which stay where the numbers in them change."""
     deadline = time.monotonic() + 5
-    while left and time.monotonic() < deadline:
+    while (left := survivors(token, older)) and time.monotonic() < deadline:
         for process in left:
             with contextlib.suppress(OSError):
                 group = os.getpgid(process)
-                if group > 1 and group not in (os.getpgrp(), *map(group_of, without)):
+                if group not in (1, os.getpgrp()):
                     os.killpg(group, signal.SIGKILL)
-        left = survivors(token, without, older)
-    return first
-
-
-def group_of(process: int) -> int:
-    try:
-        return os.getpgid(process)
-    except OSError:
-        return 0
 
 
 def files_in(directories: Iterable[Path]) -> set[str]:
@@ -316,7 +288,7 @@ def files_in(directories: Iterable[Path]) -> set[str]:
 
 @dataclass
 class Conversation:
-    """What a bot did that was given one turn."""
+    """Output of a bot that was given one turn."""
 
     reply: str
     errors: str
@@ -368,17 +340,16 @@ def converse(command: Sequence[str], environment: dict[str, str], timeout: float
         )
 
 
-def attacker_command(token: str, program: str, arguments: Sequence[str]) -> list[str]:
-    """Run by the system's interpreter, which every user and every sandbox has."""
-    python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
-    return [python, str(ATTACKER), "--token", token, program, *arguments]
-
-
 def make_bot(directory: Path, token: str, program: str, arguments: Sequence[str]) -> Path:
     """A bot's directory with this attack, whose command line names no path but its own program."""
+    return make_bot_with(directory, token, [[program, program, *arguments]])
+
+
+def make_bot_with(directory: Path, token: str, attacks: Sequence[Sequence[str]]) -> Path:
+    """A bot's directory with several attacks, each a label, a program of attacker.py and its arguments."""
     directory.mkdir(exist_ok=True)
     shutil.copyfile(ATTACKER, directory / "attacker.py")
-    (directory / "attack.json").write_text(json.dumps([program, *arguments]))
+    (directory / "attack.json").write_text(json.dumps(attacks))
     command = json.dumps(["/usr/bin/python3", "attacker.py", "--token", token])
     (directory / "bot.toml").write_text(f'name = "attacker"\ncommand = {command}\n')
     return directory

@@ -1,4 +1,4 @@
-"""Each attack: how attacker.py is called, what it tries, when it was held, and how the game should end."""
+"""The attacks: arguments of attacker.py, the judge of each outcome, and the verdicts of the games."""
 
 import json
 from collections.abc import Callable
@@ -12,18 +12,16 @@ Got = dict[str, Any]
 
 @dataclass
 class Context:
-    """What was allowed, where things were, and what was seen from outside."""
+    """Limits, places, and observations from outside."""
 
     memory_mb: int = 768
     processes: int = 64
     file_mb: int = 64
     scratch_mb: int = 64
     places: dict[str, str] = field(default_factory=dict)
-    """What the templates need besides the amounts; PLACES names them."""
+    """Values of the templates besides the amounts: see Scene.places in test_attacks.py."""
 
     outside: Outside = field(default_factory=Outside)
-    visible: frozenset[str] = frozenset()
-    """Names under / that may be seen besides the usual ones (where an interpreter lies)."""
 
     def values(self) -> dict[str, str]:
         over = min(2 * self.memory_mb + 128, 1472)
@@ -41,27 +39,8 @@ class Context:
         return [part.format(**self.values()) for part in attack.arguments]
 
 
-UNCONFINED = {"memory_mb": 64, "processes": 8, "file_mb": 4, "scratch_mb": 8}
+UNCONFINED = Context(memory_mb=64, processes=8, file_mb=4, scratch_mb=8)
 """Limits for trying the attacks without a sandbox: what exceeds these harms nothing."""
-
-PLACES = {
-    "tcp_port": "of a listener on 127.0.0.1",
-    "udp_port": "the same",
-    "abstract_name": "of a listener in the abstract namespace",
-    "socket_path": "of a listener that is a file",
-    "victim_pid": "a process outside",
-    "victim_marker": "a word on its command line, nowhere else",
-    "secret_name": "a variable in the environment of the referee and of the victim",
-    "results": "a file that a bot must not read (results.db)",
-    "other_bot": "another bot's directory",
-    "other_source": "another bot's program",
-    "host_tmp": "a directory anybody may write to, under the /tmp outside",
-    "home": "a directory, the HOME outside",
-    "heartbeat": "a file outside that anybody may write to",
-    "file_name": "what files that are left are called",
-    "namespace": "os.readlink('/proc/self/ns/pid') of the test: kill-all and the like refuse to run in it",
-    "scratch": "a directory for files: '$HOME' in a sandbox, else one of the test's",
-}
 
 Held = Callable[[Got, Context], str | None]
 
@@ -102,18 +81,13 @@ def not_done(got: Got, context: Context) -> str | None:
     return f"done: {', '.join(done)}" if done else None
 
 
-def not_done_except(*allowed: str) -> Held:
+def unreached(listener: str) -> Held:
+    """No connection arrived at this listener."""
+
     def judge(got: Got, context: Context) -> str | None:
-        attempts = {name: each for name, each in got.get("attempts", {}).items() if name not in allowed}
-        return not_done({"attempts": attempts}, context)
+        return f"reached {listener}" if listener in context.outside.reached else not_done(got, context)
 
     return judge
-
-
-def unreached(got: Got, context: Context) -> str | None:
-    """Nobody came to a listener."""
-    count = context.outside.connections
-    return f"{count} connections arrived outside" if count else not_done(got, context)
 
 
 def no_network(got: Got, context: Context) -> str | None:
@@ -126,64 +100,24 @@ def no_files_outside(got: Got, context: Context) -> str | None:
     return f"made {', '.join(files)}" if files else None
 
 
-USUAL = frozenset(
-    [
-        "bin",
-        "bot",
-        "dev",
-        "etc",
-        "lib",
-        "lib32",
-        "lib64",
-        "libx32",
-        "proc",
-        "sbin",
-        "scratch",
-        "tmp",
-        "usr",
-        "home",
-        "opt",
-    ]
-)
-USUAL_ETC = frozenset(
-    [
-        "alternatives",
-        "ld.so.cache",
-        "java-17-openjdk",
-        "localtime",
-        "ssl",
-        "ld.so.conf",
-        "ld.so.conf.d",
-        "fonts",
-        "hosts",  # its own, as is
-        "passwd",
-    ]
-)
-USUAL_DEVICES = frozenset(
-    [
-        "console",
-        "core",
-        "fd",
-        "full",
-        "null",
-        "ptmx",
-        "pts",
-        "random",
-        "shm",
-        "stderr",
-        "stdin",
-        "stdout",
-        "tty",
-        "urandom",
-        "zero",
-    ]
-)
+USUAL = {
+    *("bin", "bot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "opt", "proc", "sbin"),
+    *("scratch", "tmp", "usr"),
+}
+USUAL_ETC = {
+    *("alternatives", "fonts", "hosts", "java-17-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
+    *("localtime", "passwd", "ssl"),
+}
+USUAL_DEVICES = {
+    *("console", "core", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin"),
+    *("stdout", "tty", "urandom", "zero"),
+}
 
 
 def little_is_there(got: Got, context: Context) -> str | None:
     directories: dict[str, list[str]] = got.get("directories", {})
-    strange = set(directories.get("/", [])) - USUAL - context.visible
-    strange |= {f"etc/{name}" for name in set(directories.get("/etc", [])) - USUAL_ETC - context.visible}
+    strange = set(directories.get("/", [])) - USUAL
+    strange |= {f"etc/{name}" for name in set(directories.get("/etc", [])) - USUAL_ETC}
     strange |= {f"dev/{name}" for name in set(directories.get("/dev", [])) - USUAL_DEVICES}
     return f"sees {', '.join(sorted(strange)[:12])}" if strange else None
 
@@ -213,13 +147,13 @@ def none_left(got: Got, context: Context) -> str | None:
 
 
 OTHERS_MB = 160
-"""What the rest of a machine may grow by in these seconds: other tests run at the same time, write thousands
+"""Growth of the rest of the machine in these seconds: other tests run at the same time, write thousands
 of files and compile large programs.  With 96, a run of all tests found 9 MB too many."""
 
 
 POLL_MB = 96
-"""What a bot may take between two looks of the referee, 50 ms apart: of 8 processes up to 77 MB were seen on
-a busy machine, above the limit and its twentieth."""
+"""Memory that a bot may take between two checks of the referee, 50 ms apart: of 8 processes up to 77 MB were
+seen on a busy machine, above the limit and its twentieth."""
 
 
 def little_memory(got: Got, context: Context) -> str | None:
@@ -242,7 +176,7 @@ def little_memory(got: Got, context: Context) -> str | None:
 
 
 TEMPORARY_MB = 24
-"""What /tmp and /dev/shm may hold besides the scratch directory."""
+"""Capacity of /tmp and /dev/shm besides the scratch directory."""
 
 
 def little_in_files(got: Got, context: Context) -> str | None:
@@ -257,7 +191,7 @@ def small_file(got: Got, context: Context) -> str | None:
 
 
 INODE_KB = 1.2
-"""What an empty file in a tmpfs costs the kernel."""
+"""The kernel's memory for an empty file in a tmpfs."""
 
 
 def few_inodes(got: Got, context: Context) -> str | None:
@@ -346,11 +280,6 @@ def no_pipes(got: Got, context: Context) -> str | None:
     return f"opened pipes of others: {found}" if any(found.values()) else None
 
 
-def nothing(got: Got, context: Context) -> str | None:
-    """Only the verdict counts, and that nobody is left."""
-    return none_left(got, context)
-
-
 # The table
 
 
@@ -358,14 +287,28 @@ def call(name: str, tries: str, *, escapes: bool = True, needs_root: bool = Fals
     return Attack("calls", (name,), tries, not_done, escapes_unconfined=escapes, needs_root=needs_root)
 
 
-ATTACKS: dict[str, Attack] = {
+def holds(kind: str, count: int, tries: str, *, needs_root: bool = False) -> Attack:
+    arguments = (kind, str(count), "{memory_over}")
+    return Attack("hold", arguments, tries, little_memory, ANY_END, needs_root=needs_root, reports=False)
+
+
+def ends(program: str, tries: str, *verdict: str, argument: str = "") -> Attack:
+    """An attack of which only the verdict counts, and that no process is left."""
+    return Attack(program, (argument,) if argument else (), tries, none_left, verdict or PLAYED, False)
+
+
+TOGETHER: dict[str, Attack] = {
     # network
-    "tcp": Attack("tcp", ("127.0.0.1", "{tcp_port}"), "connect to a port of the machine", unreached),
-    "udp": Attack("udp", ("127.0.0.1", "{udp_port}"), "send a datagram to a port of the machine", unreached),
-    "abstract-socket": Attack(
-        "abstract-socket", ("{abstract_name}",), "connect to an abstract socket", unreached
+    "tcp": Attack("tcp", ("127.0.0.1", "{tcp_port}"), "connect to a port of the machine", unreached("tcp")),
+    "udp": Attack(
+        "udp", ("127.0.0.1", "{udp_port}"), "send a datagram to a port of the machine", unreached("udp")
     ),
-    "path-socket": Attack("path-socket", ("{socket_path}",), "connect to a socket that is a file", unreached),
+    "abstract-socket": Attack(
+        "unix-socket", ("@{abstract_name}",), "connect to an abstract socket", unreached("abstract")
+    ),
+    "path-socket": Attack(
+        "unix-socket", ("{socket_path}",), "connect to a socket that is a file", unreached("named")
+    ),
     "netlink": Attack("sockets", ("netlink",), "ask the kernel about the network", not_done),
     "raw-sockets": Attack(
         "sockets", ("packet", "raw", "raw6", "xdp"), "make raw sockets", not_done, needs_root=True
@@ -401,26 +344,26 @@ ATTACKS: dict[str, Attack] = {
     ),
     "read-system": Attack(
         "read",
-        (
-            "/etc/shadow",
-            "/root",
-            "/var/spool/cron",
-            "/etc/crontab",
-            "/sys",
-            "/run",
-            "/proc/1/root/root",
-        ),
+        ("/etc/shadow", "/root", "/var/spool/cron", "/etc/crontab", "/sys", "/run", "/proc/1/root/root"),
         "read what the system keeps",
         not_done,
     ),
-    "list-root": Attack("list-root", (), "see what there is", little_is_there),
+    "list-root": Attack("list-root", (), "see the directories of the system", little_is_there),
     "system-files": Attack(
-        "system-files", (), "open what controls the kernel for writing", not_done, needs_root=True
+        "append",
+        (
+            *("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/proc/sys/vm/overcommit_memory"),
+            *("/proc/sysrq-trigger", "/proc/kcore", "/sys/kernel/uevent_helper"),
+            *("/sys/fs/cgroup/cgroup.procs", "/sys/power/state"),
+        ),
+        "open what controls the kernel for writing, and write nothing",
+        not_done,
+        needs_root=True,
     ),
     "devices": Attack("devices", (), "open disks, memory and other devices", not_done, needs_root=True),
     "mounts": Attack("mounts", ("{namespace}",), "mount, remount, unmount", not_done, needs_root=True),
     "own-directory": Attack(
-        "own-directory", (), "change its own directory, which is a copy", nothing, escapes_unconfined=False
+        "own-directory", (), "change its own directory, which is a copy", none_left, escapes_unconfined=False
     ),
     "links": Attack(
         "links", ("{results}", "{other_source}", "/etc/shadow"), "reach others' files by links", not_done
@@ -430,135 +373,8 @@ ATTACKS: dict[str, Attack] = {
     "see-processes": Attack("see-processes", ("{reversed_marker}",), "see processes outside", unseen),
     "ptrace": Attack("ptrace", ("{victim_pid}",), "trace a process outside, its parent, itself", not_done),
     "peek": Attack("peek", ("{victim_pid}",), "read another process's memory and descriptors", not_done),
-    "forks": Attack("forks", ("{processes_over}",), "many processes at once", few_processes, ANY_END),
-    "threads": Attack("threads", ("{processes_over}",), "many threads at once", few_processes, ANY_END),
-    "daemon": Attack("daemon", ("{heartbeat}",), "leave a process behind", none_left),
-    "daemon-holds-output": Attack(
-        "daemon-holds-output", (), "leave a process that holds the bot's output", none_left, ("exited",)
-    ),
-    "hopping": Attack("hopping", (), "leave a process whose id changes all the time", none_left),
-    "ignore-signals": Attack(
-        "ignore-signals", (), "ignore signals, stay after the end", none_left, PLAYED, False, reports=False
-    ),
-    "kill-parent": Attack(
-        "kill-parent", ("{namespace}",), "kill what confines it", none_left, ANY_END, False, reports=False
-    ),
-    "kill-all": Attack(
-        "kill-all", ("{namespace}",), "kill all that can be seen", none_left, ANY_END, False, reports=False
-    ),
     "opponent-pipes": Attack("opponent-pipes", (), "open the pipes of others", no_pipes, needs_root=True),
-    # memory
-    "memory": Attack("memory", ("{memory_over}",), "one process", little_memory, ANY_END, reports=False),
-    "memory-processes": Attack(
-        "memory-processes", ("8", "{memory_share}"), "8 processes", little_memory, ANY_END, reports=False
-    ),
-    "memory-shared": Attack(
-        "memory-shared",
-        ("{memory_over}",),
-        "shared memory of one process",
-        little_memory,
-        ANY_END,
-        reports=False,
-    ),
-    "memory-shared-processes": Attack(
-        "memory-shared-processes",
-        ("8", "{memory_share}"),
-        "shared memory of 8 processes",
-        little_memory,
-        ANY_END,
-        reports=False,
-    ),
-    "memory-hidden": Attack(
-        "memory-hidden",
-        ("{memory_over}",),
-        "shared memory that is in nobody's resident set",
-        little_memory,
-        ANY_END,
-        reports=False,
-    ),
-    "memory-hidden-processes": Attack(
-        "memory-hidden-processes",
-        ("8", "{memory_share}"),
-        "the same in 8 processes",
-        little_memory,
-        ANY_END,
-        reports=False,
-    ),
-    "memory-zero-device": Attack(
-        "memory-zero-device",
-        ("{memory_over}",),
-        "the same by /dev/zero",
-        little_memory,
-        ANY_END,
-        reports=False,
-    ),
-    "memory-file": Attack(
-        "memory-file", ("{memory_over}",), "a file in memory", little_memory, ANY_END, reports=False
-    ),
-    "memory-in-files": Attack(
-        "memory-in-files",
-        ("{memory_over}", "/dev/shm", "{scratch}", "/tmp"),
-        "files where files are memory",
-        little_in_files,
-        ANY_END,
-        reports=False,
-    ),
-    "page-tables": Attack(
-        "page-tables",
-        ("8", "{memory_over}"),
-        "tables for huge mappings",
-        little_memory,
-        ANY_END,
-        reports=False,
-    ),
-    "system-v-memory": Attack(
-        "system-v-memory", ("{memory_over}",), "System V shared memory", little_memory, ANY_END, reports=False
-    ),
-    "message-queues": Attack(
-        "message-queues",
-        ("64",),
-        "message queues",
-        lambda got, _: "has queues" if got.get("queues") else None,
-    ),
-    "socket-buffers": Attack(
-        "socket-buffers", ("16", "{memory_over}"), "full sockets", little_memory, ANY_END, reports=False
-    ),
-    "pipe-buffers": Attack(
-        "pipe-buffers",
-        ("16", "{memory_over}"),
-        "full pipes",
-        little_memory,
-        ANY_END,
-        needs_root=True,
-        reports=False,
-    ),
     "locked-memory": Attack("locked-memory", ("16",), "lock memory", not_done, needs_root=True),
-    # disk
-    "big-file": Attack("big-file", ("{scratch}", "{file_over}"), "one large file", small_file),
-    "sparse-file": Attack("sparse-file", ("{scratch}", "1048576"), "one file with a large size", small_file),
-    "many-files": Attack(
-        "many-files", ("{scratch}", "32", "{disk_share}"), "32 large files", little_in_files
-    ),
-    "fill-own-directory": Attack(
-        "many-files", ("@own", "32", "{disk_share}"), "32 large files beside itself", little_in_files
-    ),
-    "own-inodes": Attack(
-        "many-inodes",
-        ("@own", "200000"),
-        "200,000 empty files beside itself",
-        few_inodes,
-        ANY_END,
-        escapes_unconfined=False,
-        reports=False,
-    ),
-    "many-inodes": Attack("many-inodes", ("{scratch}", "200000"), "200,000 empty files", few_inodes, ANY_END),
-    "deep-directories": Attack(
-        "deep-directories",
-        ("{scratch}", "10000"),
-        "10,000 directories, one in the other",
-        few_inodes,
-        escapes_unconfined=False,
-    ),
     # kernel
     "terminal": Attack("terminal", ("{namespace}",), "push input into a terminal", not_done, needs_root=True),
     "bpf": call("bpf", "load a program into the kernel", needs_root=True),
@@ -589,37 +405,115 @@ ATTACKS: dict[str, Attack] = {
     "core-dump": Attack("core-dump", (), "crash with a core file", no_core, escapes_unconfined=False),
     "limits": Attack("limits", (), "raise its limits", bounded),
     "priority": Attack("priority", (), "run before all others", not_done, needs_root=True),
+    "scheduling": Attack(
+        "append",
+        ("/proc/self/autogroup",),
+        "change how its processes are scheduled",
+        not_done,
+        escapes_unconfined=False,  # where the kernel groups processes
+    ),
     # information
     "environment": Attack("environment", (), "see variables", no_secret),
-    "mount-table": Attack("mount-table", (), "see where things are outside", no_places),
+    "mount-table": Attack("mount-table", (), "see the paths of files outside", no_places),
     "descriptors": Attack(
         "descriptors", (), "use inherited descriptors", nothing_inherited, escapes_unconfined=False
     ),
     "identity": Attack("identity", (), "have privileges", nobody),
-    # streams
-    "flood-lines": Attack(
-        "flood-lines", (), "lines without end", nothing, ("unknown-message", "unasked-output"), False
-    ),
-    "flood-moves": Attack(
-        "flood-moves", (), "moves without end", nothing, ("empty-pit", "unasked-output"), False
-    ),
-    "flood-line": Attack("flood-line", (), "a line without end", nothing, ("long-line",), False),
-    "flood-errors": Attack(
-        "flood-errors", ("100",), "100 MB to standard error", nothing, PLAYED, False, reports=False
-    ),
-    "close-output": Attack("close-output", (), "close its output", nothing, ("closed-output",), False),
-    "close-everything": Attack(
-        "close-everything", (), "close all and stay", nothing, ("closed-output", "closed-input"), False
-    ),
-    "half-line": Attack("half-line", (), "half a line", nothing, ("late",), False),
-    "sleep": Attack("sleep", (), "no reply", nothing, ("late",), False),
-    "stop": Attack("stop", (), "stop itself", nothing, ("late",), False),
-    "never-read": Attack("never-read", (), "answer once, then never read", nothing, ("late",), False),
-    "never-start": Attack("never-start", (), "not even read START", nothing, ("start-limit",), False),
-    "spin-off-turn": Attack("spin-off-turn", ("8",), "use all processors for ever", nothing),
-    "spin-threads": Attack("spin-threads", ("8",), "the same in threads", nothing, PLAYED, False),
-    "reopen-streams": Attack(
-        "reopen-streams", (), "reopen its streams the other way", nothing, PLAYED, False
-    ),
-    "feed-itself": Attack("feed-itself", (), "write to its own input", nothing, ANY_END, False),
+    "reopen-streams": ends("reopen-streams", "reopen its streams the other way"),
 }
+"""Attacks that a bot survives unchanged, so that one bot makes all of them in one game."""
+
+ALONE: dict[str, Attack] = {
+    # processes
+    "forks": Attack("forks", ("{processes_over}",), "many processes at once", few_processes, ANY_END),
+    "threads": Attack("threads", ("{processes_over}",), "many threads at once", few_processes, ANY_END),
+    "daemon": Attack("daemon", ("{heartbeat}",), "leave a process behind", none_left),
+    "daemon-holds-output": Attack(
+        "daemon-holds-output", (), "leave a process that holds the bot's output", none_left, ("exited",)
+    ),
+    "hopping": Attack("hopping", (), "leave a process whose id changes all the time", none_left),
+    "ignore-signals": Attack(
+        "ignore-signals", (), "ignore signals, stay after the end", none_left, PLAYED, False, reports=False
+    ),
+    "kill-parent": Attack(
+        "kill-parent", ("{namespace}",), "kill what confines it", none_left, ANY_END, False, reports=False
+    ),
+    "kill-all": Attack(
+        "kill-all", ("{namespace}",), "kill all that can be seen", none_left, ANY_END, False, reports=False
+    ),
+    # memory
+    "memory": holds("private", 1, "one process"),
+    "memory-processes": holds("private", 8, "8 processes"),
+    "memory-shared": holds("shared", 1, "shared memory of one process"),
+    "memory-shared-processes": holds("shared", 8, "shared memory of 8 processes"),
+    "memory-hidden": holds("hidden", 1, "shared memory that is in nobody's resident set"),
+    "memory-hidden-processes": holds("hidden", 8, "the same in 8 processes"),
+    "memory-zero-device": holds("zero-device", 1, "the same by /dev/zero"),
+    "memory-file": holds("memory-files", 1, "files in memory"),
+    "memory-in-files": Attack(
+        "memory-in-files",
+        ("{memory_over}", "/dev/shm", "{scratch}", "/tmp"),
+        "files where files are memory",
+        little_in_files,
+        ANY_END,
+        reports=False,
+    ),
+    "page-tables": holds("page-tables", 8, "tables for huge mappings"),
+    "system-v-memory": Attack(
+        "system-v-memory", ("{memory_over}",), "System V shared memory", little_memory, ANY_END, reports=False
+    ),
+    "message-queues": Attack(
+        "message-queues",
+        ("64",),
+        "message queues",
+        lambda got, _: "has queues" if got.get("queues") else None,
+    ),
+    "socket-buffers": holds("sockets", 16, "full sockets"),
+    "pipe-buffers": holds("pipes", 16, "full pipes", needs_root=True),
+    # disk
+    "big-file": Attack("big-file", ("{scratch}", "{file_over}"), "one large file", small_file),
+    "sparse-file": Attack("sparse-file", ("{scratch}", "1048576"), "one file with a large size", small_file),
+    "many-files": Attack(
+        "many-files", ("{scratch}", "32", "{disk_share}"), "32 large files", little_in_files
+    ),
+    "fill-own-directory": Attack(
+        "many-files", ("@own", "32", "{disk_share}"), "32 large files beside itself", little_in_files
+    ),
+    "own-inodes": Attack(
+        "many-inodes",
+        ("@own", "200000"),
+        "200,000 empty files beside itself",
+        few_inodes,
+        ANY_END,
+        escapes_unconfined=False,
+        reports=False,
+    ),
+    "many-inodes": Attack("many-inodes", ("{scratch}", "200000"), "200,000 empty files", few_inodes, ANY_END),
+    "deep-directories": Attack(
+        "deep-directories",
+        ("{scratch}", "10000"),
+        "10,000 directories, one in the other",
+        few_inodes,
+        escapes_unconfined=False,
+    ),
+    # streams
+    "flood-lines": ends(
+        "flood", "lines without end", "unknown-message", "unasked-output", argument="nonsense\n"
+    ),
+    "flood-moves": ends("flood", "moves without end", "empty-pit", "unasked-output", argument="MOVE;1\n"),
+    "flood-line": ends("flood", "a line without end", "long-line", argument="xxxxxxxxxx"),
+    "flood-errors": Attack(
+        "flood-errors", ("25",), "25 MB to standard error", none_left, PLAYED, False, reports=False
+    ),
+    "close-output": ends("close-output", "close its output", "closed-output"),
+    "close-everything": ends("close-everything", "close all and stay", "closed-output", "closed-input"),
+    "half-line": ends("half-line", "half a line", "late"),
+    "sleep": ends("sleep", "no reply", "late"),
+    "stop": ends("stop", "stop itself", "late"),
+    "never-read": ends("never-read", "answer once, then never read", "late"),
+    "never-start": ends("never-start", "not even read START", "start-limit"),
+    "spin-off-turn": Attack("spin-off-turn", ("8",), "use all processors for ever", none_left),
+    "spin-threads": ends("spin-threads", "the same in threads", argument="8"),
+    "feed-itself": Attack("feed-itself", (), "write to its own input", none_left, ANY_END, False),
+}
+ATTACKS = TOGETHER | ALONE

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.attacks import plays
-from tests.ordinary_user import as_ordinary_user
+from tests.support.ordinary_user import as_ordinary_user
 
 GAME_LIMIT_S = 300
 """Far beyond the length of any of these games."""

@@ -49,14 +49,14 @@ class Program:
     unpacks: bool = False
     """Whether the program is carried by a self-extracting one (C++)."""
     quick: bool = False
-    """Whether the bot is part of the quick selection of tests/test_corpus.py."""
+    """Whether the bot is part of the quick selection of tests/corpus/test_corpus.py."""
 
 
 PROGRAMS = {
-    "java-table": Program("TableBot", quick=True),
+    "java-table": Program("TableBot"),
     "java-hashmap": Program("HashMapBot", JAVA),
     "java-executor": Program("ExecutorBot"),
-    "java-thread": Program("ThreadBot", JAVA, submitted={"log.txt": LOG}, quick=True),
+    "java-thread": Program("ThreadBot", JAVA, submitted={"log.txt": LOG}),
     "java-resources": Program(
         "ResourceBot",
         submitted={"data/book.txt": 1000},
@@ -67,7 +67,7 @@ PROGRAMS = {
     "java-debug": Program("DebugBot", JAVA),
     "java-folder": Program("FolderBot"),
     "java-native": Program("NativeBot", library="nativebot.c"),
-    "java-locale": Program("LocaleBot", JAVA, submitted={"output.txt": 1000}, quick=True),
+    "java-locale": Program("LocaleBot", JAVA, submitted={"output.txt": 1000}),
     "python-plain": Program("plain_bot.py", modules=("kalah.py",)),
     "python-pool": Program("pool_bot.py", modules=("kalah.py",)),
     "python-library": Program("library_bot.py", PYTHON, modules=("kalah.py",), library="kalah.c"),
@@ -79,12 +79,12 @@ PROGRAMS = {
     "python-home": Program("home_bot.py", modules=("kalah.py",)),
     "cpp-threads": Program("threads_bot.cpp"),
     "cpp-memory": Program("memory_bot.cpp"),
-    "cpp-stdio": Program("stdio_bot.cpp", submitted={"output.txt": 1000}, quick=True),
+    "cpp-stdio": Program("stdio_bot.cpp", submitted={"output.txt": 1000}),
     "cpp-unpacks": Program("plain_bot.cpp", unpacks=True),
     "lua-log": Program("log_bot.lua", LUA, modules=("kalah.lua",), submitted={"debug.txt": 1000}, quick=True),
     "lua-book": Program("book_bot.lua", LUA, modules=("kalah.lua",), submitted={"book.txt": BOOK}),
     "node-workers": Program("workers_bot.js", NODE, modules=("kalah.js",)),
-    "node-log": Program("log_bot.js", NODE, modules=("kalah.js",), quick=True),
+    "node-log": Program("log_bot.js", NODE, modules=("kalah.js",)),
     "go-routines": Program("routines_bot.go"),
     "go-log": Program("log_bot.go", submitted={"settings.txt": 1000}),
     "rust-threads": Program("threads_bot.rs"),

@@ -103,10 +103,3 @@ class Tally:
                     line.versus[opponent].match_points += points
                 elif points:
                     line.bye_matches += 1
-
-
-def standings(
-    names: Sequence[str], games: Iterable[GameSummary], ranking: str | Sequence[str]
-) -> list[Standing]:
-    """Return the table of these games; see ``Tally.table``."""
-    return Tally(names, games).table(ranking)

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from referee.games.catalog import GAMES
+from referee.adapters.command import PROTOCOLS
+from referee.games.catalog import all_games
 from referee.games.spec import did_you_mean
 from referee.judge.results import CAPABILITIES
 from tournaments.bots.errors import ManifestError
 from tournaments.files.validation_errors import shown, unknown_key
 
 MANIFEST_FILE = "bot.toml"
-
 
 NAME = re.compile(r"\w[\w .:+=(),'-]{0,59}")
 """Valid names of bots."""
@@ -49,6 +49,8 @@ class Manifest:
     """Names of the games that it plays, as `kalarena games` lists them; None declares nothing."""
     capabilities: list[str] = field(default_factory=list)
     """Optional parts of the protocol that it supports."""
+    protocol: str | None = None
+    """The protocol that it speaks, one of PROTOCOLS; None declares nothing."""
     build: list[str] | None = None
     """Build command, run in the bot's directory when a file of ``made`` is missing."""
     made: list[str] | None = None
@@ -82,6 +84,14 @@ def _name(value: Any) -> str | None:
     return check_name(value)
 
 
+def _protocol(value: Any) -> str:
+    """Return the name of a protocol.  Raises ValueError."""
+    if value not in PROTOCOLS:
+        hint = did_you_mean(value, PROTOCOLS) if isinstance(value, str) else ""
+        raise ValueError(f"no protocol {shown(value)}{hint}; there are {', '.join(PROTOCOLS)}")
+    return str(value)
+
+
 def _texts(value: Any) -> list[str]:
     """Return a list of texts.
 
@@ -102,10 +112,11 @@ class _ItemError(ValueError):
         super().__init__(f"[{number}]: must be string, not {shown(item)}")
 
 
-def _texts_of(known: Collection[str], what: str) -> Callable[[Any], list[str]]:
+def _texts_of(known_words: Callable[[], Collection[str]], what: str) -> Callable[[Any], list[str]]:
     """Return a check for lists of known words."""
 
     def check(value: Any) -> list[str]:
+        known = known_words()
         for word in _texts(value):
             if word not in known:
                 raise ValueError(
@@ -120,8 +131,9 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "command": _words,
     "name": _name,
     "authors": _texts,
-    "games": _texts_of(GAMES, "game"),
-    "capabilities": _texts_of(CAPABILITIES, "capability"),
+    "games": _texts_of(all_games, "game"),
+    "capabilities": _texts_of(lambda: CAPABILITIES, "capability"),
+    "protocol": _protocol,
     "build": _words,
     "made": _texts,
 }

@@ -5,11 +5,13 @@ import os
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from referee.adapters.command import DEFAULT_PROTOCOL, can_describe
+from referee.games.catalog import parse_game
 from referee.games.spec import did_you_mean, parse_spec
-from referee.judge.results import Player
+from referee.judge.results import CAPABILITIES, Player
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.runtime_paths import needed_paths
 from sample_bots.catalog import (
@@ -54,13 +56,16 @@ def resolve_bot(
     may_build: bool = True,
     build_in: Sandbox | None = None,
     build_within_s: float | None = None,
+    protocol: str = "",
 ) -> Player:
     """Return the player that a text names: a sample bot, a directory, a file, or a command line.
 
     Relative paths are taken from ``base``.  With ``game``, a spec text, a bot is refused if its manifest does
     not list the game, and built if it is not up to date.  With a sandbox ``build_in`` it is built there, and
     only if that sandbox confines; without one it is built like any command, if ``may_build`` is true.  A
-    build may take ``build_within_s``, and ``tournaments.bots.build.BUILD_LIMIT_S`` at most.  Raises BotError.
+    build may take ``build_within_s``, and ``tournaments.bots.build.BUILD_LIMIT_S`` at most.  ``protocol`` is
+    that of a bot that is no sample bot and declares none (``referee.adapters.command.PROTOCOLS``).
+    Raises BotError.
     """
     if not text.strip():
         raise BotError("an empty text names no bot")
@@ -74,12 +79,30 @@ def resolve_bot(
         return _sample_bot(text, base, name, command, prepare=game is not None)
     path = _existing_path(base, text)
     if path is not None and path.is_dir():
-        builder = _Builder(may_build and build_in is None, _confining(build_in), build_within_s)
-        return _directory_bot(path, name, game, builder)
+        confining = build_in if build_in is not None and build_in.tier.confines else None
+        builder = _Builder(may_build and build_in is None, confining, build_within_s)
+        return _directory_bot(path, name, game, builder, protocol)
     if path is not None:
         digest = _digest([path], path.parent)
-        return Player(name or path.stem, _file_command(path), str(path.parent), digest, reads=(str(path),))
-    return _command_line(text, base, name)
+        bot = Player(name or path.stem, _file_command(path), str(path.parent), digest, reads=(str(path),))
+    else:
+        bot = _command_line(text, base, name)
+    return _speaking(bot, protocol, game)
+
+
+def _speaking(player: Player, protocol: str, game: str | None, *, is_declared: bool = False) -> Player:
+    """Return the player with the adapter of its protocol, if it needs one.
+
+    ``is_declared``: whether the bot's files, and so its digest, name the protocol.  Raises BotError.
+    """
+    if protocol in ("", DEFAULT_PROTOCOL):
+        return player
+    if game is not None and not can_describe(protocol, parse_game(game)):
+        raise BotError(f"{player.name} cannot play {game}: its protocol {protocol} cannot describe the board")
+    digest = player.digest
+    if not is_declared:
+        digest = hashlib.sha256(f"{protocol}\0{digest}".encode()).hexdigest()
+    return replace(player, protocol=protocol, digest=digest, capabilities=CAPABILITIES)
 
 
 def _sample_bot(text: str, base: Path, name: str | None, command: list[str], *, prepare: bool) -> Player:
@@ -106,7 +129,9 @@ def _existing_path(base: Path, text: str) -> Path | None:
         return None
 
 
-def _directory_bot(directory: Path, name: str | None, game: str | None, builder: "_Builder") -> Player:
+def _directory_bot(
+    directory: Path, name: str | None, game: str | None, builder: "_Builder", protocol: str
+) -> Player:
     """Return the bot of a directory: by its manifest, else by its files."""
     manifest = load_manifest(directory)
     if manifest is None:
@@ -114,7 +139,8 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, builder:
         command = _file_command(file)
         how = f"no {MANIFEST_FILE}; {file.name} was found and is run as: {shlex.join(command)}"
         digest = _directory_digest(directory)
-        return Player(name or directory.name, command, str(directory), digest, (), how, (str(directory),))
+        bot = Player(name or directory.name, command, str(directory), digest, (), how, (str(directory),))
+        return _speaking(bot, protocol, game)
     if game is not None:
         family = parse_spec(game).name
         if manifest.games is not None and family not in manifest.games:
@@ -123,7 +149,7 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, builder:
             )
         if manifest.build is not None:
             builder.bring_up_to_date(directory, manifest.build, manifest.products)
-    return Player(
+    bot = Player(
         name or manifest.name or directory.name,
         _manifest_command(directory, manifest.command, built=game is not None or manifest.build is None),
         str(directory),
@@ -132,6 +158,9 @@ def _directory_bot(directory: Path, name: str | None, game: str | None, builder:
         f"as its {MANIFEST_FILE} says",
         (str(directory),),
     )
+    if manifest.protocol is None:
+        return _speaking(bot, protocol, game)
+    return _speaking(bot, manifest.protocol, game, is_declared=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +195,6 @@ class _Builder:
             )
         if missing or (able and is_outdated(directory, products, SKIPPED_DIRECTORIES)):
             build(directory, command, products, self.sandbox, self.within_s)
-
-
-def _confining(sandbox: Sandbox | None) -> Sandbox | None:
-    return sandbox if sandbox is not None and sandbox.tier.confines else None
 
 
 def _manifest_command(directory: Path, words: list[str], *, built: bool) -> tuple[str, ...]:
@@ -224,7 +249,7 @@ def _file_command(path: Path) -> tuple[str, ...]:
     # bot.py runs with the current interpreter even if it is executable: `env python3` may be a slow shim. So
     # does a script without a shebang: on some file systems every file is executable.
     if path.suffix == ".py" and (
-        path.name == "bot.py" or not os.access(path, os.X_OK) or not _has_shebang(path)
+        path.name == "bot.py" or not os.access(path, os.X_OK) or not path.read_bytes().startswith(b"#!")
     ):
         return (sys.executable, str(path))
     if path.suffix == ".jar":
@@ -235,11 +260,6 @@ def _file_command(path: Path) -> tuple[str, ...]:
     if not os.access(path, os.X_OK):
         raise BotError(_not_executable(path))
     return (str(path),)
-
-
-def _has_shebang(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(2) == b"#!"
 
 
 def _not_executable(path: Path) -> str:

@@ -226,16 +226,13 @@ def _cause_of_illegal_move(played: PlayedScenario) -> str:
     return ""
 
 
-def _is_legal(game: AnyGame, state: Any, text: str) -> bool:
-    try:
-        return game.parse_move(state, text) in game.legal_moves(state)
-    except MoveError:
-        return False
-
-
 def _is_legal_for_other_seat(game: AnyGame, state: Any, text: str) -> bool:
     """Return whether a move would be legal if the other seat were to move (Kalah)."""
     seat = getattr(state, "seat", None)
     if seat is None:
         return False
-    return _is_legal(game, state._replace(seat=1 - seat), text)
+    other = state._replace(seat=1 - seat)
+    try:
+        return game.parse_move(other, text) in game.legal_moves(other)
+    except MoveError:
+        return False

@@ -12,7 +12,7 @@ import stat
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,7 +23,6 @@ from tournaments.bots.errors import ManifestError
 from tournaments.bots.manifest import load_manifest
 from tournaments.bots.upload.limits import UploadLimits, size_text
 from tournaments.bots.upload.names import passed_over
-from tournaments.reporting.tables import json_text
 
 ANSWER_LIMIT_S = 30.0
 """Time limit of one answer in seconds; checks are asynchronous, so that each answer comes at once."""
@@ -245,8 +244,3 @@ def _reason(error: object) -> str:
     if isinstance(error, http.client.IncompleteRead):
         return "it broke off in the middle"
     return str(error) or type(error).__name__
-
-
-def answer_text(submitted: Mapping[str, Any], version: Mapping[str, Any] | None) -> str:
-    """Return the submission and the result of its check, as one JSON object."""
-    return json_text({**submitted, **(version or {})})

@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from referee.games.catalog import DEFAULT_GAME, GAMES, parse_game
+from referee.games.catalog import DEFAULT_GAME, all_games, parse_game
 from referee.games.spec import SpecError
 from referee.judge.limits import Limits
 from referee.judge.verdict_text import visible
@@ -93,13 +94,6 @@ def command(
     game: str | None,
     rounds: int,
     seed: int,
-    move_time: float | None,
-    game_time: float | None,
-    increment: float,
-    margin: float,
-    start_time: float,
-    clock: str,
-    ponder: str,
     total_time: float,
     sandbox: str,
     memory_mb: int,
@@ -107,6 +101,7 @@ def command(
     junit: Path | None,
     keep: Path | None,
     verbose: bool,
+    **times: Any,
 ) -> None:
     """Check a bot: does it start, play by the rules, and end as it should?
 
@@ -121,7 +116,7 @@ def command(
     try:
         settings = Settings(
             games=_games(bot, game),
-            control=time_control(move_time, game_time, increment, margin, start_time, clock, ponder),
+            control=time_control(**times),
             limits=Limits(memory_mb=memory_mb),
             sandbox=find_sandbox(sandbox),
             rounds=rounds,
@@ -187,7 +182,7 @@ def _games(bot: str, game: str | None) -> tuple[str, ...]:
     except (ManifestError, OSError, RuntimeError):  # ``resolve_bot`` reports the error, if there is one
         manifest = None
     named = manifest.games if manifest is not None and manifest.games else [DEFAULT_GAME]
-    return tuple(dict.fromkeys(parse_game(GAMES[name].example).name for name in named))
+    return tuple(dict.fromkeys(parse_game(all_games()[name].example).name for name in named))
 
 
 class _CheckOutput:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from referee.adapters.command import DEFAULT_PROTOCOL, PROTOCOLS
 from referee.judge.clock import (
     CLOCKS,
     DEFAULT_MARGIN_S,
@@ -128,3 +129,12 @@ def announce_compilation(*texts: str) -> None:
             if needs_kernels(text) and not kernels.is_prepared():
                 click.echo(f"compiling what {text} searches with, once; this takes a minute or so", err=True)
                 return
+
+
+protocol_option = click.option(
+    "--protocol",
+    type=click.Choice(PROTOCOLS),
+    default=DEFAULT_PROTOCOL,
+    show_default=True,
+    help="Protocol of the bots that are no sample bots and whose bot.toml names none; see docs/adapters.md.",
+)

@@ -3,7 +3,7 @@
 import click
 
 from referee.games.base import PositionError
-from referee.games.catalog import DEFAULT_GAME, GAMES, parse_game
+from referee.games.catalog import DEFAULT_GAME, all_games, parse_game
 from referee.games.perft import perft
 from referee.games.spec import SpecError
 from tournaments.cli.main import Usage
@@ -15,7 +15,7 @@ def games_command() -> None:
 
     A game is written NAME[(PITS,SEEDS)][+OPTION[=VALUE]...], for example bga(6,6)+pie+empty-capture.
     """
-    for name, entry in GAMES.items():
+    for name, entry in all_games().items():
         default = "   (the default)" if name == DEFAULT_GAME else ""
         click.echo(f"{name}{default}\n    {entry.about}")
         if entry.board:

@@ -20,6 +20,7 @@ COMMANDS = {
     "gauntlet": ("tournaments.cli.gauntlet", "Where does a bot stand on the ladder of reference players?"),
     "new": ("tournaments.cli.new", "Begin a bot from a starter kit."),
     "serve": ("tournaments.cli.serve", "Run a course's server: submissions, practice, tournaments, pages."),
+    "game": ("tournaments.cli.game", "Commands for the authors of games."),
     "solve": ("tournaments.cli.solve", "The exact value and the best first moves of small Kalah boards."),
     "doctor": ("tournaments.cli.doctor", "Say how well this host can hold bots, and what would help."),
     "games": ("tournaments.cli.games", "List the games, their presets and options."),

@@ -25,7 +25,13 @@ from referee.play import Job, play_alone
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
-from tournaments.cli.game_options import announce_compilation, sandbox_options, time_control, time_options
+from tournaments.cli.game_options import (
+    announce_compilation,
+    protocol_option,
+    sandbox_options,
+    time_control,
+    time_options,
+)
 from tournaments.cli.main import INTERRUPTED, Fault, Usage
 from tournaments.files.durable import write_file
 
@@ -46,6 +52,7 @@ LAST_LINES_S = 2.0
     metavar="TEXT",
     help="Begin with these moves, or this position; see docs/protocol.md.",
 )
+@protocol_option
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the whole game as one JSON object, nothing else."
 )
@@ -65,20 +72,15 @@ LAST_LINES_S = 2.0
 def command(
     bots: tuple[str, str],
     game: str,
-    move_time: float | None,
-    game_time: float | None,
-    increment: float,
-    margin: float,
-    start_time: float,
-    clock: str,
-    ponder: str,
     sandbox: str,
     memory_mb: int,
     opening: str,
+    protocol: str,
     as_json: bool,
     record: Path | None,
     keep_files: Path | None,
     verbose: bool,
+    **times: Any,
 ) -> None:
     """Play one game; the first BOT moves first (South).
 
@@ -88,11 +90,13 @@ def command(
     announce_compilation(*bots)
     try:
         spec = parse_game(game).name
-        control = time_control(move_time, game_time, increment, margin, start_time, clock, ponder)
+        control = time_control(**times)
         limits = Limits(memory_mb=memory_mb)
         confined = find_sandbox(sandbox)
         build_in = confined if sandbox == REQUIRED else None
-        one, other = (resolve_bot(bot, Path.cwd(), game=spec, build_in=build_in) for bot in bots)
+        one, other = (
+            resolve_bot(bot, Path.cwd(), game=spec, build_in=build_in, protocol=protocol) for bot in bots
+        )
         players = (one, other)
         if parse_opening(parse_game(spec), opening):
             refuse_openings(players)

@@ -119,7 +119,7 @@ def _print_ready(data: Path, ready: Ready) -> None:
     lines = [f"Kalarena is at {ready.url}, its data in {data}. Ctrl-C ends it."]
     if ready.admin_link is not None:
         lines += ["", "Open this link once, and choose the admin's password:", f"  {ready.admin_link}"]
-    if ready.demo is not None and ready.demo.links:
+    if ready.demo:
         lines += ["", "Links of the demo course, each for one account:"]
-        lines += [f"  {login:<10} {ready.url}/links/{secret}" for login, secret in ready.demo.links.items()]
+        lines += [f"  {login:<10} {ready.url}/links/{secret}" for login, secret in ready.demo.items()]
     click.echo("\n".join(lines))

@@ -141,12 +141,16 @@ class _Progress:
 
 def _value_text(game: Kalah, state: KalahState, bounds: Bounds) -> str:
     """Return the bounds of a value in words, as half a sentence."""
-    player = f"{game.seats(state)[Side.FIRST]}, the first player,"
+    ends = "" if bounds.exact or game.majority_end else "ends "
+    return f"{game.seats(state)[Side.FIRST]}, the first player, {ends}{_bounds_text(game, bounds)}"
+
+
+def _bounds_text(game: Kalah, bounds: Bounds) -> str:
     if bounds.exact:
-        return f"{player} {_result(game, bounds.low)}"
+        return _result(game, bounds.low)
     if game.majority_end:
-        return f"{player} at least {_result(game, bounds.low)}, at most {_result(game, bounds.high)}"
-    return f"{player} ends between {_signed(bounds.low)} and {_signed(bounds.high)}"
+        return f"at least {_result(game, bounds.low)}, at most {_result(game, bounds.high)}"
+    return f"between {_signed(bounds.low)} and {_signed(bounds.high)}"
 
 
 def _result(game: Kalah, value: int) -> str:
@@ -192,13 +196,7 @@ def _print(solution: Solution, solver: Solver) -> None:
 
 
 def _move_text(game: Kalah, each: MoveValue) -> str:
-    bounds = each.bounds
-    if bounds.exact:
-        text = _result(game, bounds.low)
-    elif game.majority_end:
-        text = f"at least {_result(game, bounds.low)}, at most {_result(game, bounds.high)}"
-    else:
-        text = f"between {_signed(bounds.low)} and {_signed(bounds.high)}"
+    text = _bounds_text(game, each.bounds)
     if each.best is None:
         return text
     return f"{text} (best)" if each.best else f"{text} (worse)"

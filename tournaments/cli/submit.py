@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from referee.judge.verdict_text import visible
-from tournaments.cli.api_client import Client, SubmitError, answer_text, pack
+from tournaments.cli.api_client import Client, SubmitError, pack
 from tournaments.cli.main import Fault, Usage
+from tournaments.reporting.tables import json_text
 
 TOKEN_VARIABLE, SERVER_VARIABLE = "KALARENA_TOKEN", "KALARENA_SERVER"
 FAILED = 1
@@ -62,9 +63,9 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
             _print_submission(package.name, package.left_out, submitted, client.page(version["page"]))
         if no_wait:
             if as_json:
-                click.echo(answer_text(submitted, None))
+                click.echo(json_text(submitted))
             return
-        client.follow(version["id"], _line if not as_json else _nothing, time.sleep)
+        client.follow(version["id"], (lambda _: None) if as_json else _print_line, time.sleep)
         found = client.version(version["id"])
     except SubmitError as error:
         raise (_Undecided if error.is_ours else Usage)(str(error)) from error
@@ -73,7 +74,7 @@ def command(bot: Path, server: str, token: str, no_wait: bool, as_json: bool) ->
             f"{server} does not answer like a kalarena server of this version ({error!r})"
         ) from error
     if as_json:
-        click.echo(answer_text(submitted, found))
+        click.echo(json_text({**submitted, **found}))
     else:
         _print_decision(found)
     state = found["version"]["state"]
@@ -87,12 +88,8 @@ class _Undecided(Fault):
     exit_code = UNDECIDED
 
 
-def _line(text: str) -> None:
+def _print_line(text: str) -> None:
     click.echo(f"  {visible(text)}")
-
-
-def _nothing(_text: str) -> None:
-    """Print nothing."""
 
 
 def _print_submission(name: str, left_out: tuple[str, ...], submitted: Mapping[str, Any], page: str) -> None:

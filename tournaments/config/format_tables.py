@@ -1,5 +1,6 @@
 """``format`` of a tournament file: the tables of all formats, with their options."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
@@ -13,9 +14,21 @@ from pydantic import (
     model_validator,
 )
 
-from tournaments.config.form_metadata import FormInput
 from tournaments.files.validation_errors import suggestion
 from tournaments.schedule.plan import FORMATS
+
+
+@dataclass(frozen=True)
+class FormInput:
+    """Metadata for ``Annotated``: a form input, where title, description and type do not determine it."""
+
+    kind: str | None = None
+    """Type of the HTML input; None: by the type of the field."""
+    step: str | None = None
+    """Step of a number input; None: by the type of the field."""
+    choices: tuple[tuple[str, str], ...] = ()
+    """Values with their labels."""
+
 
 MAX_PAIRS = 100
 """Documented bound on pairs of games between two bots in one round."""

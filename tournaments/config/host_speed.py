@@ -66,7 +66,7 @@ class ScaledControl:
 
 GAME, DEPTH = "kalah(6,4)", 6
 POSITIONS = 23_233
-"""Number of sequences of DEPTH plies, see tests/test_cluster_calibration.py; a walk of 30 ms or so."""
+"""Number of sequences of DEPTH plies, see tests/config/test_host_speed.py; a walk of 30 ms or so."""
 REPETITIONS = 8
 """Number of walks, of which the fastest counts: disturbances make a core slower, never faster."""
 REFERENCE_SPEED = 1_000_000.0

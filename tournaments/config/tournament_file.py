@@ -31,8 +31,7 @@ from tournaments.analysis.tie_breaks import CRITERIA, PRESETS, criteria_of
 from tournaments.bots.manifest import check_name
 from tournaments.bots.resolve import resolve_bot
 from tournaments.config.cluster_table import ClusterTable
-from tournaments.config.form_metadata import FormInput
-from tournaments.config.format_tables import FormatTable, RoundRobinTable
+from tournaments.config.format_tables import FormatTable, FormInput, RoundRobinTable
 from tournaments.config.openings import MAX_OPENING_PLIES
 
 MAX_BOTS = 1000

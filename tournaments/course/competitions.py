@@ -45,10 +45,7 @@ class Competitions:
         if not SLUG.fullmatch(slug):
             raise CourseError(f"{shown(slug)} cannot be in an address: use 1 to 40 of a-z, 0-9 and -")
         with self._transactions.writing() as connection:
-            if (
-                connection.execute(select(competition.c.id).where(competition.c.slug == slug)).first()
-                is not None
-            ):
+            if self._one(competition.c.slug == slug) is not None:
                 raise CourseError(f"there is a competition {slug!r} already: choose another name")
             statement = insert(competition).values(
                 slug=slug,
@@ -93,12 +90,6 @@ class Competitions:
             elif state is CompetitionState.FINISHED:
                 values["finished_at"] = found.finished_at or now
             return _change(connection, competition_id, **values)
-
-    def set_spec(self, competition_id: int, spec: Mapping[str, Any]) -> Competition:
-        """Change the specification.  Raises CourseError if there is no such competition."""
-        with self._transactions.writing() as connection:
-            self._existing(competition_id)
-            return _change(connection, competition_id, spec=json.dumps(spec))
 
     def enter(
         self, competition_id: int, name: str, version_id: int | None, reference: str | None

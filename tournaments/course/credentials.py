@@ -12,8 +12,7 @@ import string
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, insert, or_, select, update
-from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from tournaments.course.accounts import account_of, keep_password
 from tournaments.course.model import Account, CourseError, LinkPurpose, Session, Token
@@ -51,6 +50,11 @@ def csrf_of(secret: str) -> str:
     return hmac.digest(secret.encode("utf-8", "surrogatepass"), b"csrf", "sha256").hex()
 
 
+def _is_enabled(connection: Connection, account_id: int) -> bool:
+    enabled = select(account.c.id).where(account.c.id == account_id, account.c.disabled.is_(False))
+    return connection.execute(enabled).first() is not None
+
+
 VALID_DAYS = 30
 """Days of validity: an invitation is sent before a term begins, and used in its first weeks."""
 VOID = "this link was used already, or is too old: ask your lecturer for a new one"
@@ -70,8 +74,7 @@ class Links:
         """
         secret = new_secret()
         with self._transactions.writing() as connection:
-            usable = select(account.c.id).where(account.c.id == account_id, account.c.disabled.is_(False))
-            if connection.execute(usable).first() is None:
+            if not _is_enabled(connection, account_id):
                 raise CourseError(f"there is no account {account_id}, or it is disabled: no link can be made")
             connection.execute(delete(link).where(link.c.account_id == account_id))
             connection.execute(
@@ -218,8 +221,7 @@ class Sessions:
         secret = new_secret()
         begun = Session(account_id, csrf_of(secret), now, now + LIFETIME)
         with self._transactions.writing() as connection:
-            usable = select(account.c.id).where(account.c.id == account_id, account.c.disabled.is_(False))
-            if connection.execute(usable).first() is None:
+            if not _is_enabled(connection, account_id):
                 raise CourseError("this account cannot sign in: ask your lecturer")
             values = {"account_id": account_id, "created_at": now, "expires_at": begun.expires_at}
             connection.execute(insert(session).values(digest=digest_of(secret), **values))

@@ -140,7 +140,7 @@ class Competition:
     kind: CompetitionKind
     state: CompetitionState
     spec: Mapping[str, Any]
-    """Specification of the games, see service/tournament_spec.py."""
+    """Specification of the games, see tournaments.server.competitions.tournament_spec."""
     message: str
     created_at: datetime
     created_by: int | None

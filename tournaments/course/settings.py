@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -26,7 +26,7 @@ from referee.sandbox.detection import MODES, REQUIRED
 from sample_bots.catalog import SAMPLE_BOTS, sample_bot_command
 from sample_bots.options import BadOptionError
 from tournaments.checking.scenarios import DEFAULT_TOTAL_S
-from tournaments.config.form_metadata import FormInput
+from tournaments.config.format_tables import FormInput
 from tournaments.course.model import CourseError
 from tournaments.course.schema import setting
 from tournaments.course.texts import person_name, shown
@@ -245,8 +245,10 @@ class Settings(BaseModel):
     @field_validator("time_zone")
     @classmethod
     def _is_a_zone(cls, name: str) -> str:
-        if not is_zone(name):
-            raise ValueError(f"there is no time zone {shown(name)}; write it as in Europe/Berlin")
+        try:
+            ZoneInfo(name)
+        except (KeyError, ValueError, OSError):  # unknown; a path; a directory
+            raise ValueError(f"there is no time zone {shown(name)}; write it as in Europe/Berlin") from None
         return name
 
     @field_validator("deadline", "frozen_at")
@@ -295,7 +297,11 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise SettingsError(dict(_problems(error))) from error
+        problems = {
+            str(item["loc"][0]) if item["loc"] else "": problem_line(item, Settings)
+            for item in error.errors()
+        }
+        raise SettingsError(problems) from error
 
 
 def settings_of_form(fields: Mapping[str, str]) -> Settings:
@@ -305,21 +311,6 @@ def settings_of_form(fields: Mapping[str, str]) -> Settings:
     """
     unticked = {name: False for name, field in Settings.model_fields.items() if field.annotation is bool}
     return settings_of({**unticked, **fields})
-
-
-def is_zone(name: str) -> bool:
-    """Return whether this host has a time zone of this name."""
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown; a path; a directory
-        return False
-    return True
-
-
-def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
-    for item in error.errors():
-        where = str(item["loc"][0]) if item["loc"] else ""
-        yield where, problem_line(item, Settings)
 
 
 def check_reference(text: str) -> None:

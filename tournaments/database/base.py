@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
-from types import TracebackType
 from typing import Any, ClassVar, NamedTuple
 
 from sqlalchemy import Connection, Engine
@@ -83,9 +82,7 @@ class Connections:
     def __enter__(self) -> "Connections":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -139,7 +139,9 @@ class PostgreSQLSchema(Location):
 
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
         """Explain an error by its SQLSTATE, which is missing if there is no connection."""
-        text = " ".join(str(_primary_message(error)).split())
+        # The server's message without its position in a statement or function; else the driver's.
+        message = getattr(getattr(error.orig, "diag", None), "message_primary", None) or error.orig
+        text = " ".join(str(message).split())
         if self.url.password:
             text = text.replace(str(self.url.password), "***")
         state = getattr(error.orig, "sqlstate", None) or ""
@@ -150,11 +152,6 @@ class PostgreSQLSchema(Location):
         sentence = _SENTENCES.get(state) or _SENTENCES.get(state[:2])
         is_ours = state[:2] not in _CALLERS_OWN
         return Explanation(f"{sentence} ({text})" if sentence else text, is_ours)
-
-
-def _primary_message(error: DBAPIError) -> object:
-    """Return the server's message without its position in a statement or function; else the driver's."""
-    return getattr(getattr(error.orig, "diag", None), "message_primary", None) or error.orig
 
 
 def _lock_number(schema: str) -> int:

@@ -12,7 +12,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,6 +26,8 @@ from tournaments.database.base import BUSY_TIMEOUT_MS, KIND, Explanation, Kind, 
 
 WAL = "-wal"
 """SQLite's suffix of the file with the latest commits."""
+SHM = "-shm"
+"""SQLite's suffix of the index of that file."""
 
 COPIES_TRIED = 5
 """Maximum number of copies: a run stores games less often than a copy takes, so that two usually suffice."""
@@ -54,7 +56,8 @@ class ReadOnlyFile:
             return self._open(Path(self._copies.name, self._path.name), "mode=ro")
         if os.access(self._path.parent, os.W_OK):
             return self._open(self._path, "mode=ro")
-        if not _size(self._wal):
+        wal = _state(self._wal)
+        if wal is None or not wal[1]:
             return self._open(self._path, "mode=ro&immutable=1")
         connection = self._open(self._path, "mode=ro")
         try:
@@ -99,7 +102,7 @@ class ReadOnlyFile:
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change when a file is written; None if there is no file."""
+    """Return inode, size and time of a file, which change when it is written; None if there is no file."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -107,14 +110,7 @@ def _state(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _size(path: Path) -> int:
-    """Return the size of a file in bytes; 0 if there is none."""
-    return (_state(path) or (0, 0, 0))[1]
-
-
 PRIVATE = 0o600
-SIDE_FILES = ("-wal", "-shm")
-"""Endings of the files that SQLite keeps beside a file, with the file's own mode."""
 KEPT_OPEN = 10
 """Connections that are kept open: opening one costs more than most queries."""
 BESIDE = 40
@@ -140,14 +136,15 @@ class SQLiteFile(Location):
         """Provide an engine; ``read_only`` changes nothing and works on a medium that cannot be written."""
         if self.is_private and not read_only:
             _keep_private(self.path)
-        file = ReadOnlyFile(self.path, BUSY_TIMEOUT_MS / 1000) if read_only else None
-        engine = self._writing_engine() if file is None else _reading_engine(file)
-        try:
+        with ExitStack() as stack:
+            if read_only:
+                file = ReadOnlyFile(self.path, BUSY_TIMEOUT_MS / 1000)
+                stack.callback(file.close)
+                engine = create_engine("sqlite://", creator=file.connect, poolclass=NullPool)
+            else:
+                engine = self._writing_engine()
+            stack.callback(engine.dispose)
             yield engine
-        finally:
-            engine.dispose()
-            if file is not None:
-                file.close()
 
     def _writing_engine(self) -> Engine:
         url = URL.create("sqlite", database=str(self.path.resolve()))  # whatever characters the path holds
@@ -186,7 +183,7 @@ class SQLiteFile(Location):
 
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
         """Explain an error by its SQLite error code."""
-        code = _primary_code(error)
+        code = int(getattr(error.orig, "sqlite_errorcode", 0)) & _PRIMARY
         return Explanation(_sentence(code, str(error.orig), writes), code in (_OURS if writes else _HOSTS))
 
 
@@ -199,8 +196,8 @@ def _keep_private(path: Path) -> None:
         # The file must not be opened and closed here: that drops all locks of this process on it.
         # https://sqlite.org/howtocorrupt.html, 2.2
         os.mknod(path, stat.S_IFREG | PRIVATE)
-    for name in (path.name, *(path.name + side for side in SIDE_FILES)):
-        one = path.with_name(name)
+    for suffix in ("", WAL, SHM):  # SQLite makes the two files beside the file with its mode
+        one = path.with_name(path.name + suffix)
         with suppress(OSError):
             if stat.S_IMODE(one.stat().st_mode) & ~PRIVATE:
                 one.chmod(PRIVATE)
@@ -223,11 +220,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(BUSY_POLL_S)
 
 
-def _reading_engine(file: ReadOnlyFile) -> Engine:
-    """Return an engine that cannot write."""
-    return create_engine("sqlite://", creator=file.connect, poolclass=NullPool)
-
-
 _NOT_ALLOWED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 """SQLite's errors of a file without permission; a reader's user can correct them."""
 _HOSTS = {
@@ -236,11 +228,6 @@ _HOSTS = {
 }
 """SQLite's errors of a failing or busy host.  https://sqlite.org/rescode.html"""
 _OURS = _HOSTS | _NOT_ALLOWED
-
-
-def _primary_code(error: DBAPIError) -> int:
-    """Return the primary SQLite error code; 0 if the error has none."""
-    return int(getattr(error.orig, "sqlite_errorcode", 0)) & _PRIMARY
 
 
 def _sentence(code: int, text: str, writes: bool) -> str:

@@ -4,7 +4,6 @@ Games are read from the store one at a time, and written at once: memory does no
 """
 
 import contextlib
-import csv
 import io
 import json
 import os
@@ -17,12 +16,8 @@ from referee.games.opening import parse_opening
 from referee.judge.results import GameRecord
 from tournaments.files.durable import os_errors_as, replacing
 from tournaments.reporting.pgn import pgn_of
-from tournaments.reporting.tables import inert
-from tournaments.results.game_summary import GameSummary
+from tournaments.reporting.tables import GAME_COLUMNS, Cell, Row, game_row, write_csv
 from tournaments.results.rulings import Rulings, pairing_key
-
-Cell = str | int | float | bool | None
-Row = dict[str, Cell]
 
 
 class ExportError(Exception):
@@ -37,7 +32,7 @@ def games_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iter
     counted = {game.key for game in rulings.counted}
     for game in rulings.games:
         record = record_of(game.key)
-        yield _game(game) | {
+        yield game_row(game) | {
             "counts": game.key in counted,
             "why_not": "" if game.key in counted else why_not(rulings, game.key),
             "started_at": record.started_at,
@@ -48,33 +43,6 @@ def games_rows(rulings: Rulings, record_of: Callable[[str], GameRecord]) -> Iter
             **_pair("off_turn_cpu_ms", _times(record.off_turn_cpu_us)),
             "final_position": record.final_state,
         }
-
-
-def _game(game: GameSummary) -> Row:
-    """Return the columns of games.csv."""
-    names = (game.first, game.second)
-    means = [
-        round(us / count / 1000, 3) if count else None
-        for us, count in zip(game.charged_us, game.moves, strict=True)
-    ]
-    return {
-        "key": game.key,
-        "round": game.round,
-        "first": game.first,
-        "second": game.second,
-        "winner": None if game.winner is None else names[game.winner],
-        "reason": game.reason.value,
-        "fault": game.fault,
-        **_pair("score", game.score or (None, None)),
-        **_pair("moves", game.moves),
-        **_pair("mean_move_ms", (means[0], means[1])),
-        "sandbox": game.sandbox,
-        "detail": game.detail,
-        "pair": game.pair,
-        "opening": game.opening,
-        "swapped": None if game.swapped is None else names[game.swapped],
-        "fingerprint": game.fingerprint,
-    }
 
 
 def why_not(rulings: Rulings, key: str) -> str:
@@ -181,10 +149,9 @@ WHAT: Mapping[str, Callable[[Rulings, Callable[[str], GameRecord]], Iterator[Row
 
 COLUMNS: Mapping[str, Sequence[str]] = {
     "games": (
-        *("key", "round", "first", "second", "winner", "reason", "fault", "score_first", "score_second"),
-        *("moves_first", "moves_second", "mean_move_ms_first", "mean_move_ms_second", "sandbox", "detail"),
-        *("pair", "opening", "swapped", "fingerprint", "counts", "why_not", "started_at", "duration_ms"),
-        *("clock", "exit_status_first", "exit_status_second", "cpu_ms_first", "cpu_ms_second"),
+        *GAME_COLUMNS,
+        *("counts", "why_not", "started_at", "duration_ms", "clock"),
+        *("exit_status_first", "exit_status_second", "cpu_ms_first", "cpu_ms_second"),
         *("off_turn_cpu_ms_first", "off_turn_cpu_ms_second", "final_position"),
     ),
     "moves": (
@@ -193,36 +160,6 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     ),
 }
 """Columns of each export, for files without a row."""
-
-
-def write_csv(rows: Iterable[Row], file: TextIO, columns: Sequence[str] = ()) -> None:
-    """Write a header and a line for each row.
-
-    Texts are harmless to spreadsheets, milliseconds have three decimals.  ``columns`` are the header if there
-    is no row.
-    """
-    writer = csv.writer(file, lineterminator="\n")
-    head: Iterable[str] = columns
-    for number, row in enumerate(rows):
-        if not number:
-            writer.writerow(row)
-            head = ()
-        writer.writerow([_cell(value) for value in row.values()])
-    if head:
-        writer.writerow(head)
-
-
-def _cell(value: Cell) -> str | int:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return value
-        case float():
-            return f"{value:.3f}"
-    return inert(value)
 
 
 def write_json(rows: Iterable[Row], file: TextIO, _columns: Sequence[str] = ()) -> None:

@@ -25,7 +25,7 @@ class Ruling:
 
 
 def withdrawal(summary: TournamentResults, bot: str, annul: bool | None = None) -> Ruling:
-    """Return the withdrawal of a bot; ``annul`` tells whether its games count, None is the format's rule."""
+    """Return the withdrawal of a bot; ``annul``: its games count for nobody; None is the format's rule."""
     annulled = FORMAT_TABLES[summary.plan.kind].ANNULS if annul is None else annul
     return Ruling(Action.WITHDRAW, bot, {"annul": annulled})
 

@@ -4,8 +4,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TextIO
 
 from rich.cells import cell_len
 
@@ -16,6 +16,9 @@ from tournaments.results.game_summary import GameSummary
 
 Ranking = str | Sequence[str]
 """A preset of tournaments/analysis/tie_breaks.py, or criteria."""
+Cell = str | int | float | bool | None
+Row = dict[str, Cell]
+"""Column -> cell of a file of games or moves."""
 Cells = tuple[list[str], list[list[str]]]
 """Head and rows of a table."""
 
@@ -36,6 +39,12 @@ class Grid(NamedTuple):
     rows: Sequence[Sequence[str]]
     frozen_columns: int
     """Number of columns on the left that stay when others are scrolled."""
+
+    def to_csv(self) -> str:
+        """Return the CSV form; texts are harmless to spreadsheets."""
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(map(inert, row) for row in (self.head, *self.rows))
+        return out.getvalue()
 
 
 def number(points: float) -> str:
@@ -77,7 +86,7 @@ def columns(table: Sequence[Standing], ranking: Ranking) -> Cells:
         counts = (line.games, line.unique, line.wins, line.draws, line.losses, line.forfeits)
         row += [str(count) for count in counts]
         row += [number(line.bye_points)] * with_byes
-        row += [_criterion(line.criteria.get(name)) for name in others]
+        row += [criterion(line.criteria.get(name)) for name in others]
         if timed:
             row.append("" if line.mean_move_ms is None else f"{line.mean_move_ms:.1f}")
         row += (
@@ -103,7 +112,8 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{math.floor(1000 * share + 0.5 + SLACK) / 10:.1f}"
 
 
-def _criterion(value: float | None) -> str:
+def criterion(value: float | None) -> str:
+    """Return a criterion's value with two decimals at most; empty if there is none."""
     return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -220,13 +230,7 @@ def _fill(cell: str, width: int) -> str:
 
 def to_csv(table: Sequence[Standing], ranking: Ranking, caveat: str = "") -> str:
     """Return the cells of ``to_grid`` as CSV."""
-    grid = to_grid(table, ranking, caveat)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(inert, grid.head))
-    for row in grid.rows:
-        writer.writerow(map(inert, row))
-    return out.getvalue()
+    return to_grid(table, ranking, caveat).to_csv()
 
 
 def to_grid(table: Sequence[Standing], ranking: Ranking, caveat: str = "") -> Grid:
@@ -254,22 +258,57 @@ GAME_COLUMNS = (
 )
 
 
-def games_csv(games: Sequence[GameSummary]) -> str:
-    """Return one line per game; the winner of a draw is empty."""
+def game_row(game: GameSummary) -> Row:
+    """Return the cells of games.csv; the winner of a draw is None."""
+    names = (game.first, game.second)
+    means = [
+        round(us / count / 1000, 3) if count else None
+        for us, count in zip(game.charged_us, game.moves, strict=True)
+    ]
+    cells: tuple[Cell, ...] = (
+        *(game.key, game.round, *names, None if game.winner is None else names[game.winner]),
+        *(game.reason.value, game.fault, *(game.score or (None, None)), *game.moves, *means),
+        *(game.sandbox, game.detail, game.pair, game.opening),
+        *(None if game.swapped is None else names[game.swapped], game.fingerprint),
+    )
+    return dict(zip(GAME_COLUMNS, cells, strict=True))
+
+
+def games_csv(games: Iterable[GameSummary]) -> str:
+    """Return one line per game."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(GAME_COLUMNS)
-    for game in games:
-        winner = "" if game.winner is None else (game.first, game.second)[game.winner]
-        means = [
-            f"{us / n / 1000:.3f}" if n else "" for us, n in zip(game.charged_us, game.moves, strict=True)
-        ]
-        cells = [game.key, game.round, inert(game.first), inert(game.second), inert(winner)]
-        cells += [game.reason.value, game.fault or "", *(game.score or ("", ""))]
-        swapped = "" if game.swapped is None else inert((game.first, game.second)[game.swapped])
-        cells += [*game.moves, *means, game.sandbox, inert(game.detail)]
-        writer.writerow([*cells, game.pair, inert(game.opening), swapped, game.fingerprint])
+    write_csv(map(game_row, games), out, GAME_COLUMNS)
     return out.getvalue()
+
+
+def write_csv(rows: Iterable[Row], file: TextIO, columns: Sequence[str] = ()) -> None:
+    """Write a header and a line for each row.
+
+    Texts are harmless to spreadsheets, milliseconds have three decimals.  ``columns`` are the header if there
+    is no row.
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    head: Iterable[str] = columns
+    for number, row in enumerate(rows):
+        if not number:
+            writer.writerow(row)
+            head = ()
+        writer.writerow([_cell(value) for value in row.values()])
+    if head:
+        writer.writerow(head)
+
+
+def _cell(value: Cell) -> str | int:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return value
+        case float():
+            return f"{value:.3f}"
+    return inert(value)
 
 
 def inert(cell: str) -> str:

@@ -232,7 +232,7 @@ class Verification:
                 continue
             games = made_from
             if games is None and (name == "results.json" or games_csv is None):
-                games = _games_told(_read(directory / "results.json") or "")
+                games = _games_in(_read(directory / "results.json") or "")
             if games is not None and games < len(summary.games):
                 yield RecordFinding(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
                 continue
@@ -405,12 +405,12 @@ def _of_tournament(
         digest = tournament.digests.get(player.name, player.digest)
         if digest != player.digest:
             yield Complaint(f"digest of {player.name}", "tournament", repr(player.digest), repr(digest))
-    for name, told, meant_text in (
+    for name, recorded, declared in (
         ("game", record.game, tournament.game),
         ("control", str(record.control), tournament.control_of(record)),
     ):
-        if told != meant_text:
-            yield Complaint(name, "tournament", repr(told), repr(meant_text))
+        if recorded != declared:
+            yield Complaint(name, "tournament", repr(recorded), repr(declared))
 
 
 def _of_files(directory: Path, key: str, record: GameRecord) -> Iterator[Complaint]:
@@ -532,7 +532,7 @@ def _made_from(games_csv: str, summary: TournamentResults, started: Mapping[str,
     return len(keys) if all(started.get(key, "") > newest for key in lacking) else None
 
 
-def _games_told(results_json: str) -> int | None:
+def _games_in(results_json: str) -> int | None:
     """Return the number of games according to results.json."""
     with contextlib.suppress(ValueError, LookupError, TypeError):
         games = json.loads(results_json)["games"]

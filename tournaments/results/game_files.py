@@ -109,15 +109,12 @@ def _put_in_place(temporary: Path, folder: Path) -> None:
         temporary.rename(folder)
 
 
-def _file_names(bots: tuple[str, str]) -> list[str]:
-    names = [f"stderr-{number}-{_file_name(bot)}.txt" for number, bot in enumerate(bots, 1)]
-    return ["game.json", "wire.txt", *names]
-
-
 def _contents(record: GameRecord) -> dict[str, str]:
-    game = json.dumps(public_view(record)) + "\n"
-    bots = (record.players[0].name, record.players[1].name)
-    return dict(zip(_file_names(bots), [game, wire_text(record), *record.stderr], strict=True))
+    """Return the text of each file by its name."""
+    files = {"game.json": json.dumps(public_view(record)) + "\n", "wire.txt": wire_text(record)}
+    for number, (player, text) in enumerate(zip(record.players, record.stderr, strict=True), 1):
+        files[f"stderr-{number}-{_file_name(player.name)}.txt"] = text
+    return files
 
 
 def public_view(record: GameRecord) -> dict[str, object]:

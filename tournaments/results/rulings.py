@@ -137,18 +137,19 @@ class Rulings:
             self.fixed[number] = [one for one in self.fixed[number] if frozenset(one) != pair]
 
     def _bring_back(self, key: str, entry: Entry) -> None:
-        pairing = pairing_key(key)
-        before = self.results[pairing]
-        self.earlier.setdefault(pairing, []).append((entry.round, before))
-        self.results[pairing] = before._replace(counts=True)
+        self._count(key, entry, counts=True)
         del self.set_aside[key]
 
     def _set_aside(self, key: str, entry: Entry) -> None:
+        self._count(key, entry, counts=False)
+        self.set_aside[key] = entry
+
+    def _count(self, key: str, entry: Entry, *, counts: bool) -> None:
+        """Change whether a game's result counts."""
         pairing = pairing_key(key)
         before = self.results[pairing]
         self.earlier.setdefault(pairing, []).append((entry.round, before))
-        self.results[pairing] = before._replace(counts=False)
-        self.set_aside[key] = entry
+        self.results[pairing] = before._replace(counts=counts)
 
     @property
     def history(self) -> History:

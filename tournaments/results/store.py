@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, insert, select
@@ -113,9 +112,7 @@ class Store:
     def __enter__(self) -> "Store":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._connections.close()
 
     def claim(self, name: str, config: dict[str, Any], identity: dict[str, Any]) -> None:
@@ -310,33 +307,17 @@ def _ruling_item(row: Mapping[str, Any] | RowMapping) -> Item:
     return ruling_item(*(row[column] for column in columns))
 
 
+_SAME = [column.name for column in _SUMMARY_COLUMNS if column.name in GameSummary.__annotations__]
+"""Columns with the names of their fields.  The others are of one of the two bots each."""
+
+
 def _row(one: PackedGame) -> dict[str, Any]:
     summary = one.summary
-    return {
-        "key": summary.key,
-        "round": summary.round,
-        "first": summary.first,
-        "second": summary.second,
-        "winner": summary.winner,
-        "reason": summary.reason.value,
-        "fault": summary.fault,
-        "detail": summary.detail,
-        "first_score": summary.score[0] if summary.score else None,
-        "second_score": summary.score[1] if summary.score else None,
-        "first_moves": summary.moves[0],
-        "second_moves": summary.moves[1],
-        "first_wall_us": summary.wall_us[0],
-        "second_wall_us": summary.wall_us[1],
-        "first_charged_us": summary.charged_us[0],
-        "second_charged_us": summary.charged_us[1],
-        "sandbox": summary.sandbox,
-        "pair": summary.pair,
-        "opening": summary.opening,
-        "fingerprint": summary.fingerprint,
-        "line": summary.line,
-        "swapped": summary.swapped,
-        "record": one.packed,
-    }
+    row: dict[str, Any] = {name: getattr(summary, name) for name in _SAME}
+    row |= {"reason": summary.reason.value, "record": one.packed}
+    for name in ("score", "moves", "wall_us", "charged_us"):
+        row[f"first_{name}"], row[f"second_{name}"] = getattr(summary, name) or (None, None)
+    return row
 
 
 _REASONS = {reason.value: reason for reason in Reason}

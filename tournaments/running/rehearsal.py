@@ -156,13 +156,10 @@ def problem_of(record: GameRecord) -> Problem | None:
     loser = 1 - result.winner
     scenario = Scenario(record.key, "against itself", "", record.game, loser, record.players[loser].name)
     played = PlayedScenario(scenario, record)
-    advice = _advice_on_end(result.note) if result.fault == "exited" else what_to_do(played)
+    advice = what_to_do(played)
+    if result.fault == "exited":
+        advice = "" if EXPLAINED in result.note else SEE_ERRORS
     return Problem(record.players[loser].name, what_happened(played), advice)
-
-
-def _advice_on_end(note: str) -> str:
-    """Return advice about a process that ended; empty where its last words explain the end already."""
-    return "" if EXPLAINED in note else SEE_ERRORS
 
 
 def problem_table(problems: Sequence[Problem], rehearsed: int, sandbox: Sandbox) -> str:

@@ -264,7 +264,8 @@ async def play_all(
                 nursery.start_soon(play_one, pairing)
             over = not under_way
             if not over:
-                with trio.move_on_at(ask_at if changed and not waiting else math.inf):
+                may_ask = changed and not waiting and not request.is_set
+                with trio.move_on_at(ask_at if may_ask else math.inf):
                     await progress.wait()
                     changed = True
 

@@ -149,14 +149,21 @@ class History:
         return seen
 
 
+def withdrawn(game: Pairing, entrants: Sequence[Entrant]) -> bool:
+    """Return whether one of a game's bots withdrew, so that the game, if it has no result, will have none."""
+    return entrants[game.first].until is not None or entrants[game.second].until is not None
+
+
 class Schedule(Protocol):
     """A tournament format with its entrants; formats inherit the defaults.
 
-    Contract, tested for every registered format in tests/test_formats_contract.py: all of these are pure
-    functions; ``due`` is a part of ``pairings``, in its order, without the games that have a result; if
+    Contract, tested for every registered format in tests/schedule/test_formats_contract.py: all of these are
+    pure functions; ``due`` is a part of ``pairings``, in its order, without the games that have a result; if
     every due game gets a result, the tournament ends; the order in which results arrive, and calls in
     between, change nothing.
     """
+
+    entrants: Sequence[Entrant]
 
     def pairings(self, history: History) -> Sequence[Pairing]:
         """Return every game that was paired so far, played or not, in the order of play."""
@@ -164,7 +171,10 @@ class Schedule(Protocol):
 
     def due(self, history: History) -> Sequence[Pairing]:
         """Return the games that can be started now: paired, without a result, and between active bots."""
-        ...
+        paired = self.pairings(history)
+        return [
+            game for game in paired if game.key not in history.results and not withdrawn(game, self.entrants)
+        ]
 
     def total(self, history: History) -> int:
         """Return the number of all games as far as they can be foreseen; exact once nothing is due."""

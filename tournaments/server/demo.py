@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -25,29 +24,20 @@ games = ["manchester", "bga", "kalah"]
 """
 
 
-@dataclass(frozen=True)
-class Demo:
-    """Accounts of a demo course that are not yet activated."""
-
-    links: Mapping[str, str]
-    """Login -> secret of a one-time link, for accounts without a password."""
-
-
-async def set_up_demo(course: Course, service: Service, now: datetime) -> Demo:
+async def set_up_demo(course: Course, service: Service, now: datetime) -> Mapping[str, str]:
     """Create the missing parts of the demo course; existing parts are not changed.
 
-    Raises StoreError, ContentError.
+    Returns login -> secret of a one-time link, for accounts without a password.  Raises StoreError,
+    ContentError.
     """
     students, lecturer = await trio.to_thread.run_sync(_people, course, now)
-    for student, upload in zip(
-        students, (_starter(), _first_legal()), strict=False
-    ):  # Team 3 begins without a bot
-        if student.team_id is not None and not await trio.to_thread.run_sync(
-            course.versions.of_team, student.team_id
-        ):
+    uploads = (_starter(), _first_legal())  # Team 3 begins without a bot
+    for student, upload in zip(students, uploads, strict=False):
+        team = student.team_id
+        if team is not None and not await trio.to_thread.run_sync(course.versions.of_team, team):
             with contextlib.suppress(CourseError):  # after a deadline the team stays without a bot
-                await service.submit(upload, student.team_id, student.id, "page")
-    return Demo(await trio.to_thread.run_sync(_links, course, [*students, lecturer], now))
+                await service.submit(upload, team, student.id, "page")
+    return await trio.to_thread.run_sync(_links, course, [*students, lecturer], now)
 
 
 def _people(course: Course, now: datetime) -> tuple[list[Account], Account]:

@@ -146,9 +146,11 @@ class Hub:
         self._channels: dict[tuple[str, str], Channel] = {}
         self._going: list[Channel] = []
         """Channels of running games, oldest first."""
-        self._list_changed = trio.Event()
+        self.list_changed = trio.Event()
+        """Event that is set, and replaced, at the next change of the list."""
         self._standings = 0
-        self._watchers = 0
+        self.watchers = 0
+        """Number of watchers."""
 
     # Events
 
@@ -185,8 +187,8 @@ class Hub:
         """Wake the watchers of the list."""
         self._forget_old()
         self._going = [channel for channel in self._channels.values() if channel.ended_at is None]
-        self._list_changed.set()
-        self._list_changed = trio.Event()
+        self.list_changed.set()
+        self.list_changed = trio.Event()
 
     # Queries
 
@@ -233,30 +235,21 @@ class Hub:
     def has_room(self, game: LiveGame) -> bool:
         """Return True if one more watcher of this game is possible."""
         channel = self._channels.get((game.competition, game.key))
-        return self._watchers < MOST_WATCHERS and (channel is None or channel.watchers < MOST_OF_GAME)
-
-    @property
-    def watchers(self) -> int:
-        """Number of watchers."""
-        return self._watchers
+        return self.watchers < MOST_WATCHERS and (channel is None or channel.watchers < MOST_OF_GAME)
 
     def now_playing(self) -> NowPlaying:
         """Return the current state for ``watch_list``."""
         return NowPlaying(tuple(self.playing()), self._standings)
 
-    async def wait_for_list_change(self) -> None:
-        """Wait for a change of the list."""
-        await self._list_changed.wait()
-
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        if self._watchers >= MOST_WATCHERS:
+        if self.watchers >= MOST_WATCHERS:
             raise TooManyWatchersError
-        self._watchers += 1
+        self.watchers += 1
         try:
             yield
         finally:
-            self._watchers -= 1
+            self.watchers -= 1
 
     def _forget_old(self) -> None:
         ended = [(at, key) for key, one in self._channels.items() if (at := one.ended_at) is not None]
@@ -282,7 +275,7 @@ class _ListWatcher:
     async def __anext__(self) -> NowPlaying:
         await trio.sleep_until(self._due)
         while self._is_unchanged(news := self._hub.now_playing()):
-            await self._hub.wait_for_list_change()
+            await self._hub.list_changed.wait()
         self._last = news
         self._due = trio.current_time() + LIST_INTERVAL_S
         return news

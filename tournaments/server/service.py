@@ -58,7 +58,7 @@ class Service:
         self.live = context.hub
         self.slots = context.slots
         self.database = context.database
-        self.contests = TournamentManager(context)
+        self.tournaments = TournamentManager(context)
         """Tournaments, and the results of all competitions."""
         self._context, self._cores = context, cores
         self._practice = Practice(context)
@@ -69,7 +69,7 @@ class Service:
         tasks = {
             "the queue of checks": self._qualifying.run,
             "practice": self._practice.run,
-            "tournaments": self.contests.run,
+            "tournaments": self.tournaments.run,
         }
         if self._context.cluster is not None:
             tasks["the cluster"] = self._context.cluster.run
@@ -131,12 +131,12 @@ class Service:
     async def start(self, competition_id: int) -> None:
         """Start or resume a competition.  Raises CourseError, StoreError."""
         if not await self._set_practice(competition_id, CompetitionState.RUNNING):
-            await self.contests.start(competition_id)
+            await self.tournaments.start(competition_id)
 
     async def pause(self, competition_id: int) -> None:
         """Pause a competition.  Raises CourseError, StoreError."""
         if not await self._set_practice(competition_id, CompetitionState.PAUSED):
-            await self.contests.pause(competition_id)
+            await self.tournaments.pause(competition_id)
 
     async def _set_practice(self, competition_id: int, state: CompetitionState) -> bool:
         """Set a practice ladder's state and wake it; return False for any other competition."""
@@ -228,7 +228,7 @@ async def open_service(
                 nursery.cancel_scope.cancel()
         finally:
             with trio.move_on_after(CLOSE_LIMIT_S, shield=True):
-                await trio.to_thread.run_sync(service.contests.close)
+                await trio.to_thread.run_sync(service.tournaments.close)
 
 
 def _cluster(

@@ -56,6 +56,6 @@ MODULES = (
     tournament_control,
     downloads,
 )
-"""Each with its ``ROUTES``; a name or an address that occurs twice fails tests/test_web_app.py."""
+"""Each with its ``ROUTES``; a name or an address that occurs twice fails tests/web/test_app.py."""
 
 ROUTES: tuple[Route, ...] = tuple(route for module in MODULES for route in module.ROUTES)

@@ -3,7 +3,7 @@
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from tournaments.course.course import Course
 from tournaments.course.roster import invite_first_admin
 from tournaments.database.location import Database
 from tournaments.server.config import ServiceConfig
-from tournaments.server.demo import Demo, set_up_demo
+from tournaments.server.demo import set_up_demo
 from tournaments.server.service import Service, open_service
 from tournaments.web import server
 from tournaments.web.app import Application
@@ -45,7 +45,7 @@ class Ready:
     """Address of the site."""
     admin_link: str | None
     """One-time link for the first admin; None once an admin has a password."""
-    demo: Demo | None
+    demo: Mapping[str, str] | None
     """The demo course's links; None if it was not requested."""
 
 

@@ -117,7 +117,8 @@ def _read_zip(file: BinaryIO, size: int, limits: UploadLimits) -> Upload:
     kept: list[Entry] = []
     left_out: set[str] = set()
     total = 0
-    for entry in read_entries(file, size, _longest_name(limits)):
+    # Files that are left out may have longer names than those of the bot.
+    for entry in read_entries(file, size, longest_name=4 * limits.path_bytes):
         if not _is_part(entry.name, left_out, limits):
             continue
         if entry.is_other:
@@ -138,11 +139,6 @@ def _read_zip(file: BinaryIO, size: int, limits: UploadLimits) -> Upload:
     top = _only_folder([entry.name for entry in kept], left_out)
     files = ((entry.name, content := unpack(file, entry), _may_execute(entry, content)) for entry in kept)
     return _upload(files, top, left_out)
-
-
-def _longest_name(limits: UploadLimits) -> int:
-    """Return the longest name of an entry, in bytes: files that are left out may have longer names."""
-    return 4 * limits.path_bytes
 
 
 def _is_part(path: str, left_out: set[str], limits: UploadLimits) -> bool:

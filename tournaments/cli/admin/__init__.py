@@ -7,7 +7,7 @@ from tournaments.cli.main import LazyGroup
 ADMIN_COMMANDS = {
     "add": ("tournaments.cli.admin.accounts", "Add an account, and print its link."),
     "backup": ("tournaments.cli.admin.backup", "Write all that a server keeps into one file."),
-    "move": ("tournaments.cli.admin.move", "Move the databases from SQLite to PostgreSQL."),
+    "move": ("tournaments.cli.admin.backup", "Move the databases from SQLite to PostgreSQL."),
     "reset": ("tournaments.cli.admin.accounts", "Print a link for a new password."),
     "restore": ("tournaments.cli.admin.backup", "Make a data directory from a backup."),
     "roster": ("tournaments.cli.admin.roster", "Import a roster."),

@@ -1,4 +1,4 @@
-"""`kalarena admin backup` and `restore`."""
+"""`kalarena admin backup`, `restore` and `move`."""
 
 import json
 from datetime import UTC, datetime
@@ -9,9 +9,13 @@ import click
 from referee.version import VERSION
 from tournaments.cli.admin.opening import config_option, data_option, explained, json_option, server_file
 from tournaments.cli.main import Usage
-from tournaments.course.backup.backup import back_up
+from tournaments.course.backup.backup import COURSE_FILE, back_up
+from tournaments.course.backup.database_migration import Moved, MoveError, move
 from tournaments.course.backup.manifest import BackupError, Manifest
 from tournaments.course.backup.restore import restore
+from tournaments.database.location import Database
+from tournaments.web.data_directory import DataDirectory
+from tournaments.web.server_config import SERVER_FILE
 
 MEGABYTE = 1_000_000
 
@@ -75,3 +79,48 @@ def _say(place: Path, manifest: Manifest, as_json: bool) -> None:
     click.echo(
         f"{place}: {len(manifest.files)} files, {databases} databases among them, {size:.1f} MB, all verified"
     )
+
+
+@click.command("move")
+@click.option(
+    "--to", "to", required=True, metavar="URL", help="postgresql://USER@HOST/DATABASE, which is empty."
+)
+@data_option
+@config_option
+@json_option
+def move_command(to: str, data: Path, config: Path | None, as_json: bool) -> None:
+    """Copy the databases of a server that does not run from SQLite to PostgreSQL, and verify them.
+
+    Files, such as submissions, stay in the data directory.  Nothing there is changed.
+    """
+    with explained():
+        if "://" not in to:
+            raise Usage(f"--to: {to!r} is no address of a database, such as postgresql://USER@HOST/DATABASE")
+        if server_file(data, config).database is not None:
+            raise Usage("the server's database is PostgreSQL already")
+        if not (data / COURSE_FILE).is_file():
+            raise Usage(f"{data} holds no {COURSE_FILE}: say with --data where the server's data are")
+        moved: list[Moved] = []
+
+        def on_moved(one: Moved) -> None:
+            moved.append(one)
+            if not as_json:
+                rows = ", ".join(f"{held.rows} of {name}" for name, held in one.tables.items())
+                click.echo(f"{one.target}: {rows}; the same as in {one.source}")
+
+        with DataDirectory(data).locked():
+            try:
+                move(Database.at(data), Database.at(to), on_moved)
+            except MoveError as error:
+                raise Usage(str(error)) from error
+    if as_json:
+        click.echo(json.dumps([_moved_json(one) for one in moved], indent=1))
+    else:
+        click.echo(
+            f'Now say in {data / SERVER_FILE}: database = "postgresql://..." (the address given), and start.'
+        )
+
+
+def _moved_json(one: Moved) -> dict[str, object]:
+    tables = {name: {"rows": held.rows, "sha256_sum": held.digest} for name, held in one.tables.items()}
+    return {"source": one.source, "target": one.target, "tables": tables}

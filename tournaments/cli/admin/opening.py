@@ -1,11 +1,11 @@
 """A server's course, opened from the command line."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -21,34 +21,21 @@ from tournaments.web.server_config import SERVER_FILE, ServerFile, ServerFileErr
 DATA = Path("kalarena-data")
 """Default data directory of `kalarena serve`."""
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def data_option(command: Command) -> Command:
-    """Add the option ``--data`` to a command."""
-    return click.option(
-        "--data",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=DATA,
-        show_default=True,
-        metavar="DIR",
-        help="The server's data directory.",
-    )(command)
-
-
-def config_option(command: Command) -> Command:
-    """Add the option ``--config`` to a command."""
-    return click.option(
-        "--config",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help=f"As of kalarena serve.  [default: DIR/{SERVER_FILE}, if it is there]",
-    )(command)
-
-
-def json_option(command: Command) -> Command:
-    """Add the option ``--json`` to a command."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
+data_option = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DATA,
+    show_default=True,
+    metavar="DIR",
+    help="The server's data directory.",
+)
+config_option = click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help=f"As of kalarena serve.  [default: DIR/{SERVER_FILE}, if it is there]",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @contextmanager

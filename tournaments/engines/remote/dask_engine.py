@@ -2,7 +2,7 @@
 
 A game is a task of Dask's, with a key that is the same for the same attempt at the same game of the same
 tournament.  Dask chooses the worker, except that the games of a pair are played on one host.  The code that
-runs on workers is in tournaments/cluster.
+runs on workers is in tournaments/engines/remote/worker.
 
 Dask would play a game again by itself if its worker died.  This is prevented, because the runner decides it
 and spectators are informed.  The scheduler reports each lost worker; every game that was reported to have

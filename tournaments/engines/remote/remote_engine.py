@@ -24,6 +24,7 @@ from tournaments.engines.remote.packed_bot import needed_programs
 from tournaments.engines.remote.scheduler import open_scheduler
 from tournaments.engines.remote.slurm import open_slurm_workers
 from tournaments.engines.remote.waiting import Demands
+from tournaments.files.durable import os_errors_as
 
 CREDENTIALS, SCHEDULER_LOG, JOBS = "credentials", "scheduler.log", "slurm"
 """Entries of a cluster's folder: credentials, the scheduler's errors, and the output of jobs."""
@@ -64,16 +65,15 @@ async def open_jobs(
 
     Raises ClusterError.
     """
-    _make(folder / JOBS)
-    async with open_slurm_workers(address, credentials, settings, folder / JOBS, notify):
+    logs = folder / JOBS
+    _make(logs)
+    async with open_slurm_workers(address, credentials, settings, logs, notify):
         yield
 
 
 def _make(folder: Path) -> None:
-    try:
+    with os_errors_as(ClusterError, f"{folder}: cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ClusterError(f"{folder}: cannot be made: {error.strerror}") from error
 
 
 def demands_of(tournament: Tournament, sandbox: Sandbox, same_speed: float | None) -> Demands:
@@ -119,14 +119,10 @@ async def report_workers(engine: DaskEngine, notify: Notify) -> None:
         if is_alone and not was_alone:
             notify("no worker is left: games go on as soon as one joins")
         elif was_alone and not is_alone:
-            notify(f"{slots_in_words(engine.slots)} at a time, on {', '.join(hosts_of(engine))}")
+            games = "1 game" if engine.slots == 1 else f"{engine.slots} games"
+            notify(f"{games} at a time, on {', '.join(hosts_of(engine))}")
         was_alone = is_alone
         await trio.sleep(POLL_S)
-
-
-def slots_in_words(slots: int) -> str:
-    """Return a number of slots in words, such as "2 games"."""
-    return "1 game" if slots == 1 else f"{slots} games"
 
 
 def hosts_of(engine: DaskEngine) -> list[str]:

@@ -25,8 +25,8 @@ def fetch_demands(scheduler: str, credentials: Credentials) -> Demands | None:
     Raises ClusterError if the scheduler refuses the connection, or is lost.
     """
 
-    async def ask() -> Demands | None:
-        async with _let_in(scheduler, credentials) as client:
+    async def fetch() -> Demands | None:
+        async with _connected(scheduler, credentials) as client:
             found: dict[str, Any] | None = await client.get_metadata([KEY], default=None)
         if found is None:
             return None
@@ -36,27 +36,27 @@ def fetch_demands(scheduler: str, credentials: Credentials) -> Demands | None:
             programs=tuple(found["programs"]),
         )
 
-    return asyncio.run(ask())
+    return asyncio.run(fetch())
 
 
 def publish_demands(scheduler: str, credentials: Credentials, demands: Demands) -> None:
     """Store the demands for workers that will join.  Raises ClusterError, as ``fetch_demands``."""
 
-    async def tell() -> None:
-        async with _let_in(scheduler, credentials) as client:
-            told = {
+    async def publish() -> None:
+        async with _connected(scheduler, credentials) as client:
+            message = {
                 "tier": demands.tier.value,
                 "kalarena": demands.versions.kalarena,
                 "python": demands.versions.python,
                 "programs": list(demands.programs),
             }
-            await client.set_metadata([KEY], told)
+            await client.set_metadata([KEY], message)
 
-    asyncio.run(tell())
+    asyncio.run(publish())
 
 
 @asynccontextmanager
-async def _let_in(scheduler: str, credentials: Credentials) -> AsyncIterator[Client]:
+async def _connected(scheduler: str, credentials: Credentials) -> AsyncIterator[Client]:
     client = Client(
         scheduler,
         security=credentials.security(),

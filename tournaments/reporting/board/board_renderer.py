@@ -1,8 +1,8 @@
 """Drawings of all games: pictures of positions as text and as SVG, and animations of moves.
 
 A picture shows one position.  A scene is a board with its cells; with the contents of the cells and the
-transfers of each move, a page shows a game move by move without the game's rules.  A new game has a module of
-its own and a line in RENDERERS (a test fails otherwise).
+transfers of each move, a page shows a game move by move without the game's rules.  A game is drawn from the
+layout of its board, unless it has drawings of its own in RENDERERS.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,8 @@ from typing import Any
 from referee.games.base import Game
 from referee.games.kalah import Kalah
 from referee.games.kalamala import Kalamala
-from tournaments.reporting.board import kalah, kalamala
+from referee.games.layout import PitBoard
+from tournaments.reporting.board import grid, kalah, kalamala, pits
 from tournaments.reporting.board.drawing import Content, Phases, Scene
 
 
@@ -35,17 +36,27 @@ class BoardRenderer:
 
 
 RENDERERS: dict[type, BoardRenderer] = {
-    Kalah: BoardRenderer(kalah.text, kalah.svg, kalah.scene, kalah.contents, kalah.transfers, kalah.tallies),
+    Kalah: BoardRenderer(pits.text, kalah.svg, pits.scene, pits.contents, kalah.transfers, pits.tallies),
     Kalamala: BoardRenderer(
         kalamala.text, kalamala.svg, kalamala.scene, kalamala.contents, kalamala.transfers, kalamala.tallies
     ),
 }
-"""Class of the rule book -> renderer."""
+"""Class of the rule book -> renderer, for games with drawings of their own."""
+_PITS = BoardRenderer(pits.text, pits.svg, pits.scene, pits.contents, pits.transfers, pits.tallies)
+_GRID = BoardRenderer(grid.text, grid.svg, grid.scene, grid.contents, grid.transfers, grid.tallies)
+
+
+def _renderer(game: Game[Any, Any]) -> BoardRenderer:
+    """Return the renderer of a game, by default that of its board's layout."""
+    found = RENDERERS.get(type(game))
+    if found is not None:
+        return found
+    return _PITS if isinstance(game.layout(game.initial_state()), PitBoard) else _GRID
 
 
 def text_picture(game: Game[Any, Any], state: Any) -> str:
     """Return the position in lines of equal width, ASCII, without a line feed at the end."""
-    return RENDERERS[type(game)].text(game, state)
+    return _renderer(game).text(game, state)
 
 
 def svg_picture(
@@ -56,17 +67,17 @@ def svg_picture(
     ``last`` is the state before the last move, and that move, which is then marked.  ``title`` replaces the
     text for readers who do not see the picture; it may hold any characters.
     """
-    return RENDERERS[type(game)].svg(game, state, last, title)
+    return _renderer(game).svg(game, state, last, title)
 
 
 def scene(game: Game[Any, Any]) -> Scene:
     """Return the empty board of a game, and its cells."""
-    return RENDERERS[type(game)].scene(game)
+    return _renderer(game).scene(game)
 
 
 def contents(game: Game[Any, Any], state: Any) -> list[Content]:
     """Return the contents of the scene's cells, in their order."""
-    return list(RENDERERS[type(game)].contents(game, state))
+    return list(_renderer(game).contents(game, state))
 
 
 def transfers(game: Game[Any, Any], state: Any, move: Any) -> Phases:
@@ -75,9 +86,9 @@ def transfers(game: Game[Any, Any], state: Any, move: Any) -> Phases:
     Applied to the contents before the move they give those after it.  A swap moves nothing.  Raises
     IllegalMoveError.
     """
-    return RENDERERS[type(game)].transfers(game, state, move)
+    return _renderer(game).transfers(game, state, move)
 
 
 def tallies(game: Game[Any, Any], state: Any) -> tuple[int, int]:
     """Return the counts of FIRST and SECOND that decide the game; ``Scene.tally`` names their unit."""
-    return RENDERERS[type(game)].tallies(game, state)
+    return _renderer(game).tallies(game, state)

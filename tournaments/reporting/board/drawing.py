@@ -1,6 +1,6 @@
 """Common parts of the drawings of all games: captions, SVG elements, and the scene of an animation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
@@ -136,6 +136,49 @@ class Transfer(NamedTuple):
 
 Phases = list[list[Transfer]]
 """Phases of a move in order, each with its simultaneous transfers."""
+
+
+def changed_cells(before: Sequence[Content], after: Sequence[Content]) -> tuple[set[int], set[int]]:
+    """Return the cells that lost something, and those that gained something or hold another piece."""
+    left: set[int] = set()
+    entered: set[int] = set()
+    for cell, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old != new:
+            lost = new is None or (isinstance(old, int) and isinstance(new, int) and new < old)
+            (left if lost else entered).add(cell)
+    return left, entered
+
+
+def default_transfers(before: Sequence[Content], after: Sequence[Content]) -> Phases:
+    """Return one phase with the transfers that lead from some contents to others.
+
+    Counts go from cells that lose to cells that gain, in their order; pieces go from a cell that they left to
+    one that they entered, or from and to outside the scene.
+    """
+    losses: list[list[Any]] = []  # cell, thing, number
+    gains: list[list[Any]] = []
+    for cell, (old, new) in enumerate(zip(before, after, strict=True)):
+        if isinstance(old, int) and isinstance(new, int):
+            if old != new:
+                (losses if new < old else gains).append([cell, None, abs(new - old)])
+        elif old != new:
+            if old is not None:
+                losses.append([cell, old, 1])
+            if new is not None:
+                gains.append([cell, new, 1])
+    phase = []
+    for gain in gains:
+        target, thing, wanted = gain
+        for loss in losses:
+            if loss[2] and wanted and loss[1] == thing:
+                number = min(loss[2], wanted)
+                loss[2] -= number
+                wanted -= number
+                phase.append(Transfer(loss[0], target, number if thing is None else thing))
+        if wanted:
+            phase.append(Transfer(None, target, wanted if thing is None else thing))
+    phase += [Transfer(cell, None, left if thing is None else thing) for cell, thing, left in losses if left]
+    return [phase] if phase else []
 
 
 class Shape(NamedTuple):

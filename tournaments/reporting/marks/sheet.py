@@ -1,8 +1,6 @@
 """A mark sheet: marks with their reasons, a row per student or group, as CSV and JSON.  Pure."""
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
@@ -13,7 +11,7 @@ from tournaments.reporting.marks.earlier_sheet import SINCE, EarlierRow, Earlier
 from tournaments.reporting.marks.marking import BotMark, Scheme
 from tournaments.reporting.marks.numbers import decimal, exact
 from tournaments.reporting.marks.people import BETWEEN_MEMBERS, People, Student
-from tournaments.reporting.tables import Figure, Grid, inert, number
+from tournaments.reporting.tables import Figure, Grid, number
 
 NUMBERS = (
     *("points", "played", "unique", "rank", "marked_rank", "rating", "rating_low", "rating_high"),
@@ -64,7 +62,7 @@ class Sheet:
     people: People | None
     by_group: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
-    """BotFacts on the origin of the marks for the JSON form."""
+    """Facts on the origin of the marks for the JSON form."""
     with_adjustments: bool = False
     """True if the rules file has penalties or overrides."""
     since: EarlierSheet | None = None
@@ -88,14 +86,8 @@ class Sheet:
         return EarlierRow(row.label or row.mark.bot, float(row.mark.mark), given)
 
     def to_csv(self) -> str:
-        """Return the CSV form, one line for each row; texts are harmless to spreadsheets."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        grid = self.to_grid()
-        writer.writerow(map(inert, grid.head))
-        for row in grid.rows:
-            writer.writerow(map(inert, row))
-        return out.getvalue()
+        """Return the CSV form, one line for each row."""
+        return self.to_grid().to_csv()
 
     def to_grid(self) -> Grid:
         """Return the cells of the CSV form."""

@@ -25,7 +25,15 @@ from tournaments.reporting.site.charts import (
 )
 from tournaments.reporting.site.svg import duration, numeral, short
 from tournaments.reporting.site.view import View, heat
-from tournaments.reporting.tables import SHOWN_ANYWAY, Ranking, cross, number, people_columns, percent
+from tournaments.reporting.tables import (
+    SHOWN_ANYWAY,
+    Ranking,
+    criterion,
+    cross,
+    number,
+    people_columns,
+    percent,
+)
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry
 
@@ -153,7 +161,7 @@ class Pages:
             "key_of": view.anonymizer.key,
             "heat": heat,
             "outcome": words.outcome,
-            "criterion": _criterion,
+            "criterion": criterion,
             "detail": _detail,
             "Action": Action,
         }
@@ -346,10 +354,6 @@ def ruling_text(entry: Entry) -> str:
 
 def _by_rating(line: Standing) -> tuple[float, int]:
     return (0.0 if line.rating is None else -round(line.rating.value), line.rank)
-
-
-def _criterion(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _detail(line: Standing, other: str) -> str:

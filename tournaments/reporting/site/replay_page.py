@@ -77,24 +77,6 @@ def live_html(data: Data) -> str:
     )
 
 
-def standalone_page(data: Data, assets: str = "assets") -> str:
-    """Return a page of its own; ``assets`` is the relative address of the folder with its assets."""
-    title = " vs ".join(data["players"])
-    folder = escape(assets)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(title)}</title>\n"
-        f'<link rel="stylesheet" href="{folder}/replay.css">\n'
-        f'<link rel="stylesheet" href="{folder}/pictures.css">\n'
-        f'<script defer src="{folder}/replay_board.js"></script>\n'
-        f'<script defer src="{folder}/replay.js"></script>\n'
-        '</head>\n<body class="replay-alone">\n<main>\n'
-        f"{replay_html(data)}</main>\n</body>\n</html>\n"
-    )
-
-
 def _text(text: str) -> str:
     return escape(text, quote=True)
 

@@ -102,15 +102,13 @@ class View:
     @cached_property
     def games(self) -> list[GameSummary]:
         """The games that count."""
-        counted = {game.key for game in self.summary.games}
-        return [game for game in self.kept if game.key in counted]
+        return [game for game in self.kept if self.counts(game)]
 
     @cached_property
     def aside(self) -> list[tuple[GameSummary, Entry | None]]:
         """The games that do not count, each with the ruling that set it aside."""
-        counted = {game.key for game in self.games}
         why = self.summary.rulings.set_aside
-        return [(game, why.get(game.key)) for game in self.kept if game.key not in counted]
+        return [(game, why.get(game.key)) for game in self.kept if not self.counts(game)]
 
     @cached_property
     def rulings(self) -> dict[str, list[Entry]]:
@@ -138,7 +136,7 @@ class View:
 
     @cached_property
     def _counted_keys(self) -> set[str]:
-        return {game.key for game in self.games}
+        return {game.key for game in self.summary.games}
 
     def counts(self, game: GameSummary) -> bool:
         """Return whether a game counts."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from tournaments.schedule.formats.rounds import to_be_played, unplayed
+from tournaments.schedule.formats.rounds import to_be_played
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, pair_of_games
 
 
@@ -212,14 +212,10 @@ class Bracket:
                 games += [game for pairs in legs for game in pairs[leg : leg + 1]]
         return [game for pair in games for game in pair]
 
-    def due(self, history: History) -> list[Pairing]:
-        """Return the games without a result between bots that did not withdraw."""
-        return unplayed(self.pairings(history), history, self.entrants)
-
     def total(self, history: History) -> int:
         """Return the number of games played or due, and of the regular games of later matches."""
         known = to_be_played(self.pairings(history), history, self.entrants)
-        return known + 2 * self.rules.pairs * self._matches_ahead(history)
+        return len(known) + 2 * self.rules.pairs * self._matches_ahead(history)
 
     def final(self, history: History) -> Outcome | None:
         """Return the outcome of the final; None if it is open.  A single bot wins without a game."""

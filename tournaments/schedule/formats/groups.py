@@ -8,7 +8,7 @@ from typing import Literal
 from tournaments.schedule.formats.bracket import Bracket, MatchRules, matches_of, standard_order
 from tournaments.schedule.formats.knockout import final_sentence
 from tournaments.schedule.formats.round_robin import circle
-from tournaments.schedule.formats.rounds import drawn_lots, to_be_played, unplayed, withdrawn
+from tournaments.schedule.formats.rounds import drawn_lots, to_be_played
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, pair_of_games
 
 
@@ -111,10 +111,6 @@ class Groups(Schedule):
         """
         return [*self._group_games(history), *self._final_games(history)]
 
-    def due(self, history: History) -> list[Pairing]:
-        """Return the games without a result between bots that did not withdraw."""
-        return unplayed(self.pairings(history), history, self.entrants)
-
     def total(self, history: History) -> int:
         """Return the number of games played or due, and of the regular games of an unpaired final."""
         if self.tables(history) is None:
@@ -198,7 +194,7 @@ class Groups(Schedule):
 
     def _settled(self, history: History) -> int:
         """Return the number of games played or due."""
-        return to_be_played(self.pairings(history), history, self.entrants)
+        return len(to_be_played(self.pairings(history), history, self.entrants))
 
     def _all_group_games(self) -> list[Pairing]:
         games: list[Pairing] = []
@@ -215,11 +211,7 @@ class Groups(Schedule):
         return games
 
     def _group_games(self, history: History) -> list[Pairing]:
-        return [
-            game
-            for game in self._all_group_games()
-            if game.key in history.results or not withdrawn(game, self.entrants)
-        ]
+        return to_be_played(self._all_group_games(), history, self.entrants)
 
     def _final_games(self, history: History) -> list[Pairing]:
         if self.final == "knockout":
@@ -240,7 +232,7 @@ class Groups(Schedule):
     def _final_table(self, history: History) -> list[int]:
         """Return the order of a final round robin, withdrawn bots last; empty before it is over."""
         games = self._final_games(history)
-        if unplayed(games, history, self.entrants):
+        if any(game.key not in history.results for game in to_be_played(games, history, self.entrants)):
             return []
         table = ranked(self._finalists(history), games, history.results)
         return sorted(table, key=lambda bot: self.entrants[bot].until is not None)

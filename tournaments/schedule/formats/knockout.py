@@ -62,20 +62,12 @@ class Knockout(Schedule):
         """Return the games by round, including those that a withdrawal left unplayed."""
         return self.bracket.pairings(history)
 
-    def due(self, history: History) -> list[Pairing]:
-        """Return the games without a result between bots that did not withdraw."""
-        return self.bracket.due(history)
-
     def total(self, history: History) -> int:
         """Return the number of games played or due, and of the regular games of the later matches."""
         return self.bracket.total(history)
 
     def places(self, history: History) -> dict[int, int]:
-        """Return the decided places.
-
-        They are 1 to 4 (3 shared without a match for it), then 5 for the losers of the quarter finals, 9 for
-        those of the round before, and so on.
-        """
+        """Return the decided places, see ``Bracket.places``."""
         return self.bracket.places(history)
 
     def conclusion(self, history: History) -> str:

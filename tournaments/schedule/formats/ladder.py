@@ -32,8 +32,8 @@ and so has no seed.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tournaments.schedule.formats.rounds import half_points, match_of, to_be_played, unplayed, withdrawn
-from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule
+from tournaments.schedule.formats.rounds import half_points, match_of, to_be_played
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, withdrawn
 
 Match = tuple[Pairing, ...]
 """The games of one match; the first bot of the first one was the lower of the two on the ladder."""
@@ -74,16 +74,12 @@ class Ladder(Schedule):
         """Return the games of all rounds so far; in each, new bots' games first, then from the top down."""
         return self._replay(history)[0]
 
-    def due(self, history: History) -> list[Pairing]:
-        """Return the paired games without a result between bots that did not withdraw."""
-        return unplayed(self.pairings(history), history, self.entrants)
-
     def total(self, history: History) -> int:
         """Return the number of games of all rounds, without future games that place new bots."""
         games, _, complete = self._replay(history)
         later = range(complete + 1, self.rounds + 1)
         matches = sum(len(neighbours(self._playing(number), number)) for number in later)
-        return to_be_played(games, history, self.entrants) + 2 * self.pairs * matches
+        return len(to_be_played(games, history, self.entrants)) + 2 * self.pairs * matches
 
     def places(self, history: History) -> dict[int, int]:
         """Return the current ladder; bots that withdrew or did not join yet share the rank after the last."""

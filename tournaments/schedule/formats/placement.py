@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import exp, log1p
 
-from tournaments.schedule.formats.rounds import DRAW, WIN, match_of, to_be_played, unplayed, withdrawn
-from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule
+from tournaments.schedule.formats.rounds import DRAW, WIN, match_of, to_be_played
+from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule, withdrawn
 
 STEP_ELO = 150.0
 """The assumed difference between neighbours, in Elo: an expected score of 70 %."""
@@ -76,16 +76,12 @@ class Placement(Schedule):
                 games += match_of(number, self._challenger, player, self.width, self.pairs)
         return games
 
-    def due(self, history: History) -> list[Pairing]:
-        """Return the paired games without a result between bots that did not withdraw."""
-        return unplayed(self.pairings(history), history, self.entrants)
-
     def total(self, history: History) -> int:
         """Return the number of games of all rounds, if no bot withdraws."""
         games = self.pairings(history)
         now = max((game.round for game in games), default=0)
         later = (len(self._around(0.0, number)) for number in range(now + 1, self.rounds + 1))
-        return to_be_played(games, history, self.entrants) + 2 * self.pairs * sum(later)
+        return len(to_be_played(games, history, self.entrants)) + 2 * self.pairs * sum(later)
 
     @property
     def _challenger(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tournaments.schedule.formats.rounds import drawn_lots, to_be_played, unplayed, withdrawn
+from tournaments.schedule.formats.rounds import drawn_lots, to_be_played
 from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule, pair_of_games
 
 
@@ -23,20 +23,14 @@ class RoundRobin(Schedule):
 
         A bot that joined late plays the games of all rounds; one that withdrew has those that it played.
         """
-        return [
-            game for game in self._all() if game.key in history.results or not withdrawn(game, self.entrants)
-        ]
-
-    def due(self, history: History) -> list[Pairing]:
-        """Return all games that were not played."""
-        return unplayed(self._all(), history, self.entrants)
+        return to_be_played(self._all(), history, self.entrants)
 
     def total(self, history: History) -> int:
         """Return the number of games of all rounds."""
         count = len(self.entrants)
         if all(entrant.until is None for entrant in self.entrants):  # making all games takes longer
             return self.rounds * count * (count - 1)
-        return to_be_played(self._all(), history, self.entrants)
+        return len(self.pairings(history))
 
     def _all(self) -> tuple[Pairing, ...]:
         return games_of(len(self.entrants), self.rounds, self.seed, self.width)

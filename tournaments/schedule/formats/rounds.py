@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from tournaments.schedule.pairing import Entrant, History, Pairing, Result, pair_of_games
+from tournaments.schedule.pairing import Entrant, History, Pairing, Result, pair_of_games, withdrawn
 
 WIN, DRAW = 2, 1
 """Half points of a game."""
@@ -27,11 +27,6 @@ def match_of(number: int, first: int, second: int, width: int, pairs: int) -> tu
         bots = (second, first) if leg % 2 else (first, second)
         games += pair_of_games(number, *bots, width, leg, (number - 1) * pairs + leg)
     return tuple(games)
-
-
-def withdrawn(game: Pairing, entrants: Sequence[Entrant]) -> bool:
-    """Return whether one of a game's bots withdrew, so that the game, if it has no result, will have none."""
-    return entrants[game.first].until is not None or entrants[game.second].until is not None
 
 
 def half_points(
@@ -55,14 +50,9 @@ def half_points(
     return (WIN, 0) if other is not None and (one is None or other < one) else (0, WIN)
 
 
-def unplayed(games: Iterable[Pairing], history: History, entrants: Sequence[Entrant]) -> list[Pairing]:
-    """Return the games that can be started: without a result, between bots that did not withdraw."""
-    return [game for game in games if game.key not in history.results and not withdrawn(game, entrants)]
-
-
-def to_be_played(games: Iterable[Pairing], history: History, entrants: Sequence[Entrant]) -> int:
-    """Return the number of the games that were played or will be."""
-    return sum(game.key in history.results or not withdrawn(game, entrants) for game in games)
+def to_be_played(games: Iterable[Pairing], history: History, entrants: Sequence[Entrant]) -> list[Pairing]:
+    """Return the games that were played or will be."""
+    return [game for game in games if game.key in history.results or not withdrawn(game, entrants)]
 
 
 @lru_cache(maxsize=256)

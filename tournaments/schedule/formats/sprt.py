@@ -7,7 +7,7 @@ from itertools import count
 from math import ceil
 from typing import Literal, NamedTuple
 
-from tournaments.schedule.formats.rounds import to_be_played, unplayed
+from tournaments.schedule.formats.rounds import to_be_played
 from tournaments.schedule.formats.sprt_statistics import Hypotheses, PairEvidence
 from tournaments.schedule.pairing import Entrant, History, Pairing, Result, Schedule, pair_of_games
 
@@ -101,10 +101,6 @@ class Sprt(Schedule):
         """Return the games of the paired batches, including those that a withdrawal left unplayed."""
         return self._games(0, self._state(history).batches)
 
-    def due(self, history: History) -> list[Pairing]:
-        """Return the paired games without a result; none once a bot has withdrawn."""
-        return unplayed(self.pairings(history), history, self.entrants)
-
     def total(self, history: History) -> int:
         """Return the number of games for a progress bar: exact once nothing is due, a forecast before.
 
@@ -115,7 +111,7 @@ class Sprt(Schedule):
         """
         state = self._state(history)
         if state.stopped:
-            return to_be_played(self._games(0, state.batches), history, self.entrants)
+            return len(to_be_played(self._games(0, state.batches), history, self.entrants))
         evidence, most = state.evidence, 2 * self._most_pairs
         if not evidence.ratio:
             return most

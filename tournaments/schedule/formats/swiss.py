@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tournaments.schedule.formats.rounds import WIN, half_points, match_of, to_be_played, unplayed
+from tournaments.schedule.formats.rounds import WIN, half_points, match_of, to_be_played
 from tournaments.schedule.formats.swiss_pairing import Table, pair_round
 from tournaments.schedule.pairing import NOBODY, Entrant, History, MatchScore, Pairing, Result, Schedule
 
@@ -53,10 +53,6 @@ class Swiss(Schedule):
         """Return the games of the paired rounds, those of the leaders first in each."""
         return [game for paired in self._paired(history) for game in paired.games]
 
-    def due(self, history: History) -> list[Pairing]:
-        """Return the paired games without a result between bots that did not withdraw."""
-        return unplayed(self.pairings(history), history, self.entrants)
-
     def total(self, history: History) -> int:
         """Return the number of games of all rounds, if no other bot joins or withdraws."""
         paired = list(self._paired(history))
@@ -66,7 +62,7 @@ class Swiss(Schedule):
             playing = self._playing(number)
             byes = sum(NOBODY in pair for pair in history.manual.fixed_in(number, playing))
             later += (len(playing) - byes) // 2
-        return now + 2 * self.pairs * later
+        return len(now) + 2 * self.pairs * later
 
     def byes(self, history: History) -> dict[int, float]:
         """Return points of byes, and of games that an opponent left unplayed when it withdrew."""

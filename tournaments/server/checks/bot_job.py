@@ -40,8 +40,8 @@ class BotJob:
     """Spec text."""
     contents: str = ""
     """The directory of the content store; this and the next two are empty for a reference player."""
-    workshop: str = ""
-    """The directory of the workshop."""
+    bots: str = ""
+    """The directory of the store of built bots."""
     content: str = ""
     """The submission's digest."""
     reference: str = ""
@@ -89,10 +89,6 @@ class Answer:
     """Report of a check, as ``Report.to_json``; it has a single item if the bot could not be built."""
     player: dict[str, Any] | None = None
     """Fields of a reference player."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as a JSON object."""
-        return asdict(self)
 
 
 def player_of(view: dict[str, Any]) -> Player:

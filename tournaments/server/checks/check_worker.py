@@ -71,7 +71,7 @@ class _MessageWriter:
 
     def end(self, answer: Answer) -> None:
         """Send the answer."""
-        self._write({"end": answer.to_json()})
+        self._write({"end": asdict(answer)})
 
     def _write(self, message: dict[str, object]) -> None:
         self._file.write(json.dumps(message) + "\n")
@@ -107,7 +107,7 @@ def _do(job: BotJob, writer: _MessageWriter, canceller: _BuildCanceller) -> Answ
     settings = Settings(
         games=(job.game,), control=job.control, limits=job.limits, sandbox=job.sandbox, total_s=job.total_s
     )
-    bots = BotStorage(ContentStore(Path(job.contents)), Path(job.workshop))
+    bots = BotStorage(ContentStore(Path(job.contents)), Path(job.bots))
     if job.task is Task.CHECK:
         for line in head_lines(job.name, settings.games, str(job.control), job.sandbox.tier.value):
             writer.log(line)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 from referee.games.spec import did_you_mean
 from referee.judge.results import Player
@@ -13,7 +12,9 @@ from tournaments.bots.manifest import MANIFEST_FILE, NAME
 from tournaments.config.openings import OpeningBook
 from tournaments.config.tournament import Tournament, TournamentError, build_tournament, name_clash
 from tournaments.config.tournament_file import LimitsTable
-from tournaments.course.model import Team, Version, VersionState
+from tournaments.course.model import Version, VersionState
+from tournaments.course.teams import Teams
+from tournaments.course.versions import Versions
 from tournaments.server.competitions.tournament_spec import (
     CURRENT,
     FROZEN,
@@ -24,26 +25,6 @@ from tournaments.server.competitions.tournament_spec import (
 )
 
 LEAST_BOTS = 2
-
-
-class Versions(Protocol):
-    """The used part of ``Course.versions``."""
-
-    def get(self, version_id: int, /) -> Version | None:
-        """Return a version."""
-        ...
-
-    def current(self, at: datetime | None = None) -> Mapping[int, Version]:
-        """Return team id -> the version that played for the team at a moment; None is now."""
-        ...
-
-
-class Teams(Protocol):
-    """The used part of ``Course.teams``."""
-
-    def all(self) -> Sequence[Team]:
-        """Return all teams."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

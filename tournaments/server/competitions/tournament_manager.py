@@ -5,9 +5,9 @@ tournament in the state RUNNING is resumed whenever ``run`` begins, so that a se
 as if nothing had happened.  All changes of a tournament are made by tasks of ``run``, one at a time for each
 tournament: a lecturer who closes the page half-way leaves nothing half done.
 
-**Pausing** lets games that are being played end; games that take longer than PATIENCE_S are cancelled, and
+**Pausing** lets games that are being played end; games that take longer than PAUSE_LIMIT_S are cancelled, and
 are replayed when the tournament is resumed.  **A ruling** on a tournament that is being played pauses it for
-a moment, since the due games follow from the journal; there, games that take longer than RULING_PATIENCE_S
+a moment, since the due games follow from the journal; there, games that take longer than RULING_LIMIT_S
 are cancelled.
 """
 
@@ -37,6 +37,7 @@ from tournaments.reporting.verification import DeclaredTournament
 from tournaments.results.journal import Action
 from tournaments.results.rulings import RulingError
 from tournaments.running.runner import open_run
+from tournaments.server.cache import ReadCache
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
 from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, rejudge_all
 from tournaments.server.competitions.tournament_run import (
@@ -46,16 +47,15 @@ from tournaments.server.competitions.tournament_run import (
     players_of,
 )
 from tournaments.server.competitions.tournament_spec import TournamentSpec
-from tournaments.server.read_cache import ReadCache
 from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.summaries import Summaries
 
-PATIENCE_S = 60.0
+PAUSE_LIMIT_S = 60.0
 """Seconds for which a pause waits for games.
 
 Most are over by then, and a lecturer who pauses needs the machine.
 """
-RULING_PATIENCE_S = 5.0
+RULING_LIMIT_S = 5.0
 """Seconds for which a ruling waits for games.
 
 A lecturer waits for the answer, and all slots are idle meanwhile.
@@ -70,12 +70,14 @@ T = TypeVar("T")
 class TournamentManager:
     """Manager of the server's tournaments; see above.  For the tasks of one event loop."""
 
-    def __init__(self, parts: ServiceContext, patience_s: float = PATIENCE_S) -> None:
-        self._parts = parts
-        self._patience_s = patience_s
-        self._stores = Stores(parts.database)
-        self._read_cache = ReadCache(parts.course)
-        self._summaries = Summaries(self._stores, parts.course, parts.failures, parts.now, self._on_change)
+    def __init__(self, context: ServiceContext, pause_limit_s: float = PAUSE_LIMIT_S) -> None:
+        self._context = context
+        self.pause_limit_s = pause_limit_s
+        self._stores = Stores(context.database)
+        self._read_cache = ReadCache(context.course)
+        self._summaries = Summaries(
+            self._stores, context.course, context.failures, context.now, self._on_change
+        )
         self._runs: dict[int, TournamentRun] = {}
         self._rejudgings: dict[int, tuple[Rejudging, trio.CancelScope]] = {}
         self._locks: defaultdict[int, trio.Lock] = defaultdict(trio.Lock)
@@ -88,7 +90,7 @@ class TournamentManager:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._summaries.run)
                 self._nursery = nursery
-                for competition in await trio.to_thread.run_sync(self._parts.course.competitions.all):
+                for competition in await trio.to_thread.run_sync(self._context.course.competitions.all):
                     if _is_tournament(competition) and competition.state is CompetitionState.RUNNING:
                         self._begin(competition)
                 await trio.sleep_forever()
@@ -108,24 +110,24 @@ class TournamentManager:
 
         Raises TournamentSpecError with all problems; CourseError, StoreError.
         """
-        parts = self._parts
-        settings = await trio.to_thread.run_sync(parts.course.settings.load)
-        now = parts.now()
+        context = self._context
+        settings = await trio.to_thread.run_sync(context.course.settings.load)
+        now = context.now()
         frozen_at = frozen_moment(settings, now)
         chosen = await trio.to_thread.run_sync(
-            candidates, spec, parts.course.versions, parts.course.teams, frozen_at, now
+            candidates, spec, context.course.versions, context.course.teams, frozen_at, now
         )
         wanted = [one.entered("") for one in chosen]
-        players = await players_of(parts, wanted, spec.game)
+        players = await players_of(context, wanted, spec.game)
         limits = LimitsTable(memory_mb=settings.memory_mb, processes=settings.processes)
         fixed = await trio.to_thread.run_sync(fix, spec, chosen, players, limits, settings.sandbox_mode)
 
         def make() -> Competition:
-            courses = parts.course.competitions
+            courses = context.course.competitions
             slug = free_slug(spec.title, {one.slug for one in courses.all()})
             kind = CompetitionKind.TOURNAMENT
-            with parts.course.transaction():
-                made = courses.add(slug, spec.title, kind, fixed.to_json(), created_by, parts.now())
+            with context.course.transaction():
+                made = courses.add(slug, spec.title, kind, fixed.to_json(), created_by, context.now())
                 for entered in fixed.field:
                     courses.enter(made.id, entered.name, entered.version, entered.reference)
             open_run(tournament_of(fixed, players), self._stores.get(slug))
@@ -152,7 +154,7 @@ class TournamentManager:
     async def _pause(self, competition: Competition) -> None:
         if competition.state is not CompetitionState.RUNNING:
             raise CourseError(f"{competition.title!r} is not being played: it is {competition.state}")
-        outcome = await self._stop(competition, self._patience_s)
+        outcome = await self._stop(competition, self.pause_limit_s)
         await self._set(competition, outcome or Outcome(CompetitionState.PAUSED))
 
     # Rulings
@@ -162,9 +164,9 @@ class TournamentManager:
     ) -> list[str]:
         """Add a ruling on a game or a bot, whether the tournament is being played or not.
 
-        ``annul`` applies to a bot that withdraws, see ``appeals.withdrawal``.  Returns sentences on the new
-        journal entries and on their consequences that a lecturer might not expect.  A finished tournament is
-        resumed if games become due.  Raises RulingError for an invalid ruling; CourseError, StoreError.
+        ``annul`` applies to a bot that withdraws, see ``ruling_requests.withdrawal``.  Returns sentences on
+        the new journal entries and on their unexpected consequences.  A finished tournament is resumed if
+        games become due.  Raises RulingError for an invalid ruling; CourseError, StoreError.
         """
 
         def rulings(summary: TournamentResults) -> list[Ruling]:
@@ -183,7 +185,7 @@ class TournamentManager:
         def note(*, for_good: bool) -> tuple[list[str], bool]:
             store = self._stores.get(competition.slug)
             summary = TournamentResults.load(store)
-            entries = entries_of(summary, rulings(summary), why, self._parts.now())
+            entries = entries_of(summary, rulings(summary), why, self._context.now())
             if not for_good:
                 return [], False
             store.note(*entries)
@@ -194,7 +196,7 @@ class TournamentManager:
         await trio.to_thread.run_sync(partial(note, for_good=False))  # an invalid one pauses nothing
         was_played = competition.id in self._runs
         if was_played:
-            await self._stop(competition, RULING_PATIENCE_S)
+            await self._stop(competition, RULING_LIMIT_S)
         failure: Exception | None = None
         sentences: list[str] = []
         due = False
@@ -260,7 +262,7 @@ class TournamentManager:
         if not _is_tournament(competition):
             return RejudgeJob(store.location, store.games(), None, None)
         summary = TournamentResults.load(store)
-        directory = folder_of(self._parts, competition.slug)
+        directory = folder_of(self._context, competition.slug)
         return RejudgeJob(
             store.location, summary.kept, DeclaredTournament.of(summary, store.identity()), directory
         )
@@ -310,35 +312,36 @@ class TournamentManager:
 
     async def _competition(self, competition_id: int) -> Competition:
         return _there(
-            competition_id, await trio.to_thread.run_sync(self._parts.course.competitions.get, competition_id)
+            competition_id,
+            await trio.to_thread.run_sync(self._context.course.competitions.get, competition_id),
         )
 
     async def _cached_competition(self, competition_id: int) -> Competition:
         """Return the competition from the cache: its state may be a moment old."""
         return _there(
-            competition_id, await self._read_cache.get(self._parts.course.competitions.get, competition_id)
+            competition_id, await self._read_cache.get(self._context.course.competitions.get, competition_id)
         )
 
     async def _set(self, competition: Competition, outcome: Outcome) -> Competition:
-        set_state = self._parts.course.competitions.set_state
+        set_state = self._context.course.competitions.set_state
         return await trio.to_thread.run_sync(
-            set_state, competition.id, outcome.state, outcome.message, self._parts.now()
+            set_state, competition.id, outcome.state, outcome.message, self._context.now()
         )
 
     async def _go_on(self, competition: Competition) -> None:
         self._begin(await self._set(competition, Outcome(CompetitionState.RUNNING)))
 
     def _begin(self, competition: Competition) -> None:
-        run = TournamentRun(self._parts, self._stores, competition)
+        run = TournamentRun(self._context, self._stores, competition)
         self._runs[competition.id] = run
         self._running_nursery.start_soon(self._play, run)
 
-    async def _stop(self, competition: Competition, patience_s: float) -> Outcome | None:
+    async def _stop(self, competition: Competition, limit_s: float) -> Outcome | None:
         """Stop a tournament if it is being played; return its outcome."""
         run = self._runs.get(competition.id)
         if run is None:
             return None
-        await run.stop(patience_s)
+        await run.stop(limit_s)
         return run.outcome
 
     async def _play(self, run: TournamentRun) -> None:
@@ -355,7 +358,7 @@ class TournamentManager:
 
     def _on_change(self, competition: Competition) -> None:
         if not _is_tournament(competition):
-            self._parts.hub.standings_changed()
+            self._context.hub.standings_changed()
 
 
 def _there(competition_id: int, found: Competition | None) -> Competition:

@@ -54,13 +54,13 @@ class Outcome:
 class TournamentRun:
     """A tournament that is played from the call of ``play`` until nothing is left, or it is stopped."""
 
-    def __init__(self, parts: ServiceContext, stores: Stores, competition: Competition) -> None:
+    def __init__(self, context: ServiceContext, stores: Stores, competition: Competition) -> None:
         self.competition = competition
         self.over = trio.Event()
         """Set by the caller of ``play``, once the outcome has been processed."""
         self.outcome: Outcome | None = None
         """Outcome of ``play``; None until it ends, and if it was cancelled from outside."""
-        self._parts = parts
+        self._context = context
         self._stores = stores
         self._stop_request = StopRequest()
         self._scope = trio.CancelScope()
@@ -70,14 +70,14 @@ class TournamentRun:
         """True if ``stop`` was called; then the caller of ``stop`` decides the tournament's next state."""
         return self._stop_request.is_set
 
-    async def stop(self, patience_s: float) -> None:
+    async def stop(self, limit_s: float) -> None:
         """Stop the tournament: games that are being played end, no others begin; wait until it is over.
 
-        Games that take longer than ``patience_s`` are cancelled; they are replayed when the tournament is
+        Games that take longer than ``limit_s`` are cancelled; they are replayed when the tournament is
         resumed.
         """
         self._stop_request.set()
-        with trio.move_on_after(patience_s):
+        with trio.move_on_after(limit_s):
             await self.over.wait()
         self._scope.cancel()
         await self.over.wait()
@@ -91,18 +91,18 @@ class TournamentRun:
             if isinstance(trouble, TROUBLE):
                 message = str(trouble)
             else:
-                self._parts.failures.note(f"tournament {self.competition.title}", error)
+                self._context.failures.note(f"tournament {self.competition.title}", error)
                 message = f"the server failed ({trouble!r}): go on, and it is tried again"
             self.outcome = Outcome(CompetitionState.FAILED, message)
 
     async def _played(self) -> Outcome:
         with self._scope:
             fixed = FixedSpec.read(self.competition.spec)
-            players = await players_of(self._parts, fixed.field, fixed.chosen.game, self.competition.id)
+            players = await players_of(self._context, fixed.field, fixed.chosen.game, self.competition.id)
             tournament = await trio.to_thread.run_sync(tournament_of, fixed, players)
             sandbox = await self._sandbox(fixed.sandbox)
             store = await trio.to_thread.run_sync(self._stores.get, self.competition.slug)
-            directory = TournamentDirectory(folder_of(self._parts, self.competition.slug))
+            directory = TournamentDirectory(folder_of(self._context, self.competition.slug))
             with directory.locked():  # excludes rulings by the command line
                 return await self._until_over(tournament, store, directory.path, sandbox)
         return Outcome(CompetitionState.PAUSED)
@@ -111,7 +111,7 @@ class TournamentRun:
         self, tournament: Tournament, store: Store, directory: Path, sandbox: Sandbox
     ) -> Outcome:
         """Play the tournament; after each loss of the cluster, play the missing games again."""
-        cluster = self._parts.cluster
+        cluster = self._context.cluster
         demands = None if cluster is None else await cluster.demands(tournament, sandbox)
         losses = 0
         while True:
@@ -123,7 +123,9 @@ class TournamentRun:
             except* SchedulerLostError as error:  # other errors beside it are raised
                 is_lost = True
                 if not self._stop_request.is_set:
-                    self._parts.failures.note(f"tournament {self.competition.title}", str(first_error(error)))
+                    self._context.failures.note(
+                        f"tournament {self.competition.title}", str(first_error(error))
+                    )
             if not is_lost:
                 return _outcome(run)
             losses = 1 if run.report.played else losses + 1
@@ -134,20 +136,20 @@ class TournamentRun:
 
     async def _sandbox(self, mode: str) -> Sandbox:
         """Return the sandbox for bots on the machines where they play.  Raises SandboxError."""
-        here = await self._parts.bots.sandbox(mode)
-        return here if self._parts.cluster is None else sandbox_elsewhere(here)
+        here = await self._context.bots.sandbox(mode)
+        return here if self._context.cluster is None else sandbox_elsewhere(here)
 
     @asynccontextmanager
     async def _engine(self, tournament: Tournament, demands: Demands | None) -> AsyncIterator[Engine]:
         """Open the engine for the games; ``demands`` is None except on a cluster.  Raises ClusterError."""
-        parts, slug = self._parts, self.competition.slug
-        if parts.cluster is not None and demands is not None:
-            async with parts.cluster.engine(slug, tournament, demands, self._stop_request) as engine:
-                yield WatchedEngine(engine, parts.hub, slug, MOST_FOLLOWED)
+        context, slug = self._context, self.competition.slug
+        if context.cluster is not None and demands is not None:
+            async with context.cluster.engine(slug, tournament, demands, self._stop_request) as engine:
+                yield WatchedEngine(engine, context.hub, slug, MOST_FOLLOWED)
             return
-        slots = parts.slots
-        limited = LimitedEngine(parts.engine, slots.total, partial(slots.taken, Kind.TOURNAMENT))
-        watched = WatchedEngine(limited, parts.hub, slug)
+        slots = context.slots
+        limited = LimitedEngine(context.engine, slots.total, partial(slots.taken, Kind.TOURNAMENT))
+        watched = WatchedEngine(limited, context.hub, slug)
         if tournament.concurrency is None:
             yield watched
             return
@@ -155,13 +157,13 @@ class TournamentRun:
         yield LimitedEngine(watched, tournament.concurrency, lambda: games)
 
 
-def folder_of(parts: ServiceContext, slug: str) -> Path:
+def folder_of(context: ServiceContext, slug: str) -> Path:
     """Return the directory of a competition's files."""
-    return parts.data / "competitions" / slug
+    return context.data / "competitions" / slug
 
 
 async def players_of(
-    parts: ServiceContext, field: list[Entered], game: str, competition_id: int = 0
+    context: ServiceContext, field: list[Entered], game: str, competition_id: int = 0
 ) -> dict[str, Player]:
     """Return the players by name.  Raises StoreError, TournamentSpecError with all bots that cannot play."""
     players: dict[str, Player] = {}
@@ -169,7 +171,7 @@ async def players_of(
     for entered in field:
         competitor = Competitor(competition_id, entered.name, entered.version, entered.reference)
         try:
-            players[entered.name] = await parts.bots.player(competitor, game)
+            players[entered.name] = await context.bots.player(competitor, game)
         except CannotPlayError as error:
             problems.append(str(error))
     if problems:

@@ -51,8 +51,8 @@ OUR_FAILURES = (RefereeError, EngineError, SandboxError, SpecError, StoreError)
 class Practice:
     """Runner of practice games."""
 
-    def __init__(self, parts: ServiceContext) -> None:
-        self._parts = parts
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
         self._ladder: _Ladder | None = None
 
     async def run(self) -> None:
@@ -60,11 +60,11 @@ class Practice:
         while True:
             competition = await trio.to_thread.run_sync(self._current)
             with ExitStack() as stack:
-                place = self._parts.database.competition(competition.slug)
+                place = self._context.database.competition(competition.slug)
                 store = await trio.to_thread.run_sync(Store, place)
                 stack.enter_context(store)
                 history = PracticeHistory.from_games(await trio.to_thread.run_sync(store.games))
-                self._ladder = _Ladder(self._parts, competition, store, history)
+                self._ladder = _Ladder(self._context, competition, store, history)
                 await self._ladder.run()
 
     def wake(self) -> None:
@@ -79,9 +79,9 @@ class Practice:
 
     def _current(self) -> Competition:
         """Return the ladder of the course's game, creating it if needed."""
-        competitions = self._parts.course.competitions
-        now, game = self._parts.now(), self._parts.course.settings.load().game
-        with self._parts.course.transaction():
+        competitions = self._context.course.competitions
+        now, game = self._context.now(), self._context.course.settings.load().game
+        with self._context.course.transaction():
             ladders = [one for one in competitions.all() if one.kind is CompetitionKind.PRACTICE]
             for ladder in ladders:
                 if ladder.state is not CompetitionState.FINISHED and ladder.spec.get("game") == game:
@@ -107,14 +107,14 @@ class _Ladder:
     """One practice competition, as long as its game is the course's."""
 
     def __init__(
-        self, parts: ServiceContext, competition: Competition, store: Store, history: PracticeHistory
+        self, context: ServiceContext, competition: Competition, store: Store, history: PracticeHistory
     ) -> None:
-        self._parts, self._competition, self._store = parts, competition, store
+        self._context, self._competition, self._store = context, competition, store
         self._game: str = competition.spec["game"]
         self._tally = history.tally
         self._number = history.next_number
         self._return_games = deque(history.return_games)
-        self._engine = WatchedEngine(parts.engine, parts.hub, competition.slug)
+        self._engine = WatchedEngine(context.engine, context.hub, competition.slug)
         self._competitors: dict[str, Competitor] = {}
         self._players: dict[str, Player] = {}
         self._making: set[str] = set()
@@ -137,7 +137,7 @@ class _Ladder:
             open_result_writer(self._store, None, self._on_stored) as writer,
             trio.open_nursery() as nursery,
         ):
-            for _ in range(self._parts.slots.total):
+            for _ in range(self._context.slots.total):
                 nursery.start_soon(self._keep_playing, writer)
             woken = self._woken
             while await self._update(nursery):
@@ -152,8 +152,8 @@ class _Ladder:
         if settings.game != self._game:
             return False
         self._settings = settings
-        self._parts.slots.limit(Kind.PRACTICE, settings.practice_places)
-        self._pause_reason = why_rest(competition, settings, self._parts.now())
+        self._context.slots.limit(Kind.PRACTICE, settings.practice_places)
+        self._pause_reason = why_rest(competition, settings, self._context.now())
         self._competitors = {one.name: one for one in competitors}
         self._players = {name: one for name, one in self._players.items() if name in self._competitors}
         self._wake_players()
@@ -167,7 +167,7 @@ class _Ladder:
     async def _prepare(self, competitor: Competitor) -> None:
         """Prepare a new bot, while the others play."""
         try:
-            player = await self._parts.bots.player(competitor, self._game)
+            player = await self._context.bots.player(competitor, self._game)
             if competitor.name in self._competitors:
                 self._players[competitor.name] = player
                 self._wake_players()
@@ -184,16 +184,16 @@ class _Ladder:
         return self._pause_reason
 
     def _load(self) -> tuple[Settings, Competition, list[Competitor]]:
-        course = self._parts.course
+        course = self._context.course
         settings = course.settings.load()
         competition = course.competitions.get(self._competition.id) or self._competition
-        return settings, competition, enter_current(course, competition, settings, self._parts.now())
+        return settings, competition, enter_current(course, competition, settings, self._context.now())
 
     async def _keep_playing(self, writer: ResultWriter[PracticeGame]) -> None:
         """Play one game after the other."""
         while True:
             changed = self._changed
-            async with self._parts.slots.taken(Kind.PRACTICE):
+            async with self._context.slots.taken(Kind.PRACTICE):
                 game = self._next()
                 if game is not None:
                     await self._play(game, writer)
@@ -222,7 +222,7 @@ class _Ladder:
         now = trio.current_time()
         if self._under_way or now < self._next_repeat_at:
             return False
-        self._next_repeat_at = now + self._parts.config.leisure_s
+        self._next_repeat_at = now + self._context.config.leisure_s
         return True
 
     async def _play(self, game: PracticeGame, writer: ResultWriter[PracticeGame]) -> None:
@@ -248,7 +248,7 @@ class _Ladder:
 
     async def _job(self, game: PracticeGame, players: tuple[Player, Player]) -> Job:
         settings = self._settings
-        sandbox = await self._parts.bots.sandbox(settings.sandbox_mode)
+        sandbox = await self._context.bots.sandbox(settings.sandbox_mode)
         limits = limits_of(settings)
         return Job(game.key, self._game, players, settings.control(), limits, game.opening, sandbox)
 
@@ -280,12 +280,12 @@ class _Ladder:
                 competitor = await trio.to_thread.run_sync(self._competitor_of, name)
                 if competitor is None:
                     return None
-                player = await self._parts.bots.player(competitor, self._game)
+                player = await self._context.bots.player(competitor, self._game)
             found.append(player)
         return found[0], found[1]
 
     def _competitor_of(self, name: str) -> Competitor | None:
-        course = self._parts.course
+        course = self._context.course
         for competitor in course.competitions.competitors(self._competition.id):
             if competitor.name == name and may_still_play(course, competitor):
                 return competitor
@@ -296,11 +296,11 @@ class _Ladder:
         return rest is not None and trio.current_time() < rest.until
 
     def _postpone(self, why: str, *names: str) -> None:
-        self._parts.failures.note("practice", why)
+        self._context.failures.note("practice", why)
         for name in names:
             rest = self._backoffs.setdefault(name, _Backoff())
             rest.failures += 1
-            rest.until = trio.current_time() + wait_s(rest.failures, self._parts.config.retry_s)
+            rest.until = trio.current_time() + wait_s(rest.failures, self._context.config.retry_s)
 
     def _wake_players(self) -> None:
         """Wake the tasks that wait for a game."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store
-from tournaments.schedule.pairing import History, Pairing, Schedule
+from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule
 from tournaments.schedule.plan import Plan
 
 PRACTICE = "practice"
@@ -24,32 +24,18 @@ There are far fewer games at a time; a slow game takes minutes in which quick on
 
 
 @dataclass(frozen=True)
-class OpenSchedule:
-    """Schedule of games that are not known beforehand."""
+class OpenSchedule(Schedule):
+    """Schedule of games that are not known beforehand: matchmaking chooses them."""
+
+    entrants: Sequence[Entrant] = ()
 
     def pairings(self, history: History) -> Sequence[Pairing]:
-        """Return no pairings: matchmaking chooses them."""
-        return ()
-
-    def due(self, history: History) -> Sequence[Pairing]:
         """Return no pairings."""
         return ()
 
     def total(self, history: History) -> int:
         """Return the number of games played."""
         return len(history.results)
-
-    def places(self, history: History) -> dict[int, int]:
-        """Return no fixed ranks: the table decides."""
-        return {}
-
-    def byes(self, history: History) -> dict[int, float]:
-        """Return no byes."""
-        return {}
-
-    def conclusion(self, history: History) -> str:
-        """Return no conclusion beside the table."""
-        return ""
 
 
 @dataclass

@@ -40,7 +40,9 @@ async def competitions(request: Request) -> Response:
     """Return all competitions."""
     found = await in_thread(site_of(request).course.competitions.all)
     titles = await titles_for(request, found)
-    return answer(CompetitionsAnswer(competitions=[_view(each, titles[each.slug]) for each in found]))
+    return answer(
+        CompetitionsAnswer(competitions=[CompetitionView.of(each, title=titles[each.slug]) for each in found])
+    )
 
 
 async def table(request: Request) -> Response:
@@ -51,10 +53,10 @@ async def table(request: Request) -> Response:
 
 
 def _table(competition: Competition, shown: ViewedCompetition) -> TableAnswer:
-    title = shown.names.sentence(competition.title)
+    title = shown.names.sentence(competition.title)  # which may have a bot's name in it
     head = shown.view.summary.head
     return TableAnswer(
-        competition=_view(competition, title),
+        competition=CompetitionView.of(competition, title=title),
         table=shown.view.summary.to_json(),
         head=None if head is None else head.digest,
         head_number=None if head is None else head.number,
@@ -93,7 +95,7 @@ async def pairings(request: Request) -> Response:
     tournament = await tournament_of(request)
     wanted = PairingRequest(body.pairs, body.byes, body.forbidden, body.round, body.undo)
     try:
-        noted = await site_of(request).service.contests.pair(tournament.id, wanted, body.why)
+        noted = await site_of(request).service.tournaments.pair(tournament.id, wanted, body.why)
     except RulingError as error:
         raise Conflict(str(error)) from error
     await log_action(request, "tournament.pair", tournament.slug, **body.model_dump(mode="json"))
@@ -105,11 +107,6 @@ async def game(request: Request) -> Response:
     found = await game_in_path(request)
     view = await in_thread(public_view, found.record)
     return answer(GameAnswer(game=view))
-
-
-def _view(competition: Competition, title: str) -> CompetitionView:
-    """Return the model of a competition with the title for the user: a title may have a bot's name in it."""
-    return CompetitionView.of(competition, title=title)
 
 
 REFUSED = {

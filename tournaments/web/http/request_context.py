@@ -12,8 +12,7 @@ from starlette.requests import Request
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Session
 from tournaments.course.settings import Settings
-from tournaments.server.cache import SingleFlightCache
-from tournaments.server.read_cache import ReadCache
+from tournaments.server.cache import ReadCache, SingleFlightCache
 from tournaments.server.service import Service
 from tournaments.web.http.errors import NotSignedIn, TooMany
 from tournaments.web.http.rate_limits import Limits, RateLimit

@@ -18,12 +18,8 @@ HERE = "/teach/accounts"
 ROLES = tuple(role for role in Role if role.teaches)
 
 
-async def page(request: Request) -> Response:
-    """List all lecturers and admins."""
-    return await _page(request)
-
-
-async def _page(request: Request, status: int = 200, wrong: str = "", **values: str) -> Response:
+async def page(request: Request, status: int = 200, wrong: str = "", **values: str) -> Response:
+    """List all lecturers and admins; ``wrong`` is the problem of a form with these values."""
     site = site_of(request)
     accounts = [account for account in await in_thread(site.course.accounts.all) if account.role.teaches]
     return render(
@@ -48,7 +44,7 @@ async def add(request: Request) -> Response:
             site.course.accounts.add, given["login"], given["name"] or given["login"], role, None, site.now()
         )
     except CourseError as error:
-        return await _page(request, 400, str(error), **given)
+        return await page(request, 400, str(error), **given)
     await log_action(request, "account.add", account.login, role=role.value)
     made = await make_link(request, account)
     return show_links(
@@ -62,7 +58,7 @@ async def link(request: Request) -> Response:
     try:
         return await replace_link(request, account, (HERE, "Back"))
     except CourseError as error:
-        return await _page(request, 400, str(error))
+        return await page(request, 400, str(error))
 
 
 async def role(request: Request) -> Response:

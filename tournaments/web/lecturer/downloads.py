@@ -107,7 +107,7 @@ async def anonymous_report(request: Request) -> Response:
 
 async def _report(request: Request, *, anonymous: bool) -> Response:
     site, tournament = site_of(request), await tournament_of(request)
-    summary = await site.service.contests.summary(tournament.id)
+    summary = await site.service.tournaments.summary(tournament.id)
     if not summary.kept:
         raise Conflict("No game was played yet: there is nothing to report.")
     pseudonyms = await in_thread(_pseudonyms, site, tournament, list(summary.bots)) if anonymous else None

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from tournaments.config.form_metadata import FormInput
+from tournaments.config.format_tables import FormInput
 
 KINDS = {bool: "checkbox", int: "number", float: "number", datetime: "datetime-local", str: "text"}
 """Type of a field -> type of its HTML input."""

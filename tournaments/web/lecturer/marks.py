@@ -76,7 +76,7 @@ async def make(request: Request) -> Response:
     site, tournament, form = site_of(request), await tournament_of(request), await request.form()
     rules = await sent_text(form, "rules")
     unfinished = text_of(form, "unfinished") != ""
-    summary = await site.service.contests.summary(tournament.id, wait=True)
+    summary = await site.service.tournaments.summary(tournament.id, wait=True)
     try:
         sheet, remarks = await in_thread(_sheet, site, tournament, summary, rules, unfinished)
     except MarksError as error:

@@ -205,7 +205,7 @@ async def create(request: Request) -> Response:
         preview = await _preview(request, spec)
         if text_of(form, "do") != "create":
             return await _page(request, values, ticked, preview=preview)
-        made = await site.service.contests.create_tournament(spec, signed_in_user(request).id)
+        made = await site.service.tournaments.create_tournament(spec, signed_in_user(request).id)
     except TournamentSpecError as error:
         return await _page(request, values, ticked, error.problems)
     await log_action(request, "tournament.create", made.slug, title=made.title, bots=list(preview.names))
@@ -238,7 +238,7 @@ async def practice_games(site: Site) -> Sequence[GameSummary]:
     """Return the games of the practice ladder, from which durations are estimated."""
     known = await in_thread(site.course.competitions.all)
     practice = practice_of(known)
-    return [] if practice is None else (await site.service.contests.summary(practice.id)).games
+    return [] if practice is None else (await site.service.tournaments.summary(practice.id)).games
 
 
 ROUTES = (

@@ -59,12 +59,8 @@ def people_of(site: Site) -> list[Person]:
     )
 
 
-async def page(request: Request) -> Response:
-    """List all students and teams."""
-    return await _page(request)
-
-
-async def _page(request: Request, status: int = 200, wrong: str = "", **values: str) -> Response:
+async def page(request: Request, status: int = 200, wrong: str = "", **values: str) -> Response:
+    """List all students and teams; ``wrong`` is the problem of a form with these values."""
     site = site_of(request)
     people = await in_thread(people_of, site)
     teams = await in_thread(site.course.teams.all)
@@ -90,7 +86,7 @@ async def add(request: Request) -> Response:
     try:
         account = await in_thread(_add, site, **given)
     except CourseError as error:
-        return await _page(request, 400, str(error), **given)
+        return await page(request, 400, str(error), **given)
     await log_action(request, "account.add", account.login, role=account.role, team=given["team"])
     link = await make_link(request, account)
     return show_links(
@@ -115,12 +111,8 @@ def team_id(site: Site, name: str) -> int | None:
     return (found or site.course.teams.add(name, site.now())).id
 
 
-async def student(request: Request) -> Response:
+async def student(request: Request, status: int = 200, wrong: str = "") -> Response:
     """Show one student, with all that can be changed."""
-    return await _student(request)
-
-
-async def _student(request: Request, status: int = 200, wrong: str = "") -> Response:
     site, account = site_of(request), await _account_in_path(request)
     teams = await in_thread(site.course.teams.all)
     versions = (
@@ -157,7 +149,7 @@ async def link(request: Request) -> Response:
             request, account, (f"/teach/roster/{account.id}", f"Back to {account.login}")
         )
     except CourseError as error:
-        return await _student(request, 400, str(error))
+        return await student(request, 400, str(error))
 
 
 async def disable(request: Request) -> Response:
@@ -182,7 +174,7 @@ async def change(request: Request) -> Response:
     try:
         changed = await in_thread(_change, site, account, name, team)
     except CourseError as error:
-        return await _student(request, 400, str(error))
+        return await student(request, 400, str(error))
     if changed != account:
         await log_action(request, "account.change", account.login, name=changed.name, team=team)
     return see_other(request, f"/teach/roster/{account.id}", "Saved.")
@@ -205,7 +197,7 @@ async def rename_team(request: Request) -> Response:
     try:
         renamed = await in_thread(site.course.teams.rename, number, text_of(form, "name").strip())
     except CourseError as error:
-        return await _page(request, 400, str(error))
+        return await page(request, 400, str(error))
     await log_action(request, "team.rename", team.name, name=renamed.name)
     return see_other(request, "/teach/roster#teams", f"{team.name} is now called {renamed.name}.")
 

@@ -25,7 +25,7 @@ class Preview:
     """Estimated duration in seconds; None without practice games."""
     measured: int
     """Number of practice games from which the duration is estimated."""
-    places: int
+    slots: int
     """Games at a time."""
 
     @property
@@ -37,7 +37,7 @@ class Preview:
 
 
 def preview_of(
-    spec: TournamentSpec, chosen: Sequence[Candidate], practice: Sequence[GameSummary], places: int
+    spec: TournamentSpec, chosen: Sequence[Candidate], practice: Sequence[GameSummary], slots: int
 ) -> Preview:
     """Return the preview of a tournament; ``practice`` are games from which its duration is estimated.
 
@@ -46,7 +46,7 @@ def preview_of(
     players = {one.name: _stand_in(one) for one in chosen}
     tournament = tournament_of(fix(spec, chosen, players, LimitsTable(), "required"), players)
     games = TournamentResults.of(tournament).total
-    at_a_time = min(places, spec.concurrency or places)
+    at_a_time = min(slots, spec.concurrency or slots)
     mean = mean_game_s(practice)
     seconds = None if mean is None else games * mean / at_a_time
     return Preview(tournament.names, games, seconds, len(practice), at_a_time)

@@ -73,14 +73,10 @@ def _changes(
     )
 
 
-async def page(request: Request) -> Response:
-    """Show the form for a roster."""
-    return _page(request)
-
-
-def _page(
+async def page(
     request: Request, text: str = "", problems: str = "", preview: RosterPreview | None = None
 ) -> Response:
+    """Show the form for a roster, with its problems or the preview of its changes."""
     return render(
         request,
         "teach/roster_import.html",
@@ -98,10 +94,10 @@ async def send(request: Request) -> Response:
     text = await sent_text(form, "roster")
     try:
         if text_of(form, "do") != "import":
-            return _page(request, text, preview=await in_thread(preview_roster, site.course, text, site))
+            return await page(request, text, preview=await in_thread(preview_roster, site.course, text, site))
         result = await in_thread(_import, site, text, signed_in_user(request).id)
     except RosterError as error:
-        return _page(request, text, str(error))
+        return await page(request, text, str(error))
     links = await in_thread(new_links, request, site, result.links)
     done = (
         f"{len(result.added)} students were added, {len(result.moved)} moved to another team, "

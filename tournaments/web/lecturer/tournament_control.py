@@ -1,7 +1,6 @@
 """Control page of a tournament: start, pause, rejudge, rulings."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -24,23 +23,13 @@ ANNULS = {"": None, "yes": True, "no": False}
 """Form value -> True if the games of a withdrawn bot count for nobody; None: as the format defines."""
 
 
-@dataclass(frozen=True)
-class RulingChoice:
-    """A ruling that the form offers."""
-
-    action: Action
-    label: str
-
-
-GAME_RULINGS = (
-    RulingChoice(Action.VOID, "void it: it counts for nobody"),
-    RulingChoice(Action.REPLAY, "play it again: this one counts for nobody"),
-    RulingChoice(Action.RESTORE, "let it count again"),
-)
-BOT_RULINGS = (
-    RulingChoice(Action.WITHDRAW, "it plays no more"),
-    RulingChoice(Action.RESTORE, "it plays on"),
-)
+GAME_RULINGS = {
+    Action.VOID.value: "void it: it counts for nobody",
+    Action.REPLAY.value: "play it again: this one counts for nobody",
+    Action.RESTORE.value: "let it count again",
+}
+BOT_RULINGS = {Action.WITHDRAW.value: "it plays no more", Action.RESTORE.value: "it plays on"}
+"""Rulings that the forms offer, with their labels."""
 
 
 async def tournament_of(request: Request) -> Competition:
@@ -68,15 +57,11 @@ async def tournaments(request: Request) -> Response:
     )
 
 
-async def page(request: Request) -> Response:
-    """Show one tournament."""
-    return await _page(request)
-
-
-async def _page(request: Request, status: int = 200, wrong: str = "", **given: str) -> Response:
+async def page(request: Request, status: int = 200, wrong: str = "", **given: str) -> Response:
+    """Show one tournament; ``wrong`` is the problem of a ruling with these values."""
     site, tournament = site_of(request), await tournament_of(request)
-    summary = await site.service.contests.summary(tournament.id, wait=True)
-    rejudging = site.service.contests.rejudging(tournament.id)
+    summary = await site.service.tournaments.summary(tournament.id, wait=True)
+    rejudging = site.service.tournaments.rejudging(tournament.id)
     asked = {"game": request.query_params.get("game", ""), "bot": "", "why": "", "action": "", "annul": ""}
     return render(
         request,
@@ -89,8 +74,8 @@ async def _page(request: Request, status: int = 200, wrong: str = "", **given: s
         is_live=tournament.state is CompetitionState.RUNNING
         or (rejudging is not None and not rejudging.over),
         rejudging=rejudging,
-        game_rulings=[(choice.action.value, choice.label) for choice in GAME_RULINGS],
-        bot_rulings=[(choice.action.value, choice.label) for choice in BOT_RULINGS],
+        game_rulings=GAME_RULINGS.items(),
+        bot_rulings=BOT_RULINGS.items(),
         wrong=wrong,
         given=asked | given,
     )
@@ -110,22 +95,22 @@ def _actions(tournament: Competition) -> Sequence[str]:
 
 async def start(request: Request) -> Response:
     """Start the tournament."""
-    return await _control(request, "start", site_of(request).service.contests.start, "is started")
+    return await _control(request, "start", site_of(request).service.tournaments.start, "is started")
 
 
 async def pause(request: Request) -> Response:
     """Pause the tournament: begin no more games."""
-    return await _control(request, "pause", site_of(request).service.contests.pause, "is paused")
+    return await _control(request, "pause", site_of(request).service.tournaments.pause, "is paused")
 
 
 async def resume(request: Request) -> Response:
     """Resume the tournament."""
-    return await _control(request, "resume", site_of(request).service.contests.resume, "goes on")
+    return await _control(request, "resume", site_of(request).service.tournaments.resume, "goes on")
 
 
 async def rejudge(request: Request) -> Response:
     """Judge every game again from its record."""
-    return await _control(request, "rejudge", site_of(request).service.contests.rejudge, "is judged again")
+    return await _control(request, "rejudge", site_of(request).service.tournaments.rejudge, "is judged again")
 
 
 async def _control(
@@ -151,17 +136,17 @@ async def rule(request: Request) -> Response:
     site, tournament, form = site_of(request), await tournament_of(request), await request.form()
     given = {name: text_of(form, name).strip() for name in ("game", "bot", "action", "why", "annul")}
     subject = given["game"] or given["bot"]
-    allowed = {choice.action.value for choice in (GAME_RULINGS if given["game"] else BOT_RULINGS)}
+    allowed = GAME_RULINGS if given["game"] else BOT_RULINGS
     if given["action"] not in allowed or given["annul"] not in ANNULS:
         raise BadInput("Choose from the list what is to be ruled.")
     if len(given["why"]) > LONGEST_REASON:
-        return await _page(request, 400, f"The reason is longer than {LONGEST_REASON} characters.", **given)
+        return await page(request, 400, f"The reason is longer than {LONGEST_REASON} characters.", **given)
     try:
-        effects = await site.service.contests.rule(
+        effects = await site.service.tournaments.rule(
             tournament.id, Action(given["action"]), subject, given["why"], ANNULS[given["annul"]]
         )
     except (RulingError, CourseError) as error:
-        return await _page(request, 400, str(error), **given)
+        return await page(request, 400, str(error), **given)
     await log_action(
         request, f"tournament.{given['action']}", tournament.slug, ruled_on=subject, why=given["why"]
     )

@@ -82,7 +82,7 @@ async def parts_of(
     site = site_of(request)
     games = shown.view.games_of(line.name)
     keys = [game.key for game in games if shown.view.counts(game)][-TIMED:]
-    times = await site.move_times.get(site.service.contests, competition.id, keys)
+    times = await site.move_times.get(site.service.tournaments, competition.id, keys)
     made = await shown.bot_parts(line, times)
     listed = (*PARTS, "games") if len(games) <= MOST_LISTED else PARTS
     return [made[name] for name in listed]

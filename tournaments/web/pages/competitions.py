@@ -118,7 +118,7 @@ async def competition(request: Request) -> Response:
     shown = await view_of(request, found)
     user = current_user(request)
     times = await site.move_times.get(
-        site.service.contests, found.id, [game.key for game in shown.view.games]
+        site.service.tournaments, found.id, [game.key for game in shown.view.games]
     )
     parts = await shown.parts(PARTS, times)
     return render(

@@ -1,7 +1,5 @@
 """Page of all faults with their meanings and remedies, to which the page of a lost game links."""
 
-from dataclasses import dataclass
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -58,23 +56,9 @@ MEANINGS = {
 """Fault word -> what happened, in the order and with the words of docs/protocol.md."""
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A fault as a line of the page."""
-
-    word: str
-    meaning: str
-    advice: str
-
-
-def all_faults() -> list[Fault]:
-    """Return all faults."""
-    return [Fault(word, meaning, ADVICE.get(word, "")) for word, meaning in MEANINGS.items()]
-
-
 async def faults(request: Request) -> Response:
     """Show all faults."""
-    return await in_thread(render, request, "faults.html", faults=all_faults())
+    return await in_thread(render, request, "faults.html", faults=MEANINGS, advice=ADVICE)
 
 
 ROUTES = (Route("GET", "/faults", faults, Access.EVERYBODY, "faults"),)

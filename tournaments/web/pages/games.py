@@ -97,7 +97,7 @@ def game_page(found: ViewedGame) -> GamePage:
     """Return the contents of a game's page."""
     shown, record = found.shown, found.record
     href = shown.links.game(found.key)
-    kept, place = shown.view.kept, shown.places.get(shown.names.key(found.key))
+    kept, index = shown.view.kept, shown.indices.get(shown.names.key(found.key))
     names = [player.name for player in record.players]
     one, other = (
         Bot(
@@ -113,10 +113,10 @@ def game_page(found: ViewedGame) -> GamePage:
         title=" vs ".join(names),
         bots=(one, other),
         rulings=tuple(map(ruling_text, shown.view.rulings.get(found.key, ()))),
-        counts=place is None or shown.view.counts(kept[place]),
-        previous=shown.links.game(kept[place - 1].key) if place else None,
-        following=shown.links.game(kept[place + 1].key)
-        if place is not None and place + 1 < len(kept)
+        counts=index is None or shown.view.counts(kept[index]),
+        previous=shown.links.game(kept[index - 1].key) if index else None,
+        following=shown.links.game(kept[index + 1].key)
+        if index is not None and index + 1 < len(kept)
         else None,
     )
 
@@ -134,7 +134,7 @@ async def game_in_path(request: Request) -> ViewedGame:
     shown = await view_of(request, competition)
     key = shown.key_at(request.path_params["key"])
     try:
-        original = await site.service.contests.record(competition.id, key)
+        original = await site.service.tournaments.record(competition.id, key)
     except StoreError as error:
         if error.is_ours:
             raise

@@ -21,8 +21,8 @@ from tournaments.web.http.request_body import number_in
 from tournaments.web.http.request_context import site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
-from tournaments.web.views.names import Names, Visibility
-from tournaments.web.views.visibility import competition_of, names_for, this_viewer, titles_for
+from tournaments.web.views.names import Names
+from tournaments.web.views.visibility import competition_of, names_for, titles_for
 
 MOST_SHOWN = 20
 """Most games in the list of live games."""
@@ -158,7 +158,7 @@ class _NamesByCompetition:
                 continue
             competition, title = found
             if competition.slug not in names:
-                names[competition.slug] = await self._names(competition)
+                names[competition.slug] = await names_for(self._request, competition)
             games.append(_row(game, names[competition.slug], title))
         return {"games": games, "more": max(0, len(now.games) - MOST_SHOWN)}
 
@@ -170,11 +170,6 @@ class _NamesByCompetition:
                 None if found is None else (found, (await titles_for(self._request, [found]))[slug])
             )
         return self._known[slug]
-
-    async def _names(self, competition: Competition) -> Names:
-        if this_viewer(self._request).visibility is Visibility.NAMED:
-            return Names()
-        return await names_for(self._request, competition)
 
 
 def _row(game: LiveGame, names: Names, title: str) -> Mapping[str, str]:

@@ -91,12 +91,8 @@ def team_of(account: Account) -> int:
     return account.team_id
 
 
-async def team_page(request: Request) -> Response:
-    """Show the page."""
-    return await _page(request)
-
-
-async def _page(request: Request, status: int = 200, complaint: str = "") -> Response:
+async def team_page(request: Request, status: int = 200, complaint: str = "") -> Response:
+    """Show the page; ``complaint`` is the reason why an upload was refused."""
     site, settings, user = site_of(request), settings_of(request), signed_in_user(request)
     now = site.now()
     team_id = team_of(user)
@@ -126,15 +122,12 @@ async def upload(request: Request) -> Response:
             await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS), upload_limits(settings)
         )
         version, is_new = await submit_upload(site, files, user, "page")
-    except (UploadRefused, CourseError, BadInput) as refused:
-        sentence = _sentence(str(refused))
+    except (UploadRefused, CourseError, BadInput, Unavailable) as error:
+        status = error.status if isinstance(error, Unavailable) else 422
+        sentence = _sentence(str(error))
         if by_script:
-            return JSONResponse({"error": sentence}, 422)
-        return await _page(request, 422, sentence)
-    except Unavailable as failed:
-        if by_script:
-            return JSONResponse({"error": failed.sentence}, failed.status)
-        return await _page(request, failed.status, failed.sentence)
+            return JSONResponse({"error": sentence}, status)
+        return await team_page(request, status, sentence)
     path = f"/my/versions/{version.id}"
     note = received_text(version, files, is_new)
     if by_script:

@@ -8,7 +8,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import size_text
 from tournaments.checking.report import Item, Report, ReportError, Status, next_command
 from tournaments.course.course import Course
@@ -18,7 +17,7 @@ from tournaments.results.game_files import slug
 from tournaments.web.http.errors import Conflict, NotFound
 from tournaments.web.http.rendering import attachment, render, see_other
 from tournaments.web.http.request_body import number_in, text_of
-from tournaments.web.http.request_context import settings_of, signed_in_user, site_of
+from tournaments.web.http.request_context import Site, settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
 from tournaments.web.pages.starter_kits import zip_archive
@@ -144,10 +143,15 @@ def _about(report: Report) -> str:
     )
 
 
+async def _requested(request: Request) -> tuple[Site, Account, VersionRecords]:
+    """Return the site, the current user, and the records of the version in the address.  Raises NotFound."""
+    site, user = site_of(request), signed_in_user(request)
+    return site, user, await in_thread(version_records, site.course, request.path_params["id"], user)
+
+
 async def version(request: Request) -> Response:
     """Show the page."""
-    site, user = site_of(request), signed_in_user(request)
-    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    site, user, records = await _requested(request)
     log = await site.service.check_log(records.version.id)
     values = page_values(records, user)
     active = "my" if values["is_own"] else "teach"
@@ -156,8 +160,7 @@ async def version(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """Stream the log of its check, and then its end."""
-    site, user = site_of(request), signed_in_user(request)
-    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    site, _user, records = await _requested(request)
     log = await site.service.check_log(records.version.id)
     after = number_in(request.headers.get("last-event-id") or request.query_params.get("after"), 0)
 
@@ -173,26 +176,20 @@ async def events(request: Request) -> Response:
 
 async def source(request: Request) -> Response:
     """Send the uploaded files as a zip."""
-    site, user = site_of(request), signed_in_user(request)
-    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    site, _user, records = await _requested(request)
     name = f"{slug(records.team.name)}-v{records.version.number}"
-    packed = await in_thread(_zip_of, site.service.contents, records.version.content, name)
-    return attachment(packed, f"{name}.zip", "application/zip")
-
-
-def _zip_of(contents: ContentStore, content: str, folder: str) -> bytes:
-    """Return a submission as a zip; blocks.  Raises ContentError."""
-    return zip_archive(
-        folder, ((file.path, file.content, file.executable) for file in contents.read(content))
+    files = await in_thread(site.service.contents.read, records.version.content)
+    packed = await in_thread(
+        zip_archive, name, [(file.path, file.content, file.executable) for file in files]
     )
+    return attachment(packed, f"{name}.zip", "application/zip")
 
 
 async def withdraw(request: Request) -> Response:
     """Take a version out of use, or into use again."""
-    site, settings, user = site_of(request), settings_of(request), signed_in_user(request)
-    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    site, user, records = await _requested(request)
     withdrawn = text_of(await request.form(), "withdrawn") == "yes"
-    refusal = may_withdraw(settings, user, site.now())
+    refusal = may_withdraw(settings_of(request), user, site.now())
     if refusal:
         raise Conflict(refusal)
     await in_thread(_withdraw, site.course, records.version, withdrawn, user, site.now())
@@ -225,8 +222,7 @@ def _withdraw(course: Course, version: Version, withdrawn: bool, user: Account, 
 
 async def recheck(request: Request) -> Response:
     """Check a version again; it does not play until it has qualified."""
-    site, user = site_of(request), signed_in_user(request)
-    records = await in_thread(version_records, site.course, request.path_params["id"], user)
+    site, user, records = await _requested(request)
     if records.version.state in UNDECIDED:
         raise CourseError("It is about to be checked already.")
     await site.service.recheck(records.version.id)

@@ -149,24 +149,24 @@ class ViewedCompetition:
         raise NotFound("There is no such bot in this competition.")
 
     @cached_property
-    def places(self) -> Mapping[str, int]:
+    def indices(self) -> Mapping[str, int]:
         """Displayed key of a game -> its index among those that were played."""
-        return {self.names.key(game.key): place for place, game in enumerate(self.view.kept)}
+        return {self.names.key(game.key): index for index, game in enumerate(self.view.kept)}
 
     @cached_property
     def _of_bot(self) -> Mapping[str, list[int]]:
         """Bot -> indices of its games among those that were played, ascending."""
         found: dict[str, list[int]] = {}
-        for place, game in enumerate(self.view.kept):
+        for index, game in enumerate(self.view.kept):
             for name in (game.first, game.second):
-                found.setdefault(name, []).append(place)
+                found.setdefault(name, []).append(index)
         return found
 
     def latest_of_team(self, team_id: int, most: int) -> list[GameSummary]:
         """Return the newest games of a team's bots, newest first."""
         own = [name for name, entrant in self.entrants.items() if entrant.team_id == team_id]
-        places = {place for name in own for place in self._of_bot.get(name, [])[-most:]}
-        return [self.view.kept[place] for place in sorted(places, reverse=True)[:most]]
+        indices = {index for name in own for index in self._of_bot.get(name, [])[-most:]}
+        return [self.view.kept[index] for index in sorted(indices, reverse=True)[:most]]
 
     def key_at(self, shown_key: str) -> str:
         """Return the key of a game in the store for a displayed key.  Raises NotFound.
@@ -174,8 +174,8 @@ class ViewedCompetition:
         A practice ladder shows the games of the bots that are on it, but also stores those of others; the
         keys of the latter reveal nothing, and are displayed unchanged.
         """
-        if shown_key in self.places:
-            return self.view.kept[self.places[shown_key]].key
+        if shown_key in self.indices:
+            return self.view.kept[self.indices[shown_key]].key
         if self.names.key(shown_key) != shown_key:
             raise NotFound("There is no such game in this competition.")
         return shown_key

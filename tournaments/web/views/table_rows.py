@@ -41,8 +41,8 @@ class GameRow:
 class Rung:
     """A bot on the practice ladder."""
 
-    place: int
-    """Rank, from 1 at the top."""
+    rank: int
+    """The rank, counted from 1 at the top."""
     name: str
     href: str
     elo: str
@@ -97,7 +97,7 @@ def rungs(shown: ViewedCompetition, team_id: int | None) -> list[Rung]:
         entrant = shown.entrants.get(line.name)
         found.append(
             Rung(
-                place=line.rank,
+                rank=line.rank,
                 name=line.name,
                 href=shown.links.bot(line.name),
                 elo="" if line.rating is None else numeral(round(line.rating.value)),

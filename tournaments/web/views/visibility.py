@@ -34,7 +34,7 @@ def this_viewer(request: Request) -> Viewer:
 async def view_of(request: Request, competition: Competition) -> ViewedCompetition:
     """Return a competition as the current user sees it."""
     site = site_of(request)
-    summary = await site.service.contests.summary(competition.id)
+    summary = await site.service.tournaments.summary(competition.id)
     return await site.views.get(site.course, site.data, competition, this_viewer(request), summary)
 
 

@@ -101,7 +101,7 @@ def _play(order: Order, cancel_fd: int) -> bytes:
     try:
         record = play_alone(order.job, cancel_fd=cancel_fd, feed=order.feed)
         if ended_before_its_time(record) and select.select([cancel_fd], [], [], SETTLE_S)[0]:
-            return frame(ENDED, b"this worker was ended, or nobody wants the game any more")
+            return frame(ENDED, b"this worker was ended, or the game was cancelled by the tournament runner")
         game = PackedGame.of(replace(record, players=order.players, host_speed=order.speed))
         return frame(GAME, pickle.dumps(game))
     except RefereeError as error:

@@ -1,0 +1,136 @@
+"""Adapters with real bots in real games: they play by score, and a fault is the bot's own as without one."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from referee.adapters.beside import Loop
+from referee.games.catalog import GAMES, parse_game
+from referee.judge.clock import TimeControl
+from referee.judge.results import GameRecord
+from referee.play import Job, play_game
+from tests.adapters.bots import KGP_NODE, KGP_PYTHON, TURNS_LUA, TURNS_NODE, TURNS_PYTHON
+from tests.support.confinement import outcome, sandbox_of
+from tournaments.bots.errors import BotError
+from tournaments.bots.resolve import resolve_bot
+
+CONTROL = TimeControl(move_s=1.0)
+
+BOTS = {
+    "turns python": ("turns", "bot.py", TURNS_PYTHON, "python3 bot.py"),
+    "turns node": ("turns", "bot.js", TURNS_NODE, "node bot.js"),
+    "turns lua": ("turns", "bot.lua", TURNS_LUA, "lua5.4 bot.lua"),
+    "kgp python": ("kgp", "bot.py", KGP_PYTHON, "python3 bot.py"),
+    "kgp node": ("kgp", "bot.js", KGP_NODE, "node bot.js"),
+}
+
+
+def bot_of(folder: Path, kind: str, source: str | None = None) -> Path:
+    """A bot's directory whose bot.toml names its protocol."""
+    protocol, file, text, command = BOTS[kind]
+    directory = folder / kind.replace(" ", "_")
+    directory.mkdir()
+    (directory / file).write_text(text if source is None else source)
+    (directory / "bot.toml").write_text(f'command = "{command}"\nprotocol = "{protocol}"\n')
+    return directory
+
+
+async def played(bot: Path, tier: str = "bare", game: str = "manchester(4,3)", **changes: Any) -> GameRecord:
+    """A game of the bot against a sample bot."""
+    player = resolve_bot(str(bot), bot.parent, game=game)
+    opponent = resolve_bot("first_legal", bot.parent, game=game)
+    values = {"control": CONTROL, "sandbox": sandbox_of(tier), **changes}
+    return await play_game(Job("game", game, (player, opponent), **values))
+
+
+@pytest.mark.parametrize("tier", ["confined", "bare"])
+@pytest.mark.parametrize("kind", ["turns python", "kgp python"])
+async def test_a_bot_plays_by_score(tmp_path: Path, kind: str, tier: str) -> None:
+    record = await played(bot_of(tmp_path, kind), tier)
+    assert record.result.reason.value == "score"
+    assert record.stderr[0] == ""
+
+
+def test_a_bot_that_never_stops_sending_does_not_put_off_its_deadline() -> None:
+    loop = Loop()
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"x")  # never read, so the descriptor is always ready
+    rounds = 0
+
+    def count() -> None:
+        nonlocal rounds
+        rounds += 1
+        assert rounds < 1000
+
+    loop.add(read_end, count)
+    loop.set_deadline(0.0, loop.stop)
+    loop.run()
+    for descriptor in (read_end, write_end):
+        os.close(descriptor)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("kind", ["turns node", "turns lua", "kgp node"])
+async def test_a_bot_in_another_language_plays_by_score(tmp_path: Path, kind: str) -> None:
+    record = await played(bot_of(tmp_path, kind), "confined", control=TimeControl(move_s=0.2))
+    assert record.result.reason.value == "score"
+
+
+async def test_turns_play_kalamala_and_openings(tmp_path: Path) -> None:
+    bot = bot_of(tmp_path, "turns python")
+    assert (await played(bot, game="kalamala+cap=20")).result.reason.value in ("score", "turn-cap")
+    assert (await played(bot, opening="1 2")).result.reason.value == "score"
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "expected"),
+    [
+        ("turns python", "import sys\nsys.stdin.readline()\nsys.exit(3)\n", (1, "exit", "exited")),
+        ("turns python", "import sys\nsys.stdin.readline()\nprint('hello')\n", (1, "protocol", "bad-number")),
+        ("turns python", "import sys\nsys.stdin.readline()\nprint(99)\n", (1, "illegal-move", "no-such-pit")),
+        ("turns python", "import time\ntime.sleep(60)\n", (1, "timeout", "late")),
+        ("turns python", "import os\nos.kill(os.getpid(), 11)\n", (1, "exit", "killed")),
+        ("turns python", "import os, time\nos.close(1)\ntime.sleep(60)\n", (1, "exit", "closed-output")),
+        ("kgp python", KGP_PYTHON.replace('send(f"@{number} move {move}")', "pass"), (1, "timeout", "late")),
+        ("kgp python", "raise SystemExit(5)\n", (1, "exit", "exited")),
+    ],
+)
+async def test_a_fault_is_the_bots_own(
+    tmp_path: Path, kind: str, source: str, expected: tuple[int, str, str]
+) -> None:
+    control = TimeControl(move_s=0.5, start_s=10, setup_s=0.0)
+    assert outcome(await played(bot_of(tmp_path, kind, source), control=control)) == expected
+
+
+async def test_the_failure_of_an_adapter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules: Any = parse_game("kalah(2,2)")
+    rules = replace(rules, name="nowhere")
+    monkeypatch.setitem(GAMES, "nowhere", replace(GAMES["kalah"], build=lambda spec: rules))
+    bot = resolve_bot(str(bot_of(tmp_path, "turns python")), tmp_path)
+    # No adapter knows the game.
+    record = await play_game(Job("game", "nowhere", (bot, bot), CONTROL))
+    assert "the turns adapter of Kalarena failed, by no fault of the bot" in record.result.note
+
+
+def test_kgp_is_for_boards_with_pits(tmp_path: Path) -> None:
+    with pytest.raises(BotError, match="cannot play kalamala: its protocol kgp cannot describe the board"):
+        resolve_bot(str(bot_of(tmp_path, "kgp python")), tmp_path, game="kalamala")
+
+
+def test_the_protocol_of_a_bot_without_a_manifest_is_part_of_its_digest(tmp_path: Path) -> None:
+    file = tmp_path / "bot.py"
+    file.write_text(TURNS_PYTHON)
+    plain, turns = (resolve_bot(str(file), tmp_path, protocol=protocol) for protocol in ("", "turns"))
+    assert plain.digest != turns.digest
+    assert (plain.capabilities, turns.capabilities) == ((), ("openings", "time"))
+    assert resolve_bot("greedy", tmp_path, protocol="turns") == resolve_bot("greedy", tmp_path)
+
+
+def test_an_unknown_protocol_is_refused(tmp_path: Path) -> None:
+    bot = bot_of(tmp_path, "turns python")
+    (bot / "bot.toml").write_text('command = "python3 bot.py"\nprotocol = "turn"\n')
+    with pytest.raises(BotError, match="protocol: no protocol 'turn'; did you mean 'turns'"):
+        resolve_bot(str(bot), tmp_path)

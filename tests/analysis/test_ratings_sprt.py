@@ -1,0 +1,111 @@
+"""The sequential test: the numbers of fastchess, and the promised share of errors."""
+
+import tomllib
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.paths import TEST_DATA
+from tournaments.schedule.formats.sprt_statistics import (
+    approximate_log_likelihood_ratio,
+    bounds,
+    log_likelihood_ratio,
+    log_likelihood_ratio_of_games,
+)
+
+CASES = tomllib.loads((TEST_DATA / "ratings" / "sprt.toml").read_text())
+
+
+@pytest.mark.parametrize("case", CASES["pairs"], ids=lambda case: str(case["counts"]))
+def test_pairs(case: dict[str, Any]) -> None:
+    assert round(log_likelihood_ratio(case["counts"], *case["elo"], model=case["model"]), 2) == case["ratio"]
+
+
+@pytest.mark.parametrize("case", CASES["games"], ids=lambda case: str(case["counts"]))
+def test_games(case: dict[str, Any]) -> None:
+    ratio = log_likelihood_ratio_of_games(case["counts"], *case["elo"], model=case["model"])
+    assert round(ratio, 2) == case["ratio"]
+
+
+@pytest.mark.parametrize("case", CASES["bounds"], ids=lambda case: str(case["errors"]))
+def test_bounds(case: dict[str, Any]) -> None:
+    assert [round(bound, 2) for bound in bounds(*case["errors"])] == case["bounds"]
+
+
+@pytest.mark.parametrize("errors", [(0.0, 0.1), (0.1, 1.0), (0.5, 0.5), (-0.1, 0.1)])
+def test_impossible_errors(errors: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="below 1"):
+        bounds(*errors)
+
+
+def test_the_approximation_is_close_for_many_pairs() -> None:
+    counts = (223, 9863, 21279, 10037, 246)
+    exact = log_likelihood_ratio(counts, 0.5, 2.5)
+    assert approximate_log_likelihood_ratio(counts, 0.5, 2.5) == pytest.approx(exact, rel=0.01)
+
+
+@pytest.mark.parametrize("model", ["logistic", "normalized"])
+@given(st.lists(st.integers(0, 100), min_size=5, max_size=5), st.floats(-50, 50), st.floats(1, 50))
+def test_exchanging_players_changes_the_sign(model: Any, counts: list[int], elo: float, more: float) -> None:
+    ratio = log_likelihood_ratio(counts, elo, elo + more, model=model)
+    assert isfinite(ratio)
+    mirrored = log_likelihood_ratio(counts[::-1], -elo - more, -elo, model=model)
+    exchanged = log_likelihood_ratio(counts, elo + more, elo, model=model)
+    assert ratio == pytest.approx(-mirrored, rel=1e-6, abs=1e-6) == pytest.approx(-exchanged, abs=1e-9)
+
+
+def test_no_evidence_and_draws_alone() -> None:
+    nothing = (0, 0, 0, 0, 0)
+    assert log_likelihood_ratio(nothing, 0, 5) == approximate_log_likelihood_ratio(nothing, 0, 5) == 0.0
+    assert log_likelihood_ratio_of_games((0, 0, 0), 0, 5) == 0.0
+    # Draws are never evidence against equality.
+    assert log_likelihood_ratio_of_games((0, 16700, 0), 0, 5, model="normalized") < 0
+    assert log_likelihood_ratio((0, 0, 100, 0, 0), 0, 5) < 0
+
+
+@pytest.mark.parametrize("counts", [(1, 1), (1, 1, 1, 1, -1), (1, 1, 1, 1, float("inf"))])
+def test_wrong_counts(counts: Sequence[float]) -> None:
+    for ratio in (log_likelihood_ratio, log_likelihood_ratio_of_games, approximate_log_likelihood_ratio):
+        with pytest.raises(ValueError, match="counts"):
+            ratio(counts, 0, 5)
+    wrong: Any = "bayesian"
+    with pytest.raises(ValueError, match="logistic, normalized"):
+        log_likelihood_ratio((1, 1, 1, 1, 1), 0, 5, model=wrong)
+
+
+MATCHES = 300
+ERROR = 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", [0.0, 40.0])
+def test_errors_are_as_rare_as_promised(truth: float) -> None:
+    random = np.random.default_rng(9)
+    elo0, elo1 = 0.0, 40.0
+    lower, upper = bounds(ERROR, ERROR)
+    wrong = 0
+    # Three of four pairs have two decided games, one has a draw; all have the true expected score.
+    score = 1 / (1 + 10 ** (-truth / 400))
+    chances = 0.75 * np.array([(1 - score) ** 2, 0.0, 2 * score * (1 - score), 0.0, score**2])
+    chances[1] += 0.25 * (1.5 - 2 * score)
+    chances[3] += 0.25 * (2 * score - 0.5)
+    assert chances @ np.arange(5) / 4 == pytest.approx(score)
+    for _ in range(MATCHES):
+        counts = [0] * 5
+        # No match comes near this many pairs.
+        for outcome in random.choice(5, 5000, p=chances).tolist():
+            counts[outcome] += 1
+            ratio = log_likelihood_ratio(counts, elo0, elo1)
+            if ratio <= lower or ratio >= upper:
+                break
+        else:
+            pytest.fail("no decision")
+        wrong += (ratio >= upper) if truth == elo0 else (ratio <= lower)
+    # Three standard errors of the share that is allowed.
+    assert wrong / MATCHES <= ERROR + 3 * (ERROR * (1 - ERROR) / MATCHES) ** 0.5
+    assert wrong > 0

@@ -1,0 +1,392 @@
+"""Builds in the sandbox: real compilers, and build commands that attack the host."""
+
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from referee.process import confined_build
+from referee.sandbox.bubblewrap import Sandbox
+from sample_bots.starters_catalog import STARTERS, starter_directory
+from tests.support.builders import invoke
+from tests.support.building import MAKES, SECRET, BuildFolder, refused
+from tests.support.confinement import kill_all_with, living_with, needs_sandbox
+from tests.support.ordinary_user import as_ordinary_user
+from tests.support.paths import REPOSITORY_ROOT
+from tournaments.bots import build as build_module
+from tournaments.bots.build import build
+from tournaments.bots.errors import BotError, BuildError
+from tournaments.bots.resolve import resolve_bot
+from tournaments.config.load import load_tournament
+
+
+def rows_in_tiers(table: Iterable[str], *quick: str) -> list[object]:
+    """Return the names of a table as parameters, of which all but the quick ones have the tier ``attack``."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.attack) for name in table]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[BuildFolder]:
+    made = BuildFolder(tmp_path, f"mark-{os.getpid()}-{tmp_path.name}")
+    made.bot.mkdir()
+    made.outside.mkdir()
+    (made.outside / "secret").write_text(SECRET)
+    (made.bot / "bot.c").write_text("int main(void) { return 0; }\n")
+    (made.bot / "bot.toml").write_text('command = ["./engine"]\nbuild = ["sh", "make.sh"]\n')
+    yield made
+    kill_all_with(made.mark)
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    return needs_sandbox()
+
+
+HARMLESS = {
+    "writes outside": "for to in {outside}/new {outside}/secret {bot}/new /usr/new /etc/new; do "
+    "echo changed > $to; done 2>/dev/null\n",
+    "replaces its sources": "echo changed > bot.c; echo changed > bot.toml; echo changed > make.sh; "
+    "echo more > Other.java\n",
+    "removes its directory's files": "rm -rf bot.c bot.toml .git {bot} 2>/dev/null; true\n",
+    "sets bits": "umask 0; touch engine; chmod 6777 engine\n",
+    "leaves a process": "mkfifo begun; trap '' HUP TERM; "
+    "setsid sh -c 'echo > begun; while :; do sleep 1; done' sh $1 & read word < begun\n",
+    "leaves a process that holds the output": "(while :; do sleep 1; done) &\n",
+    "takes a link back": "ln -s {outside}/secret engine; rm engine\n",
+}
+"""Attacks of build commands that end well; only the product may be new after them."""
+
+
+@pytest.mark.parametrize("name", rows_in_tiers(HARMLESS, "writes outside"))
+def test_only_the_product_of_an_attacking_build_is_kept(
+    place: BuildFolder, sandbox: Sandbox, name: str
+) -> None:
+    command = place.write(HARMLESS[name] + MAKES)
+    assert place.made_by(command, ["engine"], sandbox) == {"bot/engine"}
+    assert (place.bot / "engine").lstat().st_mode == stat.S_IFREG | 0o755
+    assert (place.bot / "engine").lstat().st_uid == os.geteuid()
+
+
+REFUSED: dict[str, tuple[str, str | tuple[str, ...]]] = {
+    "a link as the product": ("ln -s /etc/passwd engine", "'engine' is a link, not a file"),
+    "a link to a directory": ("ln -s /etc engine", "'engine' is a link, not a file"),
+    "a pipe as the product": ("mkfifo engine", "'engine' is not a file"),
+    "no product": ("true", "'engine' was not made"),
+    "a directory that is empty": ("mkdir engine", "'engine' was not made"),
+    "a file of 10 GB": ("truncate -s 10G engine", "ended with exit status"),
+    "many files of 10 MB": (
+        "mkdir engine; for n in 0 1 2 3 4 5 6 7 8 9; do truncate -s 10M engine/$n; done",
+        "made files of more than 64 MB together",
+    ),
+    "a source in a product": ("mkdir engine; echo > engine/new.java", "'engine/new.java' is a source"),
+    "all its files": (
+        "yes | head -c 60000000 > 0; for n in 1 2 3 4 5 6 7 8 9; do cp 0 $n || exit 3; done",
+        "No space left on device",
+    ),
+    "prints for ever": ("yes to all", "printed over 16 MB: "),
+    "ends everything": ("kill -9 -1; sleep 60", "ended with exit status 137"),
+    "reads another's files": (
+        "cat {outside}/secret && echo could read it; ls /root /home; exit 1",
+        "ended with exit status 1: cat: {outside}/secret: No such file or directory",
+    ),
+    "too much memory": (
+        """exec python3 -c 'import os, time
+os.fork()
+kept = b"x" * (600 << 20)
+time.sleep(1000)'
+""",
+        "used over 1024 MB of memory",
+    ),
+    # As root it cannot even open the pipe, which is another user's.
+    "writes into the sandbox's own pipe": (
+        "for file in /proc/$PPID/fd/*; do printf 'end\\0' > $file; done 2>/dev/null\nexit 3",
+        ("ended with exit status 3", "wrote into what is the sandbox's own"),
+    ),
+}
+"""Script of a build -> words of the error; with several, one of them."""
+
+
+@pytest.mark.parametrize("name", rows_in_tiers(REFUSED, "a link as the product", "no product"))
+def test_bad_builds_are_refused(place: BuildFolder, sandbox: Sandbox, name: str) -> None:
+    script, words = REFUSED[name]
+    message = refused(place, place.write(script + "\n"), sandbox)
+    choices = (words,) if isinstance(words, str) else words
+    assert any(choice.replace("{outside}", str(place.outside)) in message for choice in choices), message
+    assert SECRET not in message
+    assert len(message) < 3000
+
+
+@pytest.mark.attack
+def test_too_many_files(place: BuildFolder, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confined_build, "MAX_PRODUCTS", 20)
+    command = place.write("mkdir engine; cd engine; seq 21 | xargs touch\n")
+    assert "made more than 20 files" in refused(place, command, sandbox)
+
+
+ENDLESS = {
+    "never ends": (
+        "make.sh",
+        # A build has a lower priority, which it gets soon after its start.
+        'until [ "$(nice)" -ge 10 ]; do sleep 0.01; done\necho begun\nsleep 1000\n',
+    ),
+    "ignores signals": ("make.sh", "trap '' TERM INT HUP QUIT\necho begun\nwhile :; do sleep 1; done\n"),
+    "forks for ever": (
+        "make.py",
+        """
+import os, time
+def fork():
+    try:
+        return os.fork()
+    except OSError:
+        return None
+first = os.getpid()
+while True:
+    if fork() is None:
+        if os.getpid() == first:
+            print("begun", flush=True)
+        time.sleep(1000)
+""",
+    ),
+}
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_endless_build_is_ended(
+    place: BuildFolder, sandbox: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_module, "BUILD_LIMIT_S", 1.5)
+    file, script = ENDLESS[name]
+    assert "took over 1.5 s: begun" in refused(place, place.write(script, file), sandbox)
+
+
+@pytest.mark.attack
+def test_a_build_has_no_network(place: BuildFolder, sandbox: Sandbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        port = server.getsockname()[1]
+        script = f"import socket\nsocket.create_connection(('127.0.0.1', {port}), 5).send(b'x')\n"
+        command = place.write(script, "make.py")
+        assert "Error: [Errno " in refused(place, command, sandbox)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+        subprocess.run([sys.executable, place.bot / "make.py"], check=True, timeout=20)
+        server.accept()[0].close()  # it does reach it where nothing confines it
+
+
+@pytest.mark.attack
+def test_the_attacks_succeed_without_a_sandbox(place: BuildFolder) -> None:
+    build(place.bot, place.write(HARMLESS["writes outside"].replace("/usr/new /etc/new", "") + MAKES))
+    assert (place.outside / "secret").read_text() == "changed\n"
+    build(place.bot, place.write(HARMLESS["replaces its sources"] + "chmod 4755 bot.c\n"))
+    assert (place.bot / "bot.c").read_text() == "changed\n"
+    assert (place.bot / "bot.c").stat().st_mode & stat.S_ISUID
+    build(place.bot, place.write(f"mkfifo pipe; ln -s /etc/passwd link\n{HARMLESS['leaves a process']}"))
+    assert stat.S_ISFIFO((place.bot / "pipe").stat().st_mode)
+    assert (place.bot / "link").is_symlink()
+    assert living_with(place.mark) != []
+
+
+@pytest.mark.attack
+def test_links_in_the_directory_are_replaced_and_not_followed(place: BuildFolder, sandbox: Sandbox) -> None:
+    (place.bot / "engine").symlink_to(place.outside / "secret")
+    assert place.made_by(place.write("rm engine\n" + MAKES), ["engine"], sandbox) == {"bot/engine"}
+    assert not (place.bot / "engine").is_symlink()
+    (place.bot / "out").symlink_to(place.outside)
+    command = place.write("rm out; mkdir out; echo > out/engine\n")
+    message = refused(place, command, sandbox, "out/engine")
+    assert "'out/engine' lies below 'out', which is no directory" in message
+
+
+def test_a_directory_can_be_the_product(place: BuildFolder, sandbox: Sandbox) -> None:
+    command = place.write("mkdir -p out/deep; echo 1 > out/one; echo 2 > out/deep/two; echo 3 > three\n")
+    made = {"bot/out", "bot/out/one", "bot/out/deep", "bot/out/deep/two"}
+    assert place.made_by(command, ["out"], sandbox) == made
+    assert (place.bot / "out" / "deep" / "two").read_text() == "2\n"
+    assert not (place.bot / "three").exists()
+    os.utime(place.bot / "out", (1, 1))
+    build(place.bot, command, ["out/deep"], sandbox)
+    assert (place.bot / "out").stat().st_mtime > 1  # else it would be built again and again
+
+
+@pytest.mark.attack
+def test_a_file_does_not_replace_a_directory(place: BuildFolder, sandbox: Sandbox) -> None:
+    (place.bot / "engine").mkdir()
+    (place.bot / "engine" / "kept").write_text("")
+    message = refused(place, place.write("rm -r engine\n" + MAKES), sandbox)
+    assert "'engine' is a directory here" in message
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_directory_that_only_its_owner_can_read(place: BuildFolder, sandbox: Sandbox, closed: bool) -> None:
+    (place.bot / "inner").mkdir(mode=0o700)
+    (place.bot / "inner" / "data").write_text(MAKES)
+    (place.bot / "inner" / "data").chmod(0o400)
+    place.bot.chmod(0o500 if closed else 0o700)
+    command = ["env", "sh", "inner/data"]
+    if closed and os.geteuid() != 0:
+        with pytest.raises(BuildError, match="could not be kept: Permission denied"):
+            build(place.bot, command, ["engine"], sandbox)
+    else:
+        assert place.made_by(command, ["engine"], sandbox) == {"bot/engine"}
+    place.bot.chmod(0o700)
+
+
+@pytest.mark.attack
+def test_a_directory_that_is_too_large(place: BuildFolder, sandbox: Sandbox) -> None:
+    with (place.bot / "large").open("wb") as file:
+        file.truncate(100 << 20)
+        assert "its directory could not be copied" in refused(place, place.write(MAKES), sandbox)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ("../outside/secret", "'../outside/secret' is not below the bot's directory"),
+        ("/etc/passwd", "'/etc/passwd' is not below"),
+        (".", "'.' is not below"),
+        ("bot.c", "'bot.c' is a source"),
+        ("bot.toml", "'bot.toml' is a source, or none of what a build may write"),
+        (".git/hooks/post-checkout", "'.git/hooks/post-checkout' is a source, or none"),
+    ],
+)
+def test_invalid_names_of_products(place: BuildFolder, sandbox: Sandbox, made: str, words: str) -> None:
+    assert words in refused(place, place.write(MAKES), sandbox, made)
+
+
+def test_commands_that_cannot_be_run(place: BuildFolder, sandbox: Sandbox) -> None:
+    message = refused(place, ["no-such-compiler-anywhere", "x"], sandbox)
+    assert "cannot be run: no-such-compiler-anywhere is not on PATH" in message
+    assert "ended with exit status 127" in refused(place, ["./gone"], sandbox)
+    with pytest.raises(
+        BuildError, match="this host's fault, not the bot's: no sandbox holds a build here"
+    ) as raised:
+        build(place.bot, ["true"], ["engine"], Sandbox())
+    assert raised.value.is_ours
+    broken = replace(sandbox, tools=replace(sandbox.tools, bwrap="/bin/false"))
+    with pytest.raises(BuildError, match="this host's fault") as raised:
+        build(place.bot, ["true"], ["engine"], broken)
+    assert raised.value.is_ours
+    (place.bot / "bot.toml").write_text('command = ["./engine"]\nbuild = ["true"]\nmade = ["engine"]\n')
+    with pytest.raises(BotError, match="this host's fault") as not_made:
+        resolve_bot(str(place.bot), place.base, game="manchester", build_in=broken)
+    assert not_made.value.is_ours
+
+
+# Compilers
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("language", ["cpp", "java"])
+def test_a_starter_is_built(place: BuildFolder, sandbox: Sandbox, language: str) -> None:
+    starter = STARTERS[language]
+    if any(shutil.which(program) is None for program in starter.programs):
+        pytest.skip(f"no {', '.join(starter.programs)}")
+    folder = place.base / "kit"
+    folder.mkdir()
+    for file in starter.files:
+        shutil.copy(starter_directory(language) / file, folder / file)
+    before = set(folder.iterdir())
+    player = resolve_bot("kit", place.base, game="manchester", build_in=sandbox)
+    made = {path.name for path in set(folder.iterdir()) - before}
+    assert made == ({"Bot.class"} if language == "java" else {"bot"})
+    digest = player.digest
+    assert resolve_bot("kit", place.base, game="manchester", build_in=sandbox).digest == digest  # not again
+
+
+@pytest.mark.toolchain
+def test_all_class_files_belong_to_a_product_that_is_one(place: BuildFolder, sandbox: Sandbox) -> None:
+    if shutil.which("javac") is None:
+        pytest.skip("no javac")
+    (place.bot / "sub").mkdir()
+    (place.bot / "sub" / "Far.java").write_text("package sub; public class Far {}\n")
+    (place.bot / "Bot.java").write_text("class Bot { static class In { sub.Far far = new sub.Far(); } }\n")
+    changed = place.made_by(["javac", "Bot.java"], ["Bot.class"], sandbox)
+    assert {name for name in changed if name.endswith(".class")} == {
+        "bot/Bot.class",
+        "bot/Bot$In.class",
+        "bot/sub/Far.class",
+    }
+
+
+def test_a_makefile_and_its_compiler(place: BuildFolder, sandbox: Sandbox) -> None:
+    if shutil.which("make") is None or shutil.which("cc") is None:
+        pytest.skip("no make, no cc")
+    (place.bot / "Makefile").write_text("engine: bot.o\n\tcc -o engine bot.o\n")
+    assert place.made_by(["make"], ["engine"], sandbox) == {"bot/engine"}
+    subprocess.run([place.bot / "engine"], check=True, timeout=20)
+    (place.bot / "bot.c").write_text("int main(void) { return x; }\n")
+    os.utime(place.bot / "engine", (1, 1))
+    assert "undeclared identifier" in refused(place, ["make"], sandbox)
+
+
+def test_a_compiler_on_path_is_visible_in_the_sandbox(
+    place: BuildFolder, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = place.base / "tools" / "bin"
+    (tools.parent / "lib" / "modules").mkdir(parents=True)
+    tools.mkdir()
+    (tools.parent / "lib" / "modules" / "text").write_text(MAKES)
+    (tools / "zig").write_text('#!/bin/sh\n. "$(dirname "$0")/../lib/modules/text"\n')
+    (tools / "zig").chmod(0o755)
+    script = place.write("zig\n")
+    assert "not found" in refused(place, script, sandbox)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    for command in (script, ["zig"]):
+        (place.bot / "engine").unlink(missing_ok=True)
+        assert place.made_by(command, ["engine"], sandbox) == {"bot/engine"}
+
+
+# Trusted and untrusted bots
+
+
+def test_builds_are_confined_if_bots_must_be(place: BuildFolder) -> None:
+    needs_sandbox()
+    place.write("echo changed > {outside}/secret 2>/dev/null\n" + MAKES)
+    cup = place.base / "cup.toml"
+    cup.write_text('untrusted = true\nbots = ["bot", "greedy"]\n')
+    assert load_tournament(cup).bots[0].command == (str(place.bot / "engine"),)
+    assert (place.outside / "secret").read_text() == SECRET
+    (place.bot / "engine").unlink()
+    done = invoke("play", place.bot, "greedy", "--sandbox", "required", "--game", "kalah(2,2)")
+    assert done.exit_code == 0, done.output
+    assert (place.bot / "engine").exists()
+    assert (place.outside / "secret").read_text() == SECRET
+
+
+def test_untrusted_bots_are_not_built_without_a_sandbox(place: BuildFolder) -> None:
+    place.write(MAKES)
+    with pytest.raises(
+        BotError, match=r"has to be built first \(\./engine is not there\).*nothing here conf"
+    ):
+        resolve_bot("bot", place.base, game="manchester", build_in=Sandbox())
+    assert not (place.bot / "engine").exists()
+    assert resolve_bot("bot", place.base, game="manchester").command == (str(place.bot / "engine"),)
+
+
+@pytest.mark.attack
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user")
+def test_all_tests_of_this_file_as_an_ordinary_user(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    # The variable makes tests without a sandbox fail, which would pass as skipped.
+    pytest_command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
+    command = [*pytest_command, f"--basetemp={home / 'base'}", "tests/bots/test_build.py"]
+    done = subprocess.run(
+        as_ordinary_user(["env", "KALARENA_REQUIRE_SANDBOX=1", *command], [home]),
+        cwd=REPOSITORY_ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-8000:]

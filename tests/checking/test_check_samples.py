@@ -1,0 +1,115 @@
+"""`kalarena check` passes the sample bots in each game, and bots that have to be built."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from referee.judge.clock import TimeControl
+from referee.judge.replay_check import check_replay
+from referee.sandbox.detection import AUTO, find_sandbox
+from tests.support.confinement import reading_bot
+from tests.support.paths import REPOSITORY_ROOT
+from tournaments.bots.resolve import resolve_bot
+from tournaments.checking.check import check_bot
+from tournaments.checking.report import Item, Report, Status
+from tournaments.checking.scenarios import Scenario, Settings
+
+if TYPE_CHECKING:
+    from tournaments.checking.evidence import PlayedScenario
+
+CONTROL = TimeControl(move_s=5.0)
+SMALL = ("kalah(4,3)+pie", "kalah(3,2)")
+
+
+def check(bot: str, *games: str, rounds: int = 1) -> Report:
+    settings = Settings(games=games, control=CONTROL, sandbox=find_sandbox(AUTO), rounds=rounds, total_s=600)
+    return check_bot(resolve_bot(bot, Path.cwd(), game=games[0]), settings)
+
+
+def assert_all_passed(report: Report) -> None:
+    assert report.host_fault == ""
+    assert [item for item in report.items if item.status in (Status.FAILED, Status.WARNING)] == []
+    assert report.passed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bot", "games"),
+    [
+        ("first_legal", ("manchester", "bga", "kalamala+cap=40")),
+        ("random:1", SMALL),
+        ("swap_happy", SMALL),
+        ("minimax:2", SMALL),
+        ("greedy", ("bga",)),
+        ("greedy", ("kalamala+cap=40",)),
+    ],
+)
+def test_sample_bots_pass(bot: str, games: tuple[str, ...]) -> None:
+    report = check(bot, *games)
+    assert_all_passed(report)
+    assert {item.game for item in report.items} == {"", *games}
+    skipped = {item.id for item in report.items if item.status is Status.SKIPPED} & {"swap", "extra-turns"}
+    expected = {"bga": {"swap"}, "kalamala+cap=40": {"swap", "extra-turns"}}
+    assert skipped == expected.get(games[0], set())
+
+
+def test_a_small_game_in_full_with_records_and_callbacks() -> None:
+    seen: list[Item] = []
+    begun: list[tuple[Scenario, int, int]] = []
+    played: list[PlayedScenario] = []
+    settings = Settings(games=("kalah(4,3)+pie",), control=CONTROL, rounds=2, seed=5)
+    report = check_bot(
+        resolve_bot("first_legal", Path.cwd()),
+        settings,
+        on_item=seen.append,
+        on_scenario=lambda *each: begun.append(each),
+        on_played=played.append,
+    )
+    assert_all_passed(report)
+    assert tuple(seen) == report.items
+    assert [each.scenario.key for each in played] == [game.key for game in report.played]
+    assert [(number, total) for _, number, total in begun] == [
+        (number, len(played)) for number in range(1, len(played) + 1)
+    ]
+    assert len({each.scenario.key for each in played}) == len(played)
+    assert {each.scenario.opponent for each in played} == {
+        *("", "first_legal", "random:5", "random:6", "swap_happy")
+    }
+    for each in played:
+        assert [str(complaint) for complaint in check_replay(each.record)] == [], each.scenario.key
+    repeats = next(item for item in report.items if item.id == "repeats")
+    assert "the same game again" in repeats.sentence
+    assert report.numbers["start_worst_ms"] >= report.numbers["start_median_ms"] > 0
+    assert report.numbers["moves"] > 20
+
+
+def test_a_bot_that_has_to_be_built(tmp_path: Path) -> None:
+    (tmp_path / "bot.src").write_text((REPOSITORY_ROOT / "sample_bots" / "first_legal.py").read_text())
+    shutil.copy(REPOSITORY_ROOT / "sample_bots" / "__init__.py", tmp_path)
+    (tmp_path / "bot.toml").write_text(
+        'name = "Built"\ncommand = ["python3", "made.py"]\nbuild = ["cp", "bot.src", "made.py"]\n'
+        'made = ["made.py"]\ngames = ["manchester"]\n'
+    )
+    report = check(str(tmp_path), "manchester")
+    assert_all_passed(report)
+    assert report.bot == "Built"
+    assert (tmp_path / "made.py").exists()
+
+
+@pytest.mark.slow
+def test_a_slow_bot_is_a_warning_if_no_full_game_fits_into_the_time() -> None:
+    settings = Settings(control=CONTROL, sandbox=find_sandbox(AUTO), total_s=3.0)
+    report = check_bot(reading_bot("--do", "slow"), settings)
+    plays = {item.id: item for item in report.items if item.id.startswith("plays-")}
+    assert {item.status for item in plays.values()} == {Status.WARNING}
+    for item in plays.values():
+        assert "moves without a fault, but 0 full games" in item.sentence
+        assert "--total-time" in item.sentence
+    assert [item.id for item in report.failures] in ([], ["idle"])
+
+
+def test_a_board_without_any_choice() -> None:
+    report = check("first_legal", "kalah(1,1)")
+    assert [item for item in report.items if item.status is Status.FAILED] == []

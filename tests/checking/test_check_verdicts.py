@@ -1,0 +1,183 @@
+"""Verdicts of a check from records alone, for bots that no short test can show."""
+
+from dataclasses import replace
+
+import pytest
+
+from referee.conformance.script import Observations, TestOpponent
+from referee.games.catalog import parse_game
+from referee.judge.clock import TimeControl
+from referee.judge.results import MoveRecord, Reason
+from tests.support.builders import lost_by, make_record
+from tournaments.checking import gameplay, output_rules, resource_usage
+from tournaments.checking.evidence import OUT_OF_TIME, Evidence, PlayedScenario, Verdict
+from tournaments.checking.report import Status
+from tournaments.checking.scenarios import (
+    Scenario,
+    chaining,
+    gives_extra_turn,
+    has_extra_turns,
+    has_swap,
+    opening_with,
+    swapping,
+    varied,
+)
+
+GAME = Scenario("g", "as South against first_legal", "plays-first", "kalah(1,1)", 0, "first_legal")
+TALK = replace(GAME, opponent="", test_opponent=TestOpponent(varied), title="as South against an examiner")
+
+
+def evidence(*played: PlayedScenario, cut: dict[str, str] | None = None) -> Evidence:
+    return Evidence("kalah(1,1)", played, cut or {}, (), 512, 65536, 0.5)
+
+
+def moves(*charged_ms: float, cpu_ms: float | None = None) -> list[MoveRecord]:
+    cpu = None if cpu_ms is None else round(cpu_ms * 1000)
+    waits = (None, None) if cpu is None else (0, 0)
+    return [MoveRecord(0, "1", round(ms * 1000), round(ms * 1000), cpu, *waits) for ms in charged_ms]
+
+
+def game(
+    *charged_ms: float, cpu_ms: float | None = None, control: TimeControl | None = None
+) -> PlayedScenario:
+    control = control or TimeControl(move_s=1.0)
+    return PlayedScenario(GAME, make_record(moves=moves(*charged_ms, cpu_ms=cpu_ms), control=control))
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "value"),
+    [([5], 0.5, 5), ([1, 2, 3, 4], 0.5, 2), ([1, 2, 3, 4], 0.95, 4), (list(range(1, 101)), 0.95, 95)],
+)
+def test_percentiles_by_nearest_rank(values: list[float], share: float, value: float) -> None:
+    assert resource_usage.percentile(values, share) == value
+
+
+def test_a_worst_move_near_the_limit_is_a_warning() -> None:
+    assert resource_usage.times(evidence(game(10, 700))).status is Status.PASSED
+    verdict = resource_usage.times(evidence(game(10, 960)))
+    assert verdict.status is Status.WARNING
+    assert "96.0% of the limit of 1 s a move" in verdict.sentence
+    whole = TimeControl(game_s=1.0)
+    assert resource_usage.times(evidence(game(300, 300, control=whole))).status is Status.PASSED
+    sentence = resource_usage.times(evidence(game(480, 480, control=whole))).sentence
+    assert "96.0% of the limit of 1 s a game" in sentence
+
+
+def test_idle_moves_neither_compute_nor_wait_for_a_cpu() -> None:
+    waited = [move._replace(wait_us=95_000) for move in moves(100, 100, 100, 100, cpu_ms=5)]
+    assert resource_usage.idle(evidence(game(5, 100, 100, 100, cpu_ms=1))).status is Status.FAILED
+    for played in (
+        game(5, 100, 100, 100, cpu_ms=99),
+        game(100, 1, 1, 1, cpu_ms=0),  # the first move, in which a bot may read files
+        game(100, *[1] * 40, 100, 100, 100, cpu_ms=0),  # hiccups of the machine
+        PlayedScenario(GAME, make_record(moves=waited)),
+    ):
+        assert resource_usage.idle(evidence(played)).status is Status.PASSED
+
+
+def talk_of(ms: float, cpu_ms: int, number: int = 5) -> PlayedScenario:
+    """A conformance game with moves of ``ms`` each, in which the bot computed for ``cpu_ms`` in all."""
+    record = make_record(moves=moves(*[ms] * number))
+    return PlayedScenario(TALK, record, Observations(cpu_us=cpu_ms * 1000, wait_us=0))
+
+
+def test_a_bot_that_sleeps_does_so_in_every_conformance_game() -> None:
+    asleep, awake, too_short = talk_of(100, 3), talk_of(1, 3), talk_of(1, 0, number=3)
+    assert resource_usage.idle(evidence(asleep, asleep, too_short)).status is Status.FAILED
+    # A busy host is slow in one and not in another, whatever the bot does.
+    assert resource_usage.idle(evidence(asleep, awake)).status is Status.PASSED
+
+
+@pytest.mark.parametrize(("held_mb", "status"), [(0, "skipped"), (100, "passed"), (450, "warning")])
+def test_memory(held_mb: int, status: str) -> None:
+    talk = PlayedScenario(TALK, make_record(), Observations(memory_bytes=held_mb << 20))
+    assert resource_usage.memory(evidence(talk)).status == status
+
+
+def test_memory_over_the_limit_fails() -> None:
+    over = make_record(result=lost_by(Reason.EXIT, 0, "one (South) lost: it was killed", "memory-limit"))
+    assert resource_usage.memory(evidence(PlayedScenario(GAME, over))).status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    ("replies", "words"), [(("1", "1"), "plays the same game"), (("1", "2"), "plays different games")]
+)
+def test_repeated_games_are_no_failure(replies: tuple[str, str], words: str) -> None:
+    games = [PlayedScenario(GAME, make_record(moves=[MoveRecord(0, move, 1, 1)])) for move in replies]
+    verdict = resource_usage.repeats(evidence(*games))
+    assert (verdict.status, words in verdict.sentence) == (Status.PASSED, True)
+    assert resource_usage.repeats(evidence(games[0])).status is Status.SKIPPED
+
+
+def test_left_out_games_are_skipped_or_for_lack_of_time_failed() -> None:
+    cut = {"plays-first": "it does not start"}
+    assert gameplay.plays_first(evidence(cut=cut)).status is Status.SKIPPED
+    assert gameplay.plays_first(evidence(game(1), cut=cut)).status is Status.WARNING
+    cut = dict.fromkeys(("plays-first", "end-mid-game"), f"{OUT_OF_TIME}, 1 s, was used up")
+    assert gameplay.plays_first(evidence(cut=cut)).status is Status.FAILED
+    assert output_rules.end_mid_game(evidence(cut=cut)).status is Status.WARNING
+
+
+def test_processes_that_live_on_fail() -> None:
+    verdict = output_rules.processes(
+        evidence(PlayedScenario(TALK, make_record(), Observations(left_behind=["sleep"])))
+    )
+    assert verdict.status is Status.FAILED
+    assert "left processes behind: sleep" in verdict.sentence
+
+
+def test_a_file_that_may_not_be_written_is_a_warning() -> None:
+    words = "OSError: [Errno 30] Read-only file system: 'log.txt'\n"
+    talk = PlayedScenario(TALK, make_record(stderr=(words, "")), Observations(stderr_bytes=len(words)))
+    verdict = output_rules.stderr(evidence(talk))
+    assert verdict.status is Status.WARNING
+    assert "TMPDIR" in verdict.advice
+
+
+def ending_fault(**observed: object) -> Verdict | None:
+    observations = Observations(**observed)  # type: ignore[arg-type]
+    return output_rules.ending_fault(PlayedScenario(TALK, make_record(), observations), 0.5)
+
+
+def test_a_reply_that_was_sent_with_end_is_no_output_after_end() -> None:
+    output = {"after_end": "MOVE;1\n", "after_end_bytes": 7, "after_end_lines": 1, "ended_us": 1000}
+    assert ending_fault(**output) is not None
+    assert ending_fault(**output, was_on_turn=True) is None
+
+
+def test_a_bot_may_take_the_grace_to_end_and_no_more() -> None:
+    assert ending_fault(ended_us=500_000) is None
+    verdict = ending_fault(ended_us=812_345)
+    assert verdict is not None
+    assert "it took 0.812 s to end after END; 0.5 s are allowed" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("spec", "swap", "extra"),
+    [
+        ("manchester", True, True),
+        ("bga", False, True),
+        ("bga+pie", True, True),
+        ("kalah(6,4)", False, True),
+        ("kalamala", False, False),
+        ("kalah(1,1)", False, False),
+    ],
+)
+def test_swap_and_extra_turns_are_detected_from_the_rules(spec: str, swap: bool, extra: bool) -> None:
+    rules = parse_game(spec)
+    assert (has_swap(rules), has_extra_turns(rules)) == (swap, extra)
+
+
+def test_test_opponents_play_legal_moves() -> None:
+    rules = parse_game("manchester")
+    for choose in (varied, swapping, chaining, opening_with(2)):
+        state, number, chains = rules.initial_state(), 0, 0
+        while rules.outcome(state) is None:
+            move = choose(rules, state)
+            assert move in rules.legal_moves(state)
+            if choose is chaining:
+                chains += move != rules.swap and gives_extra_turn(rules, state, move)
+            state, number = rules.apply(state, move), number + 1
+        assert number > 10
+        assert chains > 5 or choose is not chaining
+    assert opening_with(2)(rules, rules.initial_state()) == 3

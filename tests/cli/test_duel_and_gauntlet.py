@@ -1,0 +1,320 @@
+"""`kalarena duel` and `kalarena gauntlet`: conclusions, notes, faults, resuming, bad input."""
+
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from sample_bots.options import PURE_VARIABLE
+from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object
+from tests.support.paths import REPOSITORY_ROOT
+from tournaments.analysis.ladder_position import LevelResult
+from tournaments.analysis.standing import Estimate
+from tournaments.cli.gauntlet import BAR, GauntletResults, table
+from tournaments.results.store import Store
+
+SORRY = "import sys\nsys.exit('sorry')\n"
+QUICK = ("--game", "kalah(3,2)", "--sandbox", "off", "--concurrency", "1")
+"""Weak players play this in a few hundredths of a second."""
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def bot(name: str, text: str = SORRY, capabilities: str = '["openings"]') -> str:
+    """The path of a new bot directory."""
+    path = Path(name)
+    path.mkdir(parents=True)
+    (path / "bot.py").write_text(text)
+    (path / "bot.toml").write_text(f'command = ["python3", "bot.py"]\ncapabilities = {capabilities}\n')
+    return name
+
+
+def measured(*arguments: str, out: str = "out") -> Result:
+    """The result of a command that plays; nothing but the result is shown."""
+    shown = () if "--json" in arguments else ("--quiet",)
+    # Openings for a decision by many different games need a larger board.
+    game = ("--game", "kalah(4,3)") if "--sprt" in arguments else ()
+    result = invoke(*arguments, "--out", out, *shown, *QUICK, *game)
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    return result
+
+
+def duel(old: str, new: str, *options: str, out: str = "out") -> str:
+    return measured("duel", old, new, *options, out=out).stdout
+
+
+def gauntlet(*arguments: str, out: str = "out") -> dict[str, Any]:
+    return one_object(measured("gauntlet", *arguments, "--json", out=out).stdout)
+
+
+# Both
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ("gauntlet nobody", "no such bot: 'nobody'"),
+        ("gauntlet greedy --levels 0-3", "--levels 0-3: '0-3' names no levels; they go from 1 to 10"),
+        ("gauntlet greedy --levels 3-1", "names no levels"),
+        ("gauntlet greedy --levels 1,,2", "'' names no levels"),
+        ("gauntlet greedy --levels 11", "names no levels"),
+        ("gauntlet greedy --levels 1 --games 3", "--games 3: must be even"),
+        ("gauntlet greedy --game chess", "chess"),
+        ("gauntlet greedy --move-time 0", "move_s must be more than 0 seconds"),
+        ("gauntlet greedy --openings nowhere.txt", "nowhere.txt cannot be read"),
+        ("duel greedy nobody", "no such bot: 'nobody'"),
+        ("duel greedy random --sprt 20", "--sprt 20: takes two numbers with a comma between them"),
+        ("duel greedy random --sprt 20,0", "the first number must be below the second"),
+        ("duel greedy random --sprt nan,0", "the first number must be below the second"),
+        ("duel greedy random --alpha 0.7", "--alpha 0.7: must be above 0 and below 0.5"),
+        ("duel greedy random --max-games 1", "--max-games 1: must be from 2"),
+        ("duel greedy random --games 5", "--games 5: must be even"),
+        ("duel greedy random --games 4 --sprt 0,5", "leave --sprt out"),
+        ("duel greedy random --games 4 --max-games 8", "leave --max-games out"),
+        ("duel greedy random --game chess", "chess"),
+    ],
+)
+def test_bad_input(arguments: str, complaint: str, tmp_path: Path) -> None:
+    result = invoke(*arguments.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert complaint in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "kept_in", "head", "games"),
+    [
+        (
+            "duel greedy minimax:1 --games 20",
+            "results/duel-minimax_1-greedy-",
+            "minimax:1 against greedy",
+            20,
+        ),
+        (
+            "gauntlet greedy --levels 1 --games 20",
+            "results/gauntlet-greedy-",
+            "greedy on the ladder",
+            20,
+        ),
+    ],
+)
+def test_the_printed_command_continues_an_interrupted_run_to_the_same_result(
+    tmp_path: Path, given: str, kept_in: str, head: str, games: int
+) -> None:
+    command = [*given.split(), "--game", "kalah(4,3)", "--sandbox", "off"]
+    process = subprocess.Popen(
+        [KALARENA, *command], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert f"the games go to {kept_in}" in process.stderr.readline()
+    assert process.stderr.readline() == f"{head}: {games // 10} of {games} games\n"
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=RUN_LIMIT_S)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    *_, said, printed = errors.rstrip("\n").split("\n")
+    assert f"of {games} games to play; this goes on:" in said
+    assert head in out
+    assert ("not all games are played yet." in out) is (given.startswith("duel"))
+    words = shlex.split(printed)[1:]
+    assert words[: len(given.split()[:2])] == given.split()[:2]
+    assert words[words.index("--out") + 1].startswith(kept_in)
+    again, calm = (one_object(invoke(*which, "--json").stdout) for which in (words, command))
+    assert {**again, "directory": ""} == {**calm, "directory": ""}
+
+
+# Duels
+
+
+def test_a_duel_ends_when_it_is_decided() -> None:
+    text = duel("first_legal", "greedy", "--sprt", "0,200")
+    assert "greedy is stronger than first_legal." in text
+    assert "If the difference were 0 Elo, about 5 % of such duels would end so." in text
+    assert "likelihood of superiority" in text
+    assert "bounds -2.94 and 2.94 (0 against 200 Elo, alpha 0.05, beta 0.05)" in text
+    value = one_object(duel("first_legal", "greedy", "--sprt", "0,200", "--json"))
+    assert (value["kind"], value["new"], value["old"]) == ("duel", "greedy", "first_legal")
+    assert (value["decision"], value["finished"]) == ("stronger", True)
+    assert value["sprt"]["accepted"] == 1
+    assert value["sprt"]["llr"] >= value["sprt"]["upper"]
+    assert value["games"] < 1000
+    assert value["openings_source"].startswith("random, ")
+    assert value["comparison"]["one"] == "greedy"
+
+
+@pytest.mark.slow
+def test_a_duel_finds_no_improvement() -> None:
+    text = duel("greedy", "random:1", "--sprt", "0,200")
+    assert "\nNo improvement of 200 Elo was found.\n" in text
+    assert "random:1 is taken to be less than 200 Elo stronger than greedy" in text
+
+
+@pytest.mark.slow
+def test_a_duel_finds_a_weaker_bot() -> None:
+    assert "\nrandom:1 is weaker than greedy.\n" in duel("greedy", "random:1", "--sprt", "-200,0")
+
+
+def test_a_fixed_number_of_games() -> None:
+    value = one_object(duel("first_legal", "greedy", "--games", "4", "--json"))
+    assert (value["games"], value["sprt"], value["finished"]) == (4, None, True)
+    found = value["comparison"]
+    assert found["wins"] + found["draws"] + found["losses"] == 4
+    assert value["decision"] in ("stronger", "undecided")
+    assert "% of 6 games" in duel("first_legal", "greedy", "--games", "6")
+
+
+def test_max_games_can_be_raised() -> None:
+    text = duel("greedy", "minimax:1", "--sprt", "0,2", "--max-games", "4")
+    assert "\nUndecided after 4 games.\n" in text
+    assert "a higher --max-games goes on with the same --out" in text
+    more = duel("greedy", "minimax:1", "--sprt", "0,2", "--max-games", "6")
+    assert "\nUndecided after 6 games.\n" in more
+
+
+def test_two_bots_with_the_same_name_and_files() -> None:
+    """The names get labels; copies of a game end the test early."""
+    text = (REPOSITORY_ROOT / "sample_bots" / "first_legal.py").read_text()
+    old, new = (bot(f"{folder}/mybot", text, "[]") for folder in ("one", "two"))
+    result = invoke("duel", old, new, "--out", "out", *QUICK)
+    assert result.exit_code == 0
+    assert "OLD and NEW are the same files" in result.stderr
+    assert "cannot take openings, so all games begin at the start position" in result.stderr
+    assert result.stdout.startswith("mybot (new) against mybot (old): sprt, ")
+    assert "Undecided after " in result.stdout
+    assert "The bots only repeat themselves: of 24 pairs of games 1 are different" in result.stdout
+    assert "Note: OLD and NEW are the same files" in result.stdout
+
+
+def test_faults_in_a_duel() -> None:
+    bad = bot("version2")
+    text = duel("greedy", bad, "--games", "4")
+    assert "version2 lost 4 of 4 games by a fault:" in text.split("\n\n")[1]
+    assert "what was said, and its standard error: out/games/r001-" in text
+    value = one_object(duel(bad, "greedy", "--games", "2", "--json", out="other"))
+    assert [fault["bot"] for fault in value["faults"]] == ["version2", "version2"]
+
+
+# Gauntlets
+
+
+def test_chosen_levels(tmp_path: Path) -> None:
+    command = ("gauntlet", "greedy", "--levels", "1,3", "--games", "4", "--out", "out", *QUICK)
+    done = kalarena(tmp_path, *command)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("greedy on the ladder: gauntlet, kalah(3,2), 10 s per move")
+    assert lines[2].split()[:4] == ["level", "games", "unique", "won"]
+    assert [line.split()[:2] for line in lines[3:5]] == [["1", "4"], ["3", "4"]]
+    assert any(line.startswith("greedy stands ") for line in lines)
+    assert lines[-2].split() == ["games", "out"]
+    assert lines[-1].startswith("replays ")
+    assert lines[-1].endswith("tournament report out")
+    assert "greedy on the ladder: 8 of 8 games" in done.stderr.splitlines()
+    assert invoke("verify", "out").exit_code == 0
+    again = invoke(*command)
+    assert (again.exit_code, again.stdout.splitlines()[:-1]) == (0, lines[:-1]), again.stderr
+    assert "all of 8 games are in out already" in again.stderr
+    with Store(tmp_path / "out" / "results.db", read_only=True) as store:
+        summary = GauntletResults.load(store)
+    assert summary.levels == {1: "ladder:1", 3: "ladder:3"}
+    assert summary.conclusion == summary.place.sentences()[0]
+
+
+def test_json_and_more_games_later() -> None:
+    two = ("random:3", "--levels", "1-2", "--games")
+    value = gauntlet(*two, "2")
+    assert (value["kind"], value["bot"], value["format"]) == ("gauntlet", "random:3", "gauntlet")
+    assert (value["games"], value["games_total"], value["finished"]) == (4, 4, True)
+    assert [level["level"] for level in value["levels"]] == [1, 2]
+    assert set(value["place"]) == {
+        *("position", "level", "level_low", "level_high", "relative_to", "difference", "against_order")
+    }
+    assert value["faults"] == []
+    assert gauntlet(*two, "4")["games"] == 8
+    for others, why in ((("1-2", "2"), ""), (("1-3", "4"), "holds another tournament")):
+        levels, games = others
+        refused = invoke("gauntlet", "random:3", "--levels", levels, "--games", games, "--out", "out", *QUICK)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert why in refused.stderr
+
+
+def test_without_levels_a_losing_bot_meets_lower_and_lower_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PURE_VARIABLE, "1")  # nothing is compiled for levels that it does not meet
+    value = gauntlet(bot("mybot"), "--games", "16")
+    assert (value["format"], value["games"], value["finished"]) == ("placement", 16, True)
+    met = {level["level"]: level["games"] for level in value["levels"] if level["games"]}
+    assert sum(met.values()) == 16
+    assert met[5] == met[6] == 4
+    assert max(met) == 6
+    assert min(met) < 4
+    assert value["place"]["position"] == "below"
+    assert len(value["faults"]) == 16
+    assert {fault["bot"] for fault in value["faults"]} == {"mybot"}
+    assert all(Path(fault["files"], "wire.txt").is_file() for fault in value["faults"])
+
+
+def test_faults_come_first_in_a_gauntlet() -> None:
+    text = measured("gauntlet", bot("mybot"), "--levels", "1", "--games", "8").stdout
+    head, faults, *_ = text.split("\n\n")
+    assert head.startswith("mybot on the ladder")
+    lines = faults.splitlines()
+    assert lines[0] == "mybot lost 8 of 8 games by a fault:"
+    (words,) = Path(lines[-1].rpartition(" ")[2]).glob("stderr-*-mybot.txt")
+    assert "sorry" in words.read_text()
+    assert "  and 3 more, all in out/report.html" in lines
+    assert "stands below level 1, the only one that it met" in text
+
+
+def test_a_bot_without_openings() -> None:
+    Path("plain.py").write_text(SORRY)
+    done = invoke("gauntlet", "plain.py", "--levels", "1", "--games", "2", "--out", "out", *QUICK)
+    assert done.exit_code == 0
+    assert done.stderr.count("plain cannot take openings, so all games begin at the start position") == 1
+    assert "Note: plain cannot take openings" in done.stdout
+    Path("openings.txt").write_text("1 2\n")
+    done = invoke("gauntlet", "plain.py", "--levels", "1", "--openings", "openings.txt", *QUICK)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Error: --openings: plain cannot take openings" in done.stderr
+
+
+def test_each_run_without_out_gets_a_new_directory(tmp_path: Path) -> None:
+    for _ in range(2):
+        level = invoke("gauntlet", "ladder:1", "--levels", "1", "--games", "2", *QUICK)
+        assert level.exit_code == 0
+        assert "ladder:1 (tested) stands" in level.stdout
+    made = list((tmp_path / "results").iterdir())
+    assert len(made) == 2
+    assert all(path.name.startswith("gauntlet-ladder_1") for path in made)
+
+
+def test_a_directory_of_other_things_is_left_alone(tmp_path: Path) -> None:
+    Path("bot").mkdir()
+    Path("bot/bot.py").write_text("")
+    refused = invoke("gauntlet", "greedy", "--levels", "1", "--out", "bot", *QUICK)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("Error: --out: bot holds other files")
+    assert [path.name for path in (tmp_path / "bot").iterdir()] == ["bot.py"]
+
+
+def test_the_table_of_levels() -> None:
+    results = [
+        LevelResult(3, "ladder:3", 3, 0, 1, 4, Estimate(190.84, 10.0, 410.0)),
+        LevelResult(10, "ladder:10", 0, 0, 2, 1, None),
+    ]
+    head, three, ten = table(results, with_bars=False).split("\n")
+    words = "level games unique won drawn lost score Elo 95 % interval"
+    assert " ".join(head.split()) == words
+    assert " ".join(three.split()) == "3 4 4 3 0 1 75 % +191 +10 to +410"
+    assert " ".join(ten.split()) == "10 2 1 0 0 2 0 %"
+    assert len(head) == len(three) <= 80
+    bars = [line.rpartition(" ")[2] for line in table(results, with_bars=True).split("\n")[1:]]
+    assert bars == ["#" * (BAR * 3 // 4) + "." * (BAR // 4), "." * BAR]

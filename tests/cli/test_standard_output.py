@@ -1,0 +1,105 @@
+"""Standard output that takes nothing: a full disk, a reader that has gone, and a closed descriptor."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.reporting.reports import write_store
+from tests.support.builders import KALARENA, RUN_LIMIT_S, run_command
+
+FULL_DISK = Path("/dev/full")
+COMMANDS = {
+    "games": ("games",),
+    "table": ("tournament", "table", "cup"),
+    "export": ("tournament", "export", "cup", "--what", "games"),
+    "verify": ("verify", "--json", "--jobs", "1", "cup"),
+}
+FORKS = """
+import io, json, os, sys, traceback
+from tournaments.cli import games, verify
+from tournaments.cli.main import entry
+from tournaments.cli.tournament import export, table
+
+commands, disk = json.loads(sys.argv[1]), sys.argv[2]
+found = []
+for name, command in commands.items():
+    for output in ("disk", "reader"):
+        for unbuffered in (False, True):
+            errors, its_errors = os.pipe()
+            if (child := os.fork()) == 0:
+                reader, pipe = os.pipe()
+                os.close(reader)
+                os.dup2(os.open(disk, os.O_WRONLY) if output == "disk" else pipe, 1)
+                os.dup2(its_errors, 2)
+                raw = io.FileIO(1, "w", closefd=False)
+                # As PYTHONUNBUFFERED has it: no buffer, and each text is written at once.
+                buffer = raw if unbuffered else io.BufferedWriter(raw)
+                sys.stdout = io.TextIOWrapper(buffer, write_through=unbuffered)
+                sys.argv = ["kalarena", *command]
+                status = 0
+                try:
+                    entry()
+                except SystemExit as end:
+                    status = end.code or 0
+                except BaseException:
+                    traceback.print_exc()
+                try:
+                    sys.stdout.flush()  # as the interpreter does at its end
+                except OSError:
+                    traceback.print_exc()
+                sys.stderr.flush()
+                os._exit(status)
+            os.close(its_errors)
+            with open(errors) as said:
+                text = said.read()
+            found.append((name, output, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text))
+print(json.dumps(found))
+"""
+"""Forks for each command, after one import of their modules."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("output")
+    write_store(folder / "cup", ["ada", "bob", "cleo"])
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FULL_DISK.exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_message_and_a_reader_that_has_gone_is_none(folder: Path) -> None:
+    done = run_command([sys.executable, "-c", FORKS, json.dumps(COMMANDS), str(FULL_DISK)], folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert len(found) == 4 * len(COMMANDS)
+    for name, output, status, errors in found:
+        assert status == 1, (name, output, errors)
+        if output == "disk":
+            assert errors.splitlines()[-1] == "Error: standard output: No space left on device", name
+            assert errors.count("Error") == 1, (name, errors)
+        else:
+            assert "rror" not in errors, (name, errors)
+        assert "Traceback" not in errors, (name, output, errors)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "games",
+        "check first_legal --game kalah(2,1) --sandbox off",
+        "gauntlet first_legal --levels 1 --games 2 --game kalah(2,1) --out closed",
+    ],
+)
+def test_a_closed_standard_output_shows_no_traceback(command: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", KALARENA, *command.split()],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=RUN_LIMIT_S,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr

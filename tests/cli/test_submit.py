@@ -1,0 +1,395 @@
+"""`kalarena submit`: packing a bot, and requests to a server with any answers, and to a real one."""
+
+import io
+import json
+import os
+import socket
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from click.testing import Result
+
+from sample_bots.starters_catalog import STARTERS, starter_directory
+from tests.server.harness import GAME
+from tests.server.served_course import ServedCourse, Student, served_course
+from tests.support.builders import invoke, kalarena, one_object
+from tournaments.bots.upload.archive import read_upload
+from tournaments.bots.upload.limits import UploadLimits
+from tournaments.cli import api_client
+from tournaments.cli.api_client import Client, SubmitError, pack
+from tournaments.course.model import VersionState
+
+Answer = tuple[int, dict[str, str], bytes]
+TOKEN = "kal_" + "a" * 40
+
+
+class Server:
+    """A server with given answers, which records its requests."""
+
+    def __init__(self, respond: Callable[[str, str, bytes], Answer]) -> None:
+        asked = self.asked = list[tuple[str, str, str, bytes]]()
+
+        class Handler(BaseHTTPRequestHandler):
+            def _answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                asked.append((self.command, self.path, self.headers.get("Authorization", ""), body))
+                status, headers, content = respond(self.command, self.path, body)
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = _answer  # noqa: N815
+
+            def log_message(self, *_arguments: object) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+Serve = Callable[[Callable[[str, str, bytes], Answer]], Server]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    servers: list[Server] = []
+
+    def start(respond: Callable[[str, str, bytes], Answer]) -> Server:
+        servers.append(Server(respond))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def as_json(status: int, value: object) -> Answer:
+    return status, {"Content-Type": "application/json"}, json.dumps(value).encode()
+
+
+def names_in(content: bytes) -> dict[str, int]:
+    """Path -> permissions."""
+    with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+        return {entry.filename: (entry.external_attr >> 16) & 0o777 for entry in zipped.infolist()}
+
+
+# Packing.
+
+
+@pytest.mark.parametrize("language", STARTERS)
+def test_the_server_reads_what_was_packed(language: str) -> None:
+    folder = starter_directory(language)
+    package = pack(folder)
+    upload = read_upload(package.name, io.BytesIO(package.content))
+    for file in upload.files:
+        assert file.content == (folder / file.path).read_bytes()
+        assert file.executable == os.access(folder / file.path, os.X_OK)
+    assert {file.path for file in upload.files} >= set(STARTERS[language].files) - {"__init__.py"}
+
+
+def test_the_same_folder_makes_the_same_archive(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text("print()\n")
+    first = pack(tmp_path).content
+    os.utime(tmp_path / "bot.py", (1e9, 1e9))
+    assert pack(tmp_path).content == first
+
+
+def test_files_that_are_no_part_of_the_bot_are_left_out(tmp_path: Path) -> None:
+    bot = tmp_path / "mine"
+    (bot / "src").mkdir(parents=True)
+    (bot / ".git").mkdir()
+    (bot / ".git" / "config").write_text("x")
+    (bot / "src" / "Bot.java").write_text("class Bot {}")
+    (bot / "Bot.class").write_bytes(b"\xca\xfe\xba\xbe")
+    (bot / "run.sh").write_text("#!/bin/sh\n")
+    (bot / "run.sh").chmod(0o755)
+    (bot / "bot.toml").write_text(
+        'command = ["java", "Bot"]\nbuild = "javac src/Bot.java"\nmade = ["Bot.class"]\n'
+    )
+    package = pack(bot)
+    assert package.name == "mine.zip"
+    assert names_in(package.content) == {"bot.toml": 0o644, "run.sh": 0o755, "src/Bot.java": 0o644}
+    assert set(package.left_out) == {".git", "Bot.class"}
+
+
+def test_a_file_is_sent_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_bytes(b"print()\r\n")
+    package = pack(tmp_path / "bot.py")
+    assert (package.name, package.content) == ("bot.py", b"print()\r\n")
+
+
+def test_folders_that_cannot_be_packed(tmp_path: Path) -> None:
+    def refused(why: str, path: Path = tmp_path, limits: UploadLimits = api_client.DEFAULT_LIMITS) -> None:
+        with pytest.raises(SubmitError, match=why):
+            pack(path, limits)
+
+    refused("nowhere: there is no such folder or file; name the folder", tmp_path / "nowhere")
+    refused("holds nothing to submit")
+    (tmp_path / "bot.toml").write_text("command = 5\n")
+    refused(r"bot\.toml")
+    (tmp_path / "bot.toml").unlink()
+    os.mkfifo(tmp_path / "pipe")
+    refused(r"pipe is no file .*: remove it")
+    (tmp_path / "pipe").unlink()
+    (tmp_path / "large").write_bytes(b"12345")
+    too_large = "more than 4 bytes, counted up to large: is it the folder of a bot"
+    refused(too_large, limits=UploadLimits(total_bytes=4))
+
+
+# Requests.
+
+
+@pytest.mark.parametrize(
+    ("server", "token", "words"),
+    [
+        ("ftp://there", TOKEN, "is no address of a server, such as https://"),
+        ("http://", TOKEN, "is no address"),
+        ("http://there", "", "the token is empty"),
+        ("http://there", "kal_\n", "the token is empty, or has characters"),
+        ("http://there", "kal_é", "has characters that none has"),
+    ],
+)
+def test_invalid_addresses_and_tokens(server: str, token: str, words: str) -> None:
+    with pytest.raises(SubmitError, match=words):
+        Client(server, token)
+
+
+def test_an_upload_has_the_token_and_a_quoted_name(serve: Serve, tmp_path: Path) -> None:
+    server = serve(lambda *_: as_json(201, {"version": {"id": 7}}))
+    file = tmp_path / "a b&c=é.py"
+    file.write_bytes(b"x")
+    assert Client(server.address + "/", TOKEN).submit(pack(file)) == {"version": {"id": 7}}
+    assert server.asked == [("POST", "/api/v1/submissions?name=a+b%26c%3D%C3%A9.py", f"Bearer {TOKEN}", b"x")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "is_ours"),
+    [
+        (as_json(422, {"error": "bot.zip is empty"}), "^bot.zip is empty$", False),
+        (as_json(503, {"error": "not now"}), "^not now$", True),
+        (as_json(500, {"oops": 1}), "status 500, and not like a kalarena server", True),
+        ((404, {}, b"<html>"), "status 404, and not like a kalarena server", False),
+        ((200, {}, b"<html>"), "does not answer like a kalarena server", False),
+        ((200, {}, b"[]"), "does not answer like a kalarena server", False),
+        ((302, {"Location": "http://elsewhere/"}, b""), "has moved to http://elsewhere/: give that", False),
+        ((200, {"Content-Length": "50"}, b"{"), "did not answer", True),
+    ],
+)
+def test_invalid_answers(serve: Serve, answer: Answer, words: str, is_ours: bool) -> None:
+    server = serve(lambda *_: answer)
+    with pytest.raises(SubmitError, match=words) as raised:
+        Client(server.address, TOKEN).version(1)
+    assert raised.value.is_ours is is_ours
+
+
+def test_the_token_goes_nowhere_else(serve: Serve) -> None:
+    other = serve(lambda *_: as_json(200, {}))
+    server = serve(lambda *_: (307, {"Location": other.address + "/take-it"}, b""))
+    with pytest.raises(SubmitError, match="has moved"):
+        Client(server.address, TOKEN).version(1)
+    assert other.asked == []
+
+
+def test_a_log_is_followed_through_a_restart_until_the_server_stays_away(serve: Serve) -> None:
+    away = as_json(503, {"error": "gone for good"})
+    answers = iter(
+        [
+            as_json(200, {"lines": ["one", "two"], "next": 2, "is_over": False}),
+            away,
+            as_json(200, {"lines": [], "next": 1, "is_over": False}),  # begun again
+            as_json(200, {"lines": ["one"], "next": 1, "is_over": False}),
+            as_json(200, {"lines": [], "next": 1, "is_over": False}),
+            as_json(200, {"lines": ["three"], "next": 2, "is_over": True}),
+        ]
+    )
+    server = serve(lambda *_: next(answers, away))
+    client, lines, waits = Client(server.address, TOKEN), list[str](), list[float]()
+    client.follow(3, lines.append, waits.append)
+    assert lines == ["one", "two", "one", "three"]
+    assert waits == [api_client.POLL_S] * 2
+    assert [path.rpartition("=")[2] for _, path, _, _ in server.asked] == ["0", "2", "2", "0", "1", "1"]
+    with pytest.raises(SubmitError, match="gone for good"):
+        client.follow(3, lines.append, waits.append)
+    assert len(waits) == 2 + api_client.POLLS_LOST
+
+
+# The command.
+
+
+def version(state: str, *, current: bool = False) -> dict[str, object]:
+    return {"id": 7, "number": 2, "state": state, "current": current, "page": "/my/versions/7"}
+
+
+def responder(
+    state: str, report: object = None, *, current: bool = False
+) -> Callable[[str, str, bytes], Answer]:
+    def respond(method: str, path: str, _body: bytes) -> Answer:
+        if method == "POST":
+            return as_json(201, {"version": version("queued"), "new": True, "passed_over": ["x.tmp"]})
+        if "/log" in path:
+            lines = ["a line \x1b[31m"] if path.endswith("after=0") else []
+            return as_json(200, {"lines": lines, "next": 1, "is_over": not lines})
+        return as_json(200, {"version": version(state, current=current), "report": report})
+
+    return respond
+
+
+@pytest.fixture
+def bot(tmp_path: Path) -> Path:
+    (tmp_path / "bot.py").write_text("print()\n")
+    return tmp_path
+
+
+def submit(bot: Path, server: str, *options: str) -> Result:
+    return invoke("submit", bot, "--server", server, "--token", TOKEN, *options)
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "words"),
+    [
+        ("qualified", 0, "version 2 qualified, and is the one that plays now"),
+        ("failed", 1, "version 2 did not qualify"),
+        ("stuck", 3, "could not be checked, which is the server's fault"),
+    ],
+)
+def test_the_command(serve: Serve, bot: Path, state: str, status: int, words: str) -> None:
+    report = {"items": [{"status": "failed", "sentence": "it is \x1b[1m late", "advice": "be quick"}]}
+    server = serve(responder(state, report, current=True))
+    done = submit(bot, server.address)
+    assert done.exit_code == status
+    assert f"was taken as version 2: {server.address}/my/versions/7" in done.stdout
+    assert "left out, as no part of the bot or made by its build: x.tmp" in done.stdout
+    assert words in done.stdout + done.stderr
+    assert ("failed: it is" in done.stdout) is (state == "failed")
+    assert "\x1b" not in done.stdout  # a bot's lines cannot write on the terminal
+
+
+def test_the_command_in_json_and_without_waiting(serve: Serve, bot: Path) -> None:
+    server = serve(responder("qualified"))
+    found = json.loads(submit(bot, server.address, "--json").stdout)
+    assert (found["version"]["state"], found["new"], found["report"]) == ("qualified", True, None)
+    found = json.loads(submit(bot, server.address, "--json", "--no-wait").stdout)
+    assert found["version"]["state"] == "queued"
+
+
+def test_messages_of_the_command(serve: Serve, bot: Path) -> None:
+    other = serve(lambda *_: as_json(201, {"version": 5}))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # not listening
+        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        for folder, server, status, words in (
+            (bot / "x", nobody, 2, "there is no such folder"),
+            (bot, nobody, 3, "cannot be reached: Connection refused"),
+            (bot, other.address, 3, "does not answer like a kalarena server of this version"),
+        ):
+            done = submit(folder, server)
+            assert (done.exit_code, done.stdout) == (status, "")
+            assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("server", "warned"),
+    [
+        ("http://kalah.invalid", True),
+        ("http://kalah.invalid:8000/course", True),
+        ("HTTP://192.0.2.1", True),
+        ("https://kalah.invalid", False),
+        ("kalah.invalid", False),
+        ("http://127.0.0.1:1", False),
+        ("http://[::1]:1", False),
+        ("http://localhost:1", False),
+    ],
+)
+def test_a_warning_of_a_token_that_others_can_read(
+    bot: Path, monkeypatch: pytest.MonkeyPatch, server: str, warned: bool
+) -> None:
+    def away(*_arguments: object) -> NoReturn:
+        raise SubmitError("it is not there", is_ours=True)
+
+    monkeypatch.setattr(Client, "submit", away)
+    done = submit(bot, server, "--json")
+    assert ("the token travels unencrypted" in done.stderr) is warned
+    assert (done.exit_code, done.stdout) == (3, "")
+
+
+# A real server.
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCourse]:
+    folder = tmp_path_factory.mktemp("course")
+    with served_course(folder, game=GAME, move_s=1.0, sandbox_mode="off") as made:
+        yield made
+
+
+def upload(course: ServedCourse, student: Student, bot: Path, *options: str) -> tuple[int, str, str]:
+    """Exit status, standard output, standard error."""
+    known = {"KALARENA_SERVER": course.url, "KALARENA_TOKEN": student.token}
+    done = kalarena(bot.parent, "submit", bot, *options, **known)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_from_the_folder_to_the_verdict(course: ServedCourse, tmp_path: Path) -> None:
+    student, kit = course.student(), starter_directory("python")
+    status, told, errors = upload(course, student, kit)
+    (version,) = course.course.versions.of_team(student.team_id)
+    assert (status, errors) == (0, "")
+    assert f"was taken as version 1: {course.url}/my/versions/{version.id}\n" in told
+    assert "Plays as South" in told  # the check's log
+    assert told.endswith("version 1 qualified, and is the one that plays now\n")
+    assert version.state is VersionState.QUALIFIED
+    # The same folder again is the same version.
+    status, told, _ = upload(course, student, kit, "--json")
+    found = one_object(told)
+    assert (status, found["new"]) == (0, False)
+    assert (found["version"]["current"], found["report"]["ok"]) == (True, True)
+
+    bot = tmp_path / "broken"
+    bot.mkdir()
+    (bot / "bot.py").write_text("raise SystemExit('no idea')\n")
+    status, told, _ = upload(course, student, bot)
+    assert status == 1
+    assert "failed: " in told
+    assert "no idea" in told
+    assert told.endswith("version 2 did not qualify; the one before it, if any, plays on\n")
+    status, told, _ = upload(course, student, bot, "--json", "--no-wait")
+    assert (status, one_object(told)["version"]["number"]) == (0, 2)
+    assert course.course.versions.current()[student.team_id].number == 1
+
+
+@pytest.mark.slow
+def test_refused_uploads(course: ServedCourse, tmp_path: Path) -> None:
+    student = course.student()
+    wrong = tmp_path / "bot.zip"
+    wrong.write_bytes(b"PK\3\4")
+    status, told, errors = upload(course, student, wrong)
+    assert (status, told) == (2, "")
+    assert '"bot.zip": the archive is cut off or damaged' in errors
+    (tmp_path / "bot.py").write_text("print()\n")
+    course.course.settings.change(uploads_open=False)
+    try:
+        assert upload(course, student, tmp_path / "bot.py") == (2, "", "Error: Uploads are closed.\n")
+    finally:
+        course.course.settings.change(uploads_open=True)
+    (token,) = course.course.tokens.of(student.account.id)
+    course.course.tokens.revoke(token.id, student.account.id)
+    status, told, errors = upload(course, student, tmp_path / "bot.py", "--json")
+    assert (status, told) == (2, "")
+    assert "This token is not valid (any more): make one on your account's page." in errors
+    assert course.course.versions.of_team(student.team_id) == []

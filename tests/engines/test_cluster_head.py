@@ -1,0 +1,357 @@
+"""The head with a fake scheduler, whose events have orders that real ones have only at bad moments."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from distributed import KilledWorker
+
+from tests.engines.fake_scheduler import FIRST, OTHER, Cluster, facts, in_a_loop, settled
+from tournaments.engines.base import EngineError, WorkerLostError
+from tournaments.engines.remote.pair_hosts import HostWorkers
+from tournaments.engines.remote.scheduler_plugin import LOST
+from tournaments.engines.remote.task_batches import TOGETHER
+from tournaments.engines.remote.waiting import Demands
+from tournaments.engines.remote.worker.game_process import FAILURE
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@in_a_loop
+async def test_a_game_that_waits_for_a_host_that_was_lost_unseen_is_played_elsewhere(
+    cluster: Cluster,
+) -> None:
+    first = await cluster.ask("first")
+    await cluster.begins(cluster.scheduler.tasks[0], FIRST, "first")
+    assert cluster.begun == ["first"]
+    cluster.scheduler.send_event(LOST, FIRST)
+    await settled()
+    with pytest.raises(WorkerLostError, match=r"tls://10\.0\.0\.1:1 was lost, which played game first"):
+        first.result()
+    again = await cluster.ask("again")  # it chooses, and a worker takes it that is gone at once
+    await cluster.begins(cluster.scheduler.tasks[1], FIRST, "first")
+    second = await cluster.ask("second")
+    assert cluster.scheduler.tasks[2].workers == [FIRST]
+    del cluster.scheduler.facts[FIRST]
+    await cluster.head.poll_workers()  # this is noticed before the scheduler reports it
+    await settled()
+    assert cluster.scheduler.tasks[2].released
+    assert [task.workers for task in cluster.scheduler.tasks] == [None, None, [FIRST], None]
+    await cluster.begins(cluster.scheduler.tasks[3], OTHER, "other")
+    await cluster.reply(cluster.scheduler.tasks[3], b"R")
+    assert second.result() == b"R"
+    cluster.scheduler.send_event(LOST, FIRST)
+    await settled()
+    assert isinstance(again.exception(), EngineError)
+
+
+@in_a_loop
+async def test_a_received_reply_counts_although_its_worker_is_lost_then(cluster: Cluster) -> None:
+    game = await cluster.ask("game")
+    (task,) = cluster.scheduler.tasks
+    await cluster.begins(task, FIRST, "first")
+    cluster.scheduler.send_event(cluster.head.topic, {"game": [*task.name], "reply": b"R"})
+    cluster.scheduler.send_event(LOST, FIRST)
+    await settled()
+    assert game.result() == b"R"
+    await cluster.reply(task, b"too late")
+
+
+@in_a_loop
+async def test_a_quick_game_is_one_event_and_chooses_the_host_of_its_pair(cluster: Cluster) -> None:
+    first, second = await cluster.ask("first"), await cluster.ask("second")
+    (task,) = cluster.scheduler.tasks  # the other one waits until it is known where this one is played
+    here = [OTHER, "other", 1]
+    cluster.scheduler.send_event(cluster.head.topic, {"game": [*task.name], "begins": here, "reply": b"G"})
+    await settled()
+    assert first.result() == b"G"
+    assert cluster.begun == ["other"]
+    assert [one.workers for one in cluster.scheduler.tasks] == [None, [OTHER]]
+    await cluster.reply(cluster.scheduler.tasks[1], b"G")
+    assert second.result() == b"G"
+
+
+@in_a_loop
+async def test_a_game_that_is_played_again_before_its_worker_is_known_to_be_lost(cluster: Cluster) -> None:
+    playing = await cluster.ask("it")
+    await cluster.begins(cluster.scheduler.tasks[0], FIRST, "first")
+    await cluster.begins(cluster.scheduler.tasks[0], OTHER, "other")
+    with pytest.raises(WorkerLostError, match=r"tls://10\.0\.0\.1:1 was lost, which played it"):
+        playing.result()
+    assert cluster.begun == ["first"]
+    assert cluster.scheduler.tasks[0].released
+
+
+@in_a_loop
+async def test_simultaneous_requests_are_one_message_without_cancelled_games(
+    cluster: Cluster,
+) -> None:
+    wanted = [cluster.game(key, "") for key in ("one", "two", "three")]
+    confined = cluster.game("confined", "", {"a sandbox": 1.0})
+    games = [asyncio.create_task(cluster.head.play(game)) for game in (*wanted, confined)]
+    await asyncio.sleep(0)
+    games[1].cancel()
+    await settled()
+    messages = [[key for _, key, _ in message] for message in cluster.scheduler.messages]
+    assert messages == [["one", "three"], ["confined"]]
+    assert cluster.scheduler.takes == [{}, {}, {"a sandbox": 1.0}]
+    for task in cluster.scheduler.tasks:
+        await cluster.reply(task, task.name[1].encode())
+    assert [game.result() for game in (games[0], *games[2:])] == [b"one", b"three", b"confined"]
+
+
+@in_a_loop
+async def test_a_game_that_is_cancelled_while_it_is_submitted_is_released(cluster: Cluster) -> None:
+    game = asyncio.create_task(cluster.head.play(cluster.game("game", "")))
+    cluster.scheduler.when_asked = lambda: asyncio.get_running_loop().call_soon(game.cancel)
+    await settled()
+    assert game.cancelled()
+    assert cluster.scheduler.tasks[0].released
+
+
+@in_a_loop
+async def test_a_message_has_a_maximum_of_games(cluster: Cluster) -> None:
+    keys = [str(number) for number in range(TOGETHER + 1)]
+    games = [asyncio.create_task(cluster.head.play(cluster.game(key, ""))) for key in keys]
+    await settled()
+    assert [len(message) for message in cluster.scheduler.messages] == [TOGETHER, 1]
+    assert [task.name[1] for task in cluster.scheduler.tasks] == keys
+    for game in games:
+        game.cancel()
+
+
+@in_a_loop
+async def test_a_game_that_moves_to_another_host_does_not_count_as_ended(cluster: Cluster) -> None:
+    first, second = await cluster.ask("first"), await cluster.ask("second")
+    await cluster.begins(cluster.scheduler.tasks[0], FIRST, "first")
+    await cluster.reply(cluster.scheduler.tasks[0], b"G")
+    assert first.done()
+    assert cluster.scheduler.tasks[1].workers == [FIRST]
+    cluster.scheduler.send_event(LOST, FIRST)  # and now it is looked in each turn of the loop
+    for _ in range(20):
+        await cluster.head.fail_ended()
+        await asyncio.sleep(0)
+    assert cluster.scheduler.tasks[1].released
+    await cluster.begins(cluster.scheduler.tasks[2], OTHER, "other")
+    await cluster.reply(cluster.scheduler.tasks[2], b"G")
+    assert second.result() == b"G"
+
+
+@in_a_loop
+async def test_games_that_the_scheduler_refuses_are_errors(cluster: Cluster) -> None:
+    cluster.scheduler.refuses = TypeError("too long")
+    games = [await cluster.ask(key, "") for key in ("one", "two")]
+    for game in games:
+        with pytest.raises(EngineError, match=r"not be played by a worker: TypeError\('too long'\)"):
+            game.result()
+    cluster.scheduler.refuses = None
+    again = await cluster.ask("one", "")
+    await cluster.reply(cluster.scheduler.tasks[0], b"G")
+    assert again.result() == b"G"
+
+
+@in_a_loop
+async def test_games_that_have_ended_are_forgotten_together(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later: list[Any] = []
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "call_later", lambda _delay, function: later.append(function))
+    games = [await cluster.ask(key, "") for key in ("one", "two", "three")]
+    for task in cluster.scheduler.tasks[:2]:
+        await cluster.reply(task, b"G")
+    assert [game.done() for game in games] == [True, True, False]
+    assert not any(task.released for task in cluster.scheduler.tasks)
+    (forget,) = later
+    forget()
+    assert [task.released for task in cluster.scheduler.tasks] == [True, True, False]
+    await cluster.reply(cluster.scheduler.tasks[2], b"G")
+    assert len(later) == 2
+    # Dask would repeat the games that a lost worker still had.
+    cluster.scheduler.send_event(LOST, OTHER)
+    assert cluster.scheduler.tasks[2].released
+
+
+@in_a_loop
+async def test_dask_reassigns_a_game_that_was_not_reported_when_its_worker_was_lost(
+    cluster: Cluster,
+) -> None:
+    game = await cluster.ask("game")
+    (task,) = cluster.scheduler.tasks
+    cluster.scheduler.send_event(LOST, FIRST)
+    await settled()
+    assert not task.released
+    await cluster.begins(task, OTHER, "other")
+    await cluster.reply(task, b"G")
+    assert game.result() == b"G"
+    assert cluster.begun == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "why"),
+    [
+        (None, EngineError, "did not say how"),
+        (OSError("out of space"), EngineError, r"OSError\('out of space'\)"),
+        (
+            KilledWorker("game", cast("Any", SimpleNamespace(address=FIRST)), 3),
+            WorkerLostError,
+            "lost that a game waited for",
+        ),
+    ],
+)
+@in_a_loop
+async def test_a_task_that_ends_without_a_reply_is_an_error(
+    cluster: Cluster, raised: Exception | None, kind: type[EngineError], why: str
+) -> None:
+    game = await cluster.ask("game")
+    await cluster.head.fail_ended()
+    await settled()
+    assert not game.done()
+    cluster.scheduler.tasks[0].end(raised)
+    await cluster.head.fail_ended()
+    await settled()
+    with pytest.raises(kind, match=why):
+        game.result()
+
+
+@in_a_loop
+async def test_a_silent_worker_delays_no_other_and_an_unsuitable_one_is_not_queried() -> None:
+    cluster = Cluster(Demands(programs=("java",)))
+    frozen = asyncio.Event()
+    answer = cluster.scheduler.run
+
+    async def some_answer(function: object, programs: list[str], workers: list[str], **how: Any) -> Any:
+        assert workers != ["tls://10.0.0.3:1"]
+        if workers == [FIRST]:
+            await frozen.wait()
+        return await answer(function, programs, workers, **how)
+
+    cluster.scheduler.run = some_answer  # type: ignore[method-assign]
+    cluster.scheduler.programs = {FIRST: {"java"}, OTHER: {"java"}}
+    old = facts("old") | {"kalarena": "0.0.1"}
+    cluster.scheduler.facts["tls://10.0.0.3:1"] = old
+    await cluster.head.begin()
+    (sentence,) = await cluster.head.poll_workers()
+    assert sentence.startswith("old has kalarena 0.0.1")
+    assert [found.name for found, _ in cluster.head.fit] == ["other"]
+    frozen.set()
+    await settled()
+    await cluster.head.poll_workers()
+    assert {found.name for found, _ in cluster.head.fit} == {"first", "other"}
+
+
+@in_a_loop
+async def test_a_worker_with_invalid_facts_is_turned_away_and_the_others_play() -> None:
+    cluster = Cluster()
+    cluster.scheduler.facts[FIRST] = {"name": "first"}
+    await cluster.head.begin()
+    (sentence,) = await cluster.head.poll_workers()
+    assert sentence == f"{FIRST}: a worker's facts of its host cannot be read: 'cores'"
+    assert cluster.scheduler.retired == [FIRST]
+    assert [found.name for found, _ in cluster.head.fit] == ["other"]
+    assert await cluster.head.poll_workers() == []  # it is reported once
+
+
+@in_a_loop
+async def test_a_game_that_a_host_could_not_play_moves_with_its_pair_to_another(cluster: Cluster) -> None:
+    first, second = await cluster.ask("first"), await cluster.ask("second")
+    tasks = cluster.scheduler.tasks
+    assert len(tasks) == 1
+    here = [FIRST, "first", 1]
+    failed = {"game": [*tasks[0].name], "begins": here, "reply": FAILURE + b"/tmp is full"}
+    cluster.scheduler.send_event(cluster.head.topic, failed)
+    await settled()
+    assert first.result() == failed["reply"]
+    again = await cluster.ask("first")  # the second chooses now, and is not tied to that host
+    assert [task.workers for task in tasks] == [None, None]
+    await cluster.begins(tasks[1], FIRST, "first")  # where the first one could not be played
+    assert [task.workers for task in tasks] == [None, None, [OTHER]]
+    await cluster.begins(tasks[2], OTHER, "other")
+    await cluster.reply(tasks[2], b"G")
+    assert again.result() == b"G"
+    second.cancel()
+
+
+@in_a_loop
+async def test_a_game_that_failed_on_the_only_host_is_tried_there_again() -> None:
+    cluster = Cluster()
+    del cluster.scheduler.facts[OTHER]
+    await cluster.open()
+    for _ in range(2):
+        game = await cluster.ask("game", "")
+        task = cluster.scheduler.tasks[-1]
+        await cluster.begins(task, FIRST, "first")
+        failed = {"game": [*task.name], "begins": [FIRST, "first", 1], "reply": FAILURE + b"no"}
+        cluster.scheduler.send_event(cluster.head.topic, failed)
+        await settled()
+        assert game.result() == FAILURE + b"no"
+    assert [task.workers for task in cluster.scheduler.tasks] == [None, [FIRST]]
+
+
+@in_a_loop
+async def test_workers_that_joined_before_the_head_are_queried_for_programs() -> None:
+    cluster = Cluster(Demands(programs=("java",)))
+    cluster.scheduler.programs = {FIRST: {"java", "sh"}}
+    await cluster.open()
+    assert [found.name for found, _ in cluster.head.fit] == ["first"]  # the other one did not answer
+    cluster.scheduler.programs[OTHER] = {"sh"}
+    (sentence,) = await cluster.head.poll_workers()
+    assert sentence.startswith("other lacks java, and bots of this tournament need that")
+    assert cluster.scheduler.retired == [OTHER]
+
+
+@in_a_loop
+async def test_of_two_hosts_with_different_speeds_the_first_stays() -> None:
+    cluster = Cluster(Demands(same_speed=0.1))
+    cluster.scheduler.facts = {OTHER: facts("other")}
+    await cluster.open()
+    cluster.scheduler.facts = {FIRST: facts("first", 1.25e6), OTHER: facts("other")}
+    game = await cluster.ask("game", "")
+    (sentence,) = await cluster.head.poll_workers()
+    assert sentence.startswith("first has 125% of the median speed")
+    assert cluster.scheduler.retired == [FIRST]
+    assert cluster.scheduler.tasks[0].workers == [OTHER]  # though the first one had joined
+    game.cancel()
+
+
+@in_a_loop
+async def test_a_game_that_ends_before_it_begins_leaves_the_choice_to_one_other(cluster: Cluster) -> None:
+    first = await cluster.ask("first")
+    second, third = await cluster.ask("second"), await cluster.ask("third")
+    assert len(cluster.scheduler.tasks) == 1
+    first.cancel()
+    await settled()
+    assert [task.name[1] for task in cluster.scheduler.tasks] == ["first", "second"]
+    await cluster.begins(cluster.scheduler.tasks[1], OTHER, "other")
+    assert cluster.scheduler.tasks[2].workers == [OTHER]
+    for game in (second, third):
+        game.cancel()
+
+
+@pytest.mark.parametrize("workers", [["tls://1:1"], ["tls://1:1", "tls://1:2"]])
+def test_a_host_exists_as_long_as_one_of_its_workers(workers: list[str]) -> None:
+    known = HostWorkers()
+    for address in workers:
+        known.add(address, "lab-1", 4)
+        known.add(address, "lab-1", 4)  # told by the worker, and by the scheduler
+    assert known.of("lab-1") == set(workers)
+    assert known.slots("lab-1") == 4 * len(workers)
+    for address in workers:
+        assert address in known
+        assert known.of("lab-1")
+        known.remove(address)
+        known.remove(address)
+    assert known.of("lab-1") == frozenset()
+    assert known.slots("lab-1") == 0
+
+
+def test_workers_are_replaced_as_a_whole() -> None:
+    known = HostWorkers()
+    known.add("tls://1:1", "lab-1", 4)
+    known.replace([("tls://2:1", "lab-2", 2)])
+    assert known.of("lab-1") == frozenset()
+    assert known.of("lab-2") == {"tls://2:1"}

@@ -1,0 +1,228 @@
+"""The engine of this machine: contract, cores, priority, cancel pipes, lost workers.  Real processes."""
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from referee.errors import RefereeError
+from referee.judge.clock import TimeControl
+from referee.judge.results import Player, Reason
+from referee.play import Job, play_in_worker
+from referee.sandbox.host_resources import usable_cores
+from tests.engines.engine_contract import PLACES, EngineContract, Place, sleeper
+from tests.engines.games import LIMIT_S, assassin, becomes, command_line, job
+from tests.process.test_faults import honest, living_processes_with
+from tests.running.test_resume import descendants
+from tests.support.builders import write_tournament
+from tests.support.confinement import sandbox_of
+from tournaments.config.load import load_tournament
+from tournaments.engines.base import Engine, EngineError, EngineWrapper, OnSnapshot, OnStart
+from tournaments.engines.local import open_local_engine
+from tournaments.processes.process_settings import GC_THRESHOLDS, SWITCH_S, prepare_for_many_games
+from tournaments.results.game_summary import GameSummary, PackedGame
+from tournaments.results.store import Store
+from tournaments.running.runner import MAX_ATTEMPTS, Observer, Run, play_all
+from tournaments.schedule.pairing import Pairing
+
+__all__ = ["sleeper"]
+
+
+class LocalPlace:
+    """Worker processes of this process."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+
+    @asynccontextmanager
+    async def engine(self) -> AsyncIterator[Engine]:
+        async with open_local_engine(self._scratch, PLACES) as engine:
+            yield engine
+        assert list(self._scratch.iterdir()) == []
+
+    def kill_worker(self, seconds: str) -> None:
+        (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid, seconds)]
+        os.kill(worker, signal.SIGKILL)
+
+
+class TestLocal(EngineContract):
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Place:
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        return LocalPlace(scratch)
+
+
+@asynccontextmanager
+async def engine(
+    scratch: Path, concurrency: int | None = None, *, own_core: bool = False
+) -> AsyncIterator[Engine]:
+    with trio.fail_after(LIMIT_S):
+        async with open_local_engine(scratch, concurrency, own_core=own_core) as opened:
+            yield opened
+
+
+async def test_games_have_a_core_each_on_request(tmp_path: Path) -> None:
+    cores = usable_cores()
+    records = []
+    async with engine(tmp_path, len(cores), own_core=True) as local, trio.open_nursery() as nursery:
+
+        async def play(number: int) -> None:
+            records.append((await local.play(job(key=str(number)))).record)
+
+        for number in range(2 * len(cores)):
+            nursery.start_soon(play, number)
+    assert len(records) == 2 * len(cores)
+    assert all(len(record.cores) == 1 for record in records)
+    assert {record.cores[0] for record in records} == set(cores)
+
+
+@pytest.mark.parametrize("own_core", [False, True])
+async def test_games_share_cores_otherwise_or_if_there_are_too_many(tmp_path: Path, own_core: bool) -> None:
+    async with engine(tmp_path, len(usable_cores()) + own_core, own_core=own_core) as local:
+        record = (await local.play(job())).record
+    assert record.cores == usable_cores()
+
+
+async def test_games_have_a_lower_priority_on_request(tmp_path: Path) -> None:
+    program = tmp_path / "bot.py"
+    first_legal = honest().command[-1]
+    program.write_text(
+        "import os, runpy, sys\n"
+        "print('nice', os.nice(0), file=sys.stderr, flush=True)\n"
+        f"runpy.run_path({first_legal!r}, run_name='__main__')\n"
+    )
+    bot = Player("bot", (sys.executable, "-S", "-E", str(program)), str(tmp_path))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    own = os.nice(0)
+    with trio.fail_after(LIMIT_S):
+        async with open_local_engine(scratch, 1, nice=7) as local:
+            records = [(await local.play(job(bot, honest(), key=str(number)))).record for number in range(2)]
+    assert [record.stderr[0] for record in records] == [f"nice {min(19, own + 7)}\n"] * 2
+    assert all(record.result.reason is Reason.SCORE for record in records)
+
+
+def test_a_job_whose_cancel_pipe_is_gone_is_not_played(tmp_path: Path) -> None:
+    with pytest.raises(RefereeError, match="is gone"):
+        play_in_worker(job(), str(tmp_path / "no-pipe"))
+
+
+def test_a_job_whose_cancel_pipe_was_closed_before_is_not_played(tmp_path: Path) -> None:
+    """A named pipe without a writer is never reported as hung up."""
+    os.mkfifo(tmp_path / "pipe")
+    os.close(os.open(tmp_path / "pipe", os.O_RDWR))
+    with pytest.raises(RefereeError, match="is gone"):
+        play_in_worker(job(), str(tmp_path / "pipe"))
+
+
+async def test_a_game_that_our_side_cannot_play_is_nobodys_loss(tmp_path: Path) -> None:
+    assassin(tmp_path)
+    text = (
+        'game = "kalah(3,2)"\nbots = ["assassin.py", "greedy", "first_legal"]\n'
+        'format = {kind = "gauntlet", challengers = ["first_legal"]}\nsandbox = {mode = "off"}\n'
+    )
+    tournament = load_tournament(write_tournament(tmp_path, text))
+    out = tmp_path / "out"
+    out.mkdir()
+    attempts: list[str] = []
+    seen: list[tuple[str, str]] = []
+
+    class Watching(Observer):
+        def started(self, _pairing: Pairing, key: str, host: str = "") -> None:
+            seen.append(("started", key))
+
+        def ended(self, pairing: Pairing, game: GameSummary, host: str = "") -> None:
+            assert {kept.key for kept in store.games()} >= {pairing.key}
+            seen.append(("ended", game.key))
+
+        def unplayed(self, pairing: Pairing, why: str) -> None:
+            assert "died" in why
+            seen.append(("unplayed", pairing.key))
+
+    class Counting(EngineWrapper):
+        async def play(
+            self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+        ) -> PackedGame:
+            attempts.append(job.key)
+            return await super().play(job, on_start, on_snapshot)
+
+    with Store(out / "results.db") as store:
+        run = Run(tournament, store)
+        async with engine(out, 1) as local:
+            await play_all(run, Counting(local), out, Watching())
+        assert {game.key for game in store.games()} == {"r001-2v3", "r001-3v2"}
+    assert set(run.report.unplayed) == {"r001-1v3", "r001-3v1"}
+    assert all(attempts.count(key) == MAX_ATTEMPTS for key in run.report.unplayed)
+    assert run.report.missing == 2
+    for key in attempts:
+        ending = ("unplayed", key) if key in run.report.unplayed else ("ended", key)
+        told = [("started", key)] * attempts.count(key) + [ending]
+        assert [entry for entry in seen if entry[1] == key] == told
+
+
+async def test_the_pipes_of_a_killed_engine_are_removed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "leash-1-1")
+    async with engine(tmp_path):
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("tier", ["bare", "weak", "confined"])
+async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, tier: str) -> None:
+    sandbox = sandbox_of(tier)
+    (tmp_path / "bot").mkdir()
+    seconds = f"{3500 + os.getpid() / 1e7:.7f}"
+    # It stays when its input ends, and so does the child that leaves its group.
+    script = f"setsid sleep {seconds} & exec sleep {seconds}"
+    sleeper = Player(
+        "sleeper", ("/bin/sh", "-c", script), str(tmp_path / "bot"), reads=(str(tmp_path / "bot"),)
+    )
+    control = TimeControl(move_s=3600, start_s=3600)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    async with engine(scratch) as local:
+        async with trio.open_nursery() as nursery:
+
+            async def play() -> None:
+                other = replace(honest(), reads=(honest().command[-1],))  # seen in the sandbox, too
+                with pytest.raises(EngineError, match="died"):
+                    await local.play(Job("k", "manchester", (sleeper, other), control, sandbox=sandbox))
+
+            nursery.start_soon(play)
+            await becomes(lambda: len(sleepers(seconds)) == 2, LIMIT_S)
+            (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid, seconds)]
+            os.kill(worker, signal.SIGKILL)
+        await becomes(lambda: not living_processes_with(f"sleep {seconds}"), 1.0)
+
+
+def sleepers(seconds: str) -> list[str]:
+    """The bot and its child; not the sandbox, whose command lines have the bot's in them."""
+    return [line for line in living_processes_with(f"sleep {seconds}") if line.startswith("sleep ")]
+
+
+def is_worker(pid: int, seconds: str) -> bool:
+    """Whether it is a child of ours that plays this game: in our session, with the bot below it."""
+    below = descendants(pid) if os.getsid(pid) == os.getsid(0) else []
+    return any(f"sleep {seconds}" in command_line(child) for child in below)
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt()])
+def test_the_interpreter_has_other_settings_for_many_games_only(error: BaseException | None) -> None:
+    def settings() -> tuple[object, float]:
+        return gc.get_threshold(), sys.getswitchinterval()
+
+    before = settings()
+    with pytest.raises(KeyboardInterrupt) if error else nullcontext(), prepare_for_many_games():
+        assert settings()[0] == GC_THRESHOLDS != before[0]
+        assert settings()[1] == pytest.approx(SWITCH_S)
+        assert settings()[1] < before[1]
+        if error is not None:
+            raise error
+    assert settings() == before

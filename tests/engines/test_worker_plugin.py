@@ -1,0 +1,227 @@
+"""The plugin's reports on real games, with a fake worker."""
+
+import asyncio
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import pytest
+import uvloop
+
+from referee.sandbox.bubblewrap import Tier
+from tests.engines.games import job, unhurried
+from tests.process.test_faults import honest
+from tournaments.engines.base import EngineError, WorkerLostError
+from tournaments.engines.remote.dask_engine import read_reply
+from tournaments.engines.remote.extra import ClusterError
+from tournaments.engines.remote.host import HostFacts
+from tournaments.engines.remote.packed_bot import pack
+from tournaments.engines.remote.worker import worker_play
+from tournaments.engines.remote.worker.bot_cache import BotCache
+from tournaments.engines.remote.worker.game_process import ENDED, FAILURE, Order
+from tournaments.engines.remote.worker.worker_play import Assignment
+from tournaments.engines.remote.worker.worker_plugin import NAME, GamePlugin
+
+KEY = (f"{NAME}-cup", "g1", "1")
+ADDRESS, HOST, SLOTS = "tls://10.0.0.1:1", "node17", 2
+HERE = [ADDRESS, HOST, SLOTS]
+
+
+class Worker:
+    """Fake of Dask's worker."""
+
+    address = ADDRESS
+
+    def __init__(self) -> None:
+        self.metrics: dict[str, Callable[[Any], Any]] = {}
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self.spoke = asyncio.Event()
+        self.executors = {"default": ThreadPoolExecutor(SLOTS)}
+
+    def log_event(self, topic: str, message: dict[str, Any]) -> None:
+        self.said.append((topic, message))
+        self.spoke.set()
+
+
+class Place:
+    """A plugin in its worker."""
+
+    def __init__(self, folder: Path) -> None:
+        self.worker = Worker()
+        self.plugin = GamePlugin(HostFacts(HOST, SLOTS, Tier.OFF.value, 1e6, "1", "3"), SLOTS, folder)
+        self.plugin.setup(cast("Any", self.worker))
+
+    def begin(self, *, slow: bool = False, followed: bool = False) -> "asyncio.Task[None]":
+        """Announce a task and run it in the loop, as Dask does."""
+        self.plugin.transition(KEY, "ready", "executing")
+        asked = job(unhurried() if slow else honest(), honest(), key="g1")
+        first, second = (pack(player)[0] for player in asked.players)
+        assignment = Assignment(asked, (first, second), followed=followed)
+        return asyncio.create_task(self.plugin.play(KEY, assignment, "topic"))
+
+    def kinds(self) -> list[list[str]]:
+        """What is in each message beside the game's name."""
+        assert all(topic == "topic" and message["game"] == [*KEY] for topic, message in self.worker.said)
+        return [[kind for kind in message if kind != "game"] for _, message in self.worker.said]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "scratch")
+
+
+def in_its_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test of a place in an event loop, as Dask has one, and end the place there."""
+
+    async def run(place: Place, more: dict[str, Any]) -> None:
+        try:
+            await test(place, **more)
+        finally:
+            await place.plugin.teardown(cast("Any", place.worker))
+            place.worker.executors["default"].shutdown()
+
+    @functools.wraps(test)
+    def wrapped(place: Place, **more: Any) -> None:
+        uvloop.run(run(place, more))
+
+    return wrapped
+
+
+@in_its_loop
+async def test_a_quick_game_is_one_event(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_play, "QUICK_S", 60.0)
+    await place.begin()
+    assert place.worker.said == []  # the game has ended, and its task goes on for a moment
+    place.plugin.transition(KEY, "executing", "memory")
+    assert place.kinds() == [["begins", "reply"]]
+    _, message = place.worker.said[0]
+    assert message["begins"] == HERE
+    game = read_reply("g1", message["reply"])
+    assert (game.summary.key, game.host) == ("g1", os.uname().nodename)
+    assert game.record.players == job(honest(), honest()).players
+
+
+@in_its_loop
+async def test_a_longer_game_is_reported_when_it_begins_too(place: Place) -> None:
+    playing = place.begin(slow=True)
+    await playing
+    assert place.kinds() == [["begins"]]
+    place.plugin.transition(KEY, "executing", "memory")
+    assert place.kinds() == [["begins"], ["begins", "reply"]]
+    assert place.worker.said[0][1]["begins"] == HERE
+
+
+@in_its_loop
+async def test_the_beginning_of_a_followed_game_is_reported_before_its_snapshots(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_play, "QUICK_S", 60.0)
+    await place.begin(slow=True, followed=True)
+    kinds = place.kinds()
+    assert kinds[:2] == [["begins"], ["snapshot"]]
+    assert set(map(tuple, kinds[1:])) == {("snapshot",)}
+
+
+@pytest.mark.parametrize("finish", ["released", "error"])
+@in_its_loop
+async def test_the_reply_of_a_released_task_is_dropped(place: Place, finish: str) -> None:
+    await place.begin()
+    place.plugin.transition(KEY, "executing", finish)
+    place.plugin.transition(KEY, "released", "forgotten")
+    assert ["begins", "reply"] not in place.kinds()
+    place.plugin.transition(KEY, "executing", "memory")
+    assert ["begins", "reply"] not in place.kinds()
+
+
+@in_its_loop
+async def test_a_cancelled_game_is_reported_as_cancelled(place: Place) -> None:
+    playing = place.begin(slow=True)
+    await place.worker.spoke.wait()
+    place.plugin.transition(KEY, "executing", "cancelled")
+    await playing
+    place.plugin.transition(KEY, "cancelled", "memory")
+    assert place.kinds() == [["begins"], ["begins", "reply"]]
+    with pytest.raises(EngineError, match="the game was cancelled by the tournament runner"):
+        read_reply("g1", place.worker.said[-1][1]["reply"])
+
+
+@in_its_loop
+async def test_a_worker_that_ends_leaves_no_bot_and_no_game_process(place: Place) -> None:
+    before = children()
+    playing = place.begin(slow=True)
+    await place.worker.spoke.wait()
+    assert children() - before
+    playing.cancel()
+    await playing
+    assert not children() - before  # nor those of a game process that has ended, which this process adopted
+    place.plugin.transition(KEY, "executing", "memory")
+    with pytest.raises(WorkerLostError, match="this worker was ended"):
+        read_reply("g1", place.worker.said[-1][1]["reply"])
+
+
+@in_its_loop
+async def test_a_worker_ends_while_it_prepares_a_game(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker does not wait for a build, and neither do idle processes."""
+    await place.begin()
+    preparing, goes_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def ready(*_: object) -> NoReturn:
+        loop.call_soon_threadsafe(preparing.set)
+        goes_on.wait()
+        raise ClusterError("too late")
+
+    monkeypatch.setattr(BotCache, "cached", lambda *_: None)
+    monkeypatch.setattr(BotCache, "prepare", ready)
+    playing = place.begin()
+    await preparing.wait()
+    place.worker.executors["default"].submit(goes_on.wait)  # in the place of another slot
+    playing.cancel()
+    await playing
+    try:
+        await asyncio.wait_for(place.plugin.teardown(cast("Any", place.worker)), worker_play.ENDS_WITHIN_S)
+    finally:
+        goes_on.set()
+    place.plugin.transition(KEY, "executing", "memory")
+    with pytest.raises(WorkerLostError, match="this worker was ended"):
+        read_reply("g1", place.worker.said[-1][1]["reply"])
+
+
+def children() -> set[str]:
+    """Of this process: their ids."""
+    found: set[str] = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that ends just now
+            found.update(path.read_text().split())
+    return found
+
+
+@in_its_loop
+async def test_a_cancellation_just_before_the_order_counts(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the choice of a process and the order to it there is some time."""
+    packed = Order.packed
+
+    def slowly(order: Order) -> bytes:
+        place.plugin.transition(KEY, "executing", "cancelled")
+        return packed(order)
+
+    monkeypatch.setattr(Order, "packed", slowly)
+    playing = place.begin(slow=True)
+    await playing
+    place.plugin.transition(KEY, "cancelled", "memory")
+    assert place.worker.said[-1][1]["reply"] == FAILURE + b"the game was cancelled by the tournament runner"
+    assert place.kinds() == [["begins", "reply"]]  # it was not begun
+
+
+@pytest.mark.parametrize(("kind", "error"), [(ENDED, WorkerLostError), (FAILURE, EngineError)])
+def test_what_a_reply_says_of_the_worker(kind: bytes, error: type[EngineError]) -> None:
+    with pytest.raises(EngineError, match="game g1: no luck") as raised:
+        read_reply("g1", kind + b"no luck")
+    assert type(raised.value) is error

@@ -1,0 +1,85 @@
+"""Players whose moves a function chooses: in real games against each other and against bots."""
+
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from referee.function_player import Choose, FunctionPlayer
+from referee.games.catalog import AnyGame
+from referee.judge.replay_check import check_replay
+from referee.judge.results import GameRecord
+from referee.play import play
+from tests.support.confinement import outcome
+from tournaments.bots.resolve import resolve_bot
+
+GREEDY = resolve_bot("greedy", Path("/tmp"))
+
+
+def chosen_at_random(game: AnyGame, state: Any) -> Any:
+    return random.choice(list(game.legal_moves(state)))
+
+
+async def first_move_as_text(game: AnyGame, state: Any) -> str:
+    await trio.lowlevel.checkpoint()
+    return game.format_move(state, game.legal_moves(state)[0])
+
+
+def failing(game: AnyGame, state: Any) -> Any:
+    raise KeyError("no idea")
+
+
+def checked(record: GameRecord) -> GameRecord:
+    """The record, which can be judged again with the same verdict."""
+    assert check_replay(record) == []
+    assert GameRecord.from_msgpack(record.to_msgpack()) == record
+    return record
+
+
+@pytest.mark.parametrize("game", ["manchester(4,3)", "kalamala+cap=20", "bga(2,2)"])
+def test_functions_play_each_other_and_bots(game: str) -> None:
+    functions = (FunctionPlayer(chosen_at_random), FunctionPlayer(first_move_as_text, "Ada"))
+    for first, second in (functions, (functions[1], GREEDY), (GREEDY, functions[0])):
+        record = checked(play(first, second, game))
+        assert record.result.reason.value in ("score", "turn-cap")
+        assert record.exit_status == (0, 0)
+    assert record.players[1].name == "chosen_at_random"
+
+
+def test_a_function_may_swap() -> None:
+    def swapping(game: AnyGame, state: Any) -> Any:
+        moves = game.legal_moves(state)
+        return game.swap if game.swap in moves else moves[0]
+
+    for choose in (swapping, lambda game, state: game.format_move(state, swapping(game, state))):
+        record = checked(play(GREEDY, FunctionPlayer(choose), "manchester(3,2)"))
+        assert record.moves[1].move == "SWAP"
+        assert record.result.reason.value == "score"
+
+
+def test_an_opening_is_followed() -> None:
+    record = checked(play(FunctionPlayer(chosen_at_random), GREEDY, "kalah(4,3)", opening="1 2"))
+    assert record.result.reason.value == "score"
+
+
+@pytest.mark.parametrize(
+    ("choose", "expected"),
+    [
+        (failing, (1, "exit", "exited")),
+        (lambda game, state: "99", (1, "illegal-move", "no-such-pit")),
+        (lambda game, state: "x", (1, "protocol", "bad-number")),
+        (lambda game, state: threading.Event().wait(5), (1, "timeout", "late")),
+    ],
+)
+def test_a_fault_of_a_function_loses(choose: Choose, expected: tuple[int, str, str]) -> None:
+    record = checked(play(FunctionPlayer(choose), GREEDY, "kalah(3,2)", move_s=0.1))
+    assert outcome(record) == expected
+
+
+def test_the_traceback_is_the_standard_error_of_the_player() -> None:
+    record = play(FunctionPlayer(failing), GREEDY)
+    assert "KeyError: 'no idea'" in record.stderr[0]
+    assert "KeyError: 'no idea'" in record.result.note

@@ -1,0 +1,244 @@
+"""Starting a bot and what can go wrong with it: whose fault it is, and that nothing is left behind."""
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from referee.errors import RefereeError
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player
+from referee.play import Job, play_game
+from referee.process import launch
+from referee.process.bot import Bot
+from referee.process.launch import NotRunnableError
+from referee.sandbox import reaper
+from referee.sandbox.bubblewrap import Sandbox
+from tests.support.confinement import (
+    TIERS,
+    kill_all_with,
+    living_with,
+    needs_sandbox,
+    outcome,
+    reading_bot,
+    sandbox_of,
+)
+from tests.support.paths import SUPPORT
+
+CONTROL = TimeControl(move_s=20, start_s=20)
+LIMITS = Limits(end_grace_s=0.2)
+
+
+def job(first: Player, second: Player, sandbox: Sandbox) -> Job:
+    return Job("k", "kalah(2,2)", (first, second), CONTROL, LIMITS, sandbox=sandbox)
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Iterator[str]:
+    """A word on the command lines of a test's bots, which are ended with it."""
+    word = f"mark-{os.getpid()}-{tmp_path.name}"
+    yield word
+    kill_all_with(word)
+
+
+def marked_bot(folder: Path, mark: str, *arguments: str) -> Player:
+    """The scripted bot under a name by which it can be found."""
+    script = folder / f"{mark}.py"
+    shutil.copyfile(SUPPORT / "scripted_bot.py", script)
+    command = (sys.executable, "-S", str(script), *arguments)
+    return Player("marked", command, str(folder), reads=(str(script),))
+
+
+SCRIPTS = {
+    # Contents of the program, its mode, and words of the verdict.
+    "interpreter": ("#!/nowhere/python\n", 0o755, "names an interpreter that is not there"),
+    "crlf": ("#!/bin/sh\r\n", 0o755, "CR LF"),
+    "interpreter and crlf": ("#!/nowhere/python\r\n", 0o755, "CR LF"),
+    "mode": ("#!/bin/sh\n", 0o644, "is not executable: chmod +x bot"),
+    "no first line": ("print('MOVE;1')\n", 0o755, "a script needs a first line"),
+    "empty": ("", 0o755, "a script needs a first line"),
+    "nul": ("#!/bin/sh\n", 0o755, "cannot be run"),
+}
+NOT_RUNNABLE = {
+    **{name: words for name, (_, _, words) in SCRIPTS.items()},
+    "missing": "there is no file bot (command not found)",
+    "directory": "bot is a directory",
+    "loader": "needs a loader or an interpreter that is not on this system",
+    "machine": "must be compiled for this system",
+    "no directory": "its directory is not there",
+}
+QUICK = ("missing", "interpreter", "mode")
+
+
+def program_that_cannot_run(folder: Path, problem: str) -> tuple[str, ...]:
+    program = folder / "bot"
+    if problem in SCRIPTS:
+        text, mode, _ = SCRIPTS[problem]
+        program.write_text(text, newline="")
+        program.chmod(mode)
+    elif problem == "directory":
+        program.mkdir()
+    elif problem == "loader":
+        if shutil.which("gcc") is None:
+            pytest.skip("needs gcc")
+        (folder / "bot.c").write_text("int main(void) { return 0; }")
+        linker = "-Wl,--dynamic-linker=/nonexistent/loader"
+        subprocess.run(["gcc", "-o", str(program), linker, "bot.c"], cwd=folder, check=True, timeout=60)
+    elif problem == "machine":
+        head = bytearray(Path(sys.executable).read_bytes()[:4096])
+        head[18:20] = b"\xf3\xf3"  # a machine that does not exist
+        program.write_bytes(head)
+        program.chmod(0o755)
+    return (str(program), *(["a\0b"] if problem == "nul" else []))
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize(
+    ("problem", "seat"),
+    [
+        pytest.param(problem, seat, marks=() if problem in QUICK else pytest.mark.slow)
+        for number, problem in enumerate(NOT_RUNNABLE)
+        for seat in ((0, 1) if problem == "missing" else (number % 2,))
+    ],
+)
+async def test_a_command_that_cannot_be_run(
+    tmp_path: Path, mark: str, problem: str, tier: str, seat: int
+) -> None:
+    command = program_that_cannot_run(tmp_path, problem)
+    cwd = tmp_path / "gone" if problem == "no directory" else tmp_path
+    culprit = Player("culprit", command, str(cwd), reads=(str(tmp_path),))
+    honest = reading_bot(f"--do={mark}", name="victim")
+    players = (culprit, honest) if seat == 0 else (honest, culprit)
+    record = await play_game(job(*players, sandbox_of(tier)))
+    assert outcome(record) == (1 - seat, "start", "not-runnable"), record.result
+    assert NOT_RUNNABLE[problem] in record.result.detail
+    assert str(tmp_path) not in record.result.detail  # its directory is private
+    assert record.moves == []
+    assert record.exit_status[seat] in (None, 127)  # or the loader was missing inside the sandbox
+    assert living_with(mark) == []
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_env_that_finds_nothing_is_an_end_by_itself(tmp_path: Path, tier: str) -> None:
+    """env itself was run and ended with 127; before a sandboxed env the command is checked."""
+    program = tmp_path / "bot"
+    program.write_text("#!/usr/bin/env nowhere-at-all\n")
+    program.chmod(0o755)
+    player = Player("culprit", (str(program),), str(tmp_path), reads=(str(tmp_path),))
+    record = await play_game(job(player, reading_bot(), sandbox_of(tier)))
+    assert record.result.winner == 1
+    assert record.result.reason.value in ("start", "exit")
+
+
+FAILURES = {
+    # Program in the place of bubblewrap, and the error.
+    "#!/bin/sh\nexit 1\n": "the sandbox could not be made$",
+    "#!/bin/sh\necho no room >&2; exit 1\n": "the sandbox could not be made: no room",
+    "#!/bin/sh\nexit 0\n": "the sandbox could not be made",
+    f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[2]), b'nonsense\\n')\n": "something unknown",
+    "#!/bin/sh\nexec sleep 30 # MARK\n": "the sandbox could not be made",
+    "": "could not start a process|could not be made",
+}
+
+
+@pytest.mark.parametrize("program", FAILURES)
+async def test_a_sandbox_that_fails_is_no_loss(
+    tmp_path: Path, mark: str, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    sandbox = needs_sandbox()
+    bwrap = tmp_path / "bwrap"
+    if program:
+        bwrap.write_text(program.replace("MARK", mark))
+        bwrap.chmod(0o755)
+    sandbox = replace(sandbox, tools=replace(sandbox.tools, bwrap=str(bwrap)))
+    if "sleep" in program:
+        monkeypatch.setattr(launch, "SETUP_LIMIT_S", 0.2)
+    began = trio.current_time()
+    with pytest.raises(RefereeError, match=FAILURES[program]):
+        await play_game(job(reading_bot(f"--do={mark}"), reading_bot(), sandbox))
+    assert trio.current_time() - began < 20  # not the 30 s of the program that hangs
+    assert living_with(mark) == []
+
+
+async def test_a_reaper_that_cannot_be_started_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error's number is one that a bot's command is blamed for."""
+    game = job(reading_bot(), reading_bot(), sandbox_of("confined"))
+    monkeypatch.setattr(reaper, "_reaper", None)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(RefereeError, match=r"could not start a guard for sandboxes: .*No such file"):
+        await play_game(game)
+
+
+def descriptors() -> dict[str, str]:
+    found = {}
+    for path in Path("/proc/self/fd").iterdir():
+        try:
+            found[path.name] = str(path.readlink())
+        except FileNotFoundError:
+            continue  # of this listing itself
+    return found
+
+
+def children() -> set[str]:
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_no_descriptor_and_no_process_is_left_by_many_games(tmp_path: Path, tier: str) -> None:
+    sandbox = sandbox_of(tier)
+    missing = Player("culprit", (str(tmp_path / "bot"),), str(tmp_path))
+    pairs = [
+        (reading_bot(), reading_bot()),
+        (reading_bot("--do", "exit", "--reply", "1"), reading_bot()),
+        (missing, reading_bot()),
+        (reading_bot(), missing),
+    ]
+    for first, second in pairs:  # afterwards everything is open that stays open
+        await play_game(job(first, second, sandbox))
+    gc.collect()  # objects of earlier tests do not count
+    before, own = descriptors(), children()
+    for first, second in pairs:
+        await play_game(job(first, second, sandbox))
+    assert len(descriptors()) <= len(before), set(descriptors().items()) ^ set(before.items())
+    assert children() <= own
+
+
+@pytest.mark.parametrize(
+    "delay_ms", [0, 5, *(pytest.param(delay, marks=pytest.mark.kill) for delay in (1, 2, 10, 30))]
+)
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_game_that_is_cancelled_leaves_nothing(
+    tmp_path: Path, mark: str, tier: str, delay_ms: int
+) -> None:
+    before = len(descriptors())
+    players = (marked_bot(tmp_path, mark, "--do", "hang", "--reply", "1"), marked_bot(tmp_path, mark))
+    sandbox = sandbox_of(tier)
+    record: GameRecord | None = None
+    with trio.move_on_after(delay_ms / 1000) as scope:
+        record = await play_game(job(*players, sandbox))
+    assert scope.cancelled_caught
+    assert record is None
+    assert living_with(mark) == []
+    assert len(descriptors()) <= before + 1  # the listing itself
+
+
+@pytest.mark.parametrize("tier", ["confined", "weak"])
+def test_a_bot_that_was_only_started_can_be_closed(tmp_path: Path, mark: str, tier: str) -> None:
+    for _ in range(3):
+        bot = Bot(0, marked_bot(tmp_path, mark), os.environb, sandbox=sandbox_of(tier))
+        bot.kill()
+        bot.close()
+        assert living_with(mark) == []
+
+
+def test_a_file_that_is_no_program_is_found_before_anything_is_started(tmp_path: Path) -> None:
+    with pytest.raises(NotRunnableError, match="there is no file bot"):
+        Bot(0, Player("bot", (str(tmp_path / "bot"),), str(tmp_path)), os.environb, sandbox=needs_sandbox())

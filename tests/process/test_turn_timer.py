@@ -1,0 +1,263 @@
+"""The turn timer and the time to end after END, with a made-up clock and made-up counters."""
+
+from typing import cast
+
+import pytest
+
+from referee.judge.clock import FAIR, WALL, TimeControl, extension_us, host_fault_us
+from referee.judge.events import Usage
+from referee.process import turn_timer
+from referee.process.cpu_accounting import Reading, ThreadTimes
+from referee.process.process_tree import ProcessTree
+from referee.process.turn_timer import Grace, TurnTimer
+
+CONTROL = TimeControl(move_s=1.0)
+SUSPEND = TimeControl(move_s=1.0, ponder="suspend")
+GRACE_S = 0.5
+
+
+class Host:
+    """The clock, in microseconds, and the referee's own wait for a CPU."""
+
+    def __init__(self) -> None:
+        self.at_us = self.waited_us = 0
+
+    def monotonic(self) -> float:
+        return self.at_us / 1e6
+
+    def wait_ns(self) -> int:
+        return self.waited_us * 1000
+
+    def close(self) -> None:
+        pass
+
+
+class MadeUpBot:
+    """A bot of one thread; time passes in ``run``, ``wait`` and ``sleep`` alone."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.cpu_us = self.waited_us = self.counted_us = self.reads = 0
+        self.queued = False
+        self.signals: list[str] = []
+
+    @property
+    def tree(self) -> ProcessTree:
+        return cast("ProcessTree", self)
+
+    def read(self) -> Reading:
+        self.reads += 1
+        thread = ThreadTimes(self.cpu_us * 1000, self.counted_us * 1000, self.host.at_us, self.queued)
+        return Reading(thread.cpu_ns, {1: thread}, self.host.at_us * 1000)
+
+    def is_queued(self) -> bool:
+        return self.queued
+
+    def activity(self) -> str:
+        return "running"
+
+    def stop(self, within_s: float) -> bool:
+        self.signals.append("stop")
+        return True
+
+    def resume(self) -> None:
+        self.signals.append("continue")
+
+    def run(self, time_us: int) -> None:
+        self.sleep(time_us)
+        self.cpu_us += time_us
+
+    def wait(self, time_us: int) -> None:
+        """Wait for a CPU; the system counts the wait when it is over."""
+        self.queued = True
+        self.host.at_us += time_us
+        self.waited_us += time_us
+
+    def sleep(self, time_us: int) -> None:
+        self.counted_us, self.queued = self.waited_us, False
+        self.host.at_us += time_us
+
+    def wait_and_run(self, wait_us: int, run_us: int) -> None:
+        self.wait(wait_us)
+        self.run(run_us)
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Host:
+    host = Host()
+    monkeypatch.setattr(turn_timer, "_has_counters", lambda: True)
+    monkeypatch.setattr(turn_timer, "OwnWait", lambda: host)
+    monkeypatch.setattr("referee.process.turn_timer.time.monotonic", host.monotonic)
+    return host
+
+
+def timer_of(host: Host, control: TimeControl = CONTROL) -> tuple[TurnTimer, MadeUpBot, MadeUpBot]:
+    bots = (MadeUpBot(host), MadeUpBot(host))
+    return TurnTimer(bots, control), *bots
+
+
+def in_game(host: Host) -> tuple[TurnTimer, MadeUpBot, MadeUpBot]:
+    timer, first, second = timer_of(host)
+    timer.begin_game()
+    return timer, first, second
+
+
+def test_a_turn_has_the_times_from_its_beginning_to_its_end(host: Host) -> None:
+    timer, first, _ = in_game(host)
+    first.wait_and_run(70, 700)
+    timer.begin_turn(0)
+    first.wait_and_run(40, 400)
+    assert timer.usage() == Usage(400, 40, 0)
+    first.run(100)
+    assert timer.end_turn(0, 0.01) == Usage(500, 40, 0)
+    assert timer.usage() is None
+
+
+def test_only_the_referees_last_wait_counts(host: Host) -> None:
+    timer, first, _ = in_game(host)
+    timer.begin_turn(0)
+    host.waited_us = 5000  # for another wake-up, before the reply
+    timer.mark()
+    host.waited_us = 5300
+    first.run(1000)
+    usage = timer.end_turn(0, 0.01)
+    assert usage is not None
+    assert usage.referee_wait_us == 300
+
+
+def test_cpu_time_after_the_reply_is_not_the_turns(host: Host) -> None:
+    timer, first, _ = in_game(host)
+    timer.begin_turn(0)
+    first.run(10_000)
+    host.waited_us = 2000
+    assert timer.end_turn(0, 0.01) == Usage(8000, 0, 2000)
+
+
+def test_quick_bots_are_not_measured(host: Host) -> None:
+    timer, first, second = timer_of(host)
+    assert timer.must_prepare == [True, True]  # a bot may move before the game begins for the referee
+    timer.begin_game(started_s=0.001)
+    assert timer.must_prepare == [False, False]
+    assert (first.reads, second.reads) == (0, 0)
+    timer.begin_turn(0)
+    assert timer.end_turn(0, 0.0001) is None
+    assert timer.must_prepare == [False, False]
+    timer.begin_turn(0)
+    assert timer.end_turn(0, 0.01) is not None
+    assert timer.must_prepare == [True, False]
+
+
+def test_a_slow_turn_that_was_expected_to_be_quick_is_compared_with_the_last_reading(host: Host) -> None:
+    timer, first, _ = timer_of(host)
+    first.run(9000)  # to start
+    timer.begin_game()
+    first.run(300)  # in a quick turn
+    first.wait_and_run(700, 5000)  # in the next turn, until it was noticed
+    host.waited_us = 60
+    timer.measure_slow_turn(0, earlier_us=300, turn_began=9300e-6)
+    assert timer.is_measuring
+    first.run(1000)
+    assert timer.end_turn(0, 0.01) == Usage(6000, 700, 60)
+
+
+def test_cpu_time_off_turn_is_the_other_bots(host: Host) -> None:
+    timer, _, second = in_game(host)
+    timer.begin_turn(0)
+    second.run(4000)
+    timer.end_turn(0, 0.01)
+    timer.turn_begun(1)
+    second.run(9000)
+    assert timer.off_turn_cpu_us == [0, 4000]
+
+
+def test_the_bot_that_is_not_on_turn_is_stopped_once_and_continued_for_its_turn(host: Host) -> None:
+    timer, first, second = timer_of(host, SUSPEND)
+    timer.begin_turn(0)
+    timer.turn_begun(0)
+    assert (first.signals, second.signals) == ([], ["stop"])
+    timer.end_turn(0, 0.0001)
+    assert timer.must_prepare == [True, True]
+    timer.begin_turn(1)
+    timer.turn_begun(1)
+    assert (first.signals, second.signals) == (["stop"], ["stop", "continue"])
+    timer.end_game()
+    assert (first.signals, second.signals) == (["stop", "continue"], ["stop", "continue"])
+
+
+def test_readings_are_closer_together_while_the_bot_waits_for_a_cpu(host: Host) -> None:
+    timer, first, _ = in_game(host)
+    timer.begin_turn(0)
+    host.at_us += 500_000
+    first.run(10_000)
+    timer.sample()
+    assert timer.sample_due == pytest.approx(host.monotonic() + turn_timer.CALM_SAMPLE_S)
+    first.wait_and_run(3000, 10_000)
+    timer.sample()
+    assert timer.sample_due == pytest.approx(host.monotonic() + turn_timer.SAMPLE_S)
+    usage = timer.end_turn(0, 0.03)
+    assert usage is not None
+    assert usage.wait_us == 3000
+
+
+def test_without_counters_the_clock_is_the_wall(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn_timer, "_has_counters", lambda: False)
+    timer, first, _ = timer_of(host)
+    assert (timer.clock, timer.must_prepare) == (WALL, [False, False])
+    timer.begin_turn(0)
+    assert timer.end_turn(0, 0.01) is None
+    assert timer.cpu_us() == (None, None)
+    grace = Grace(timer, 0, GRACE_S)
+    first.wait(510_000)
+    assert grace.is_over()
+    assert not grace.is_hosts_fault
+
+
+# The time to end
+
+
+def grace_of(host: Host, clock: str = FAIR) -> tuple[Grace, MadeUpBot]:
+    timer, first, _ = timer_of(host, TimeControl(move_s=1.0, clock=clock))
+    return Grace(timer, 0, GRACE_S), first
+
+
+def test_time_in_which_the_bot_waits_for_a_cpu_is_not_charged(host: Host) -> None:
+    grace, bot = grace_of(host)
+    for _ in range(30):  # 0.3 s of CPU time within 1.5 s
+        bot.wait(40_000)
+        assert not grace.is_over()
+        bot.run(10_000)
+        assert not grace.is_over()
+    assert 300_000 <= grace.spent_us() <= 310_000
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_time_in_which_the_bot_computes_or_sleeps_is_charged(host: Host, computes: bool) -> None:
+    grace, bot = grace_of(host)
+    for step in range(60):
+        assert grace.is_over() == (step * 10 > GRACE_S * 1000), step
+        bot.run(10_000) if computes else bot.sleep(10_000)
+
+
+def test_the_wall_clock_charges_all_time(host: Host) -> None:
+    grace, bot = grace_of(host, WALL)
+    bot.wait(490_000)
+    assert not grace.is_over()
+    bot.wait(20_000)
+    assert grace.is_over()
+    assert grace.spent_us() == 510_000
+
+
+def test_a_grace_in_which_the_bot_only_waits_ends_as_the_hosts_fault(host: Host) -> None:
+    grace, bot = grace_of(host)
+    while not grace.is_over():
+        bot.wait(max(1000, round(grace.left_s * 1e6)))
+    assert grace.is_hosts_fault
+    assert host.at_us == pytest.approx(host_fault_us(round(GRACE_S * 1e6)), rel=0.01)
+
+
+def test_cpu_time_confirms_a_limit_however_long_the_queue() -> None:
+    assert extension_us(500, 400, Usage(300, 0, 0), is_queued=False) == 1000
+    assert extension_us(500, 600, Usage(300, 0, 0), is_queued=True) == 10_000
+    assert extension_us(500, 600, Usage(300, 0, 0), is_queued=False) is None
+    assert extension_us(500, 600, Usage(501, 0, 0), is_queued=True) is None
+    assert extension_us(500, 600, None, is_queued=True) is None

@@ -1,0 +1,278 @@
+"""Reports in which bots have pseudonyms, and the file that keeps these."""
+
+import csv
+import random
+import stat
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from referee.judge.results import GameRecord, WireLine
+from tests.reporting.reports import broken_links, files_of, made, page_at, pages_in, report, some, write_store
+from tournaments.reporting.pseudonyms import (
+    BIRDS,
+    COLOURS,
+    HEAD,
+    KEY_FILE,
+    PseudonymError,
+    draw,
+    pseudonyms_for,
+)
+from tournaments.reporting.site.anonymizer import Anonymizer
+from tournaments.results.journal import Action, Entry
+
+NAMES = ("Quixotic-7", "zyzzyva bot", "Ümläut<&>", 'it\'s "me"')
+PRIVATE = ("private words", "the-lecturers-machine", "/home/", "/opt/python", "a note for", "d1g3st")
+
+
+def telling(record: GameRecord) -> GameRecord:
+    """Return a game with the bots' names in every text."""
+    players = [replace(player, digest="d1g3st" * 5, how=f"found {player.name}") for player in record.players]
+    names = [player.name for player in players]
+    lines = [
+        *record.wire,
+        WireLine(1, "from", f"MOVE;1 by {names[1]}", 2600),
+        WireLine(0, "from", f"{names[0].upper()}!{names[0].lower()}!", 2700),
+    ]
+    versions = {"built by": names[0]}
+    return replace(record, players=(players[0], players[1]), wire=lines, versions=versions)
+
+
+def telling_store(path: Path, names: tuple[str, ...] = NAMES, rounds: int = 1) -> Path:
+    """Make a tournament with the bots' names in all texts of games and rulings."""
+    add = {"bot": names[0], "base": "/home/x", "digest": "d1g3st", "replaces": names[1]}
+    at = "2026-02-03T04:05:06+00:00"
+    journal = [
+        Entry(Action.VOID, "r001-1v2", f"{names[0]} complained", 1, at),
+        Entry(Action.WITHDRAW, names[1], f"{names[1]} gave up", 1, at, {"annul": False}),
+        Entry(Action.ADD, "late " + names[0], "joined", 1, at, add),
+        Entry(Action.PAIR, names[0], "x", 1, at, {"opponent": "late " + names[0], "for_round": 2}),
+    ]
+    return write_store(
+        path, names, some, journal=journal, changed=telling, name=f"Cup of {names[0]}", rounds=rounds
+    )
+
+
+def everything(site: Path) -> str:
+    """Return the names and contents of a report's files, without the assets."""
+    pages = [path for path in site.rglob("*") if "assets" not in path.parts]
+    texts = [path.read_text(encoding="utf-8") for path in pages if path.is_file()]
+    return "\n".join([*(str(path.relative_to(site)) for path in pages), *texts])
+
+
+def written(name: str) -> set[str]:
+    """Return the forms in which a name can be in a file."""
+    escaped = name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    json = name.encode("unicode_escape").decode()
+    quoted = escaped.replace('"', "&#34;").replace("'", "&#39;")
+    return {name, escaped, quoted, json, quoted.replace("&#34;", "&quot;").replace("&#39;", "&#x27;")}
+
+
+def assert_anonymous(directory: Path, names: tuple[str, ...]) -> None:
+    """Make the anonymous report, and assert that no name and nothing private is in it."""
+    text = everything(made(directory, "--anonymous")).casefold()
+    assert [form for name in names for form in written(name) if form.casefold() in text] == []
+    assert [private for private in PRIVATE if private in text] == []
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return telling_store(tmp_path / "cup", rounds=2)
+
+
+def test_nothing_shows_the_names(directory: Path) -> None:
+    """A report with names has all of them, so the test looks for the right texts."""
+    assert_anonymous(directory, NAMES)
+    site = directory / "report-anonymous"
+    assert broken_links(pages_in(site)) == []
+    assert KEY_FILE not in files_of(site)
+    text = everything(made(directory))
+    assert all(any(form in text for form in written(name)) for name in NAMES)
+    assert all(private in text for private in ("private words", "the-lecturers-machine", "/home/"))
+
+
+@settings(max_examples=8)
+@given(
+    st.lists(
+        st.text("abcXYZ<>&\"'ß .-", min_size=1, max_size=12).map(lambda text: f"qjx{text.strip()}xjq"),
+        min_size=2,
+        max_size=3,
+        unique_by=str.casefold,
+    )
+)
+def test_nothing_shows_any_names(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        assert_anonymous(telling_store(Path(folder) / "cup", tuple(names)), tuple(names))
+
+
+def test_pseudonyms_stay(directory: Path) -> None:
+    first = files_of(made(directory, "--anonymous"))
+    key = directory / KEY_FILE
+    before = key.read_bytes()
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert files_of(made(directory, "--anonymous")) == first
+    assert key.read_bytes() == before
+    index = page_at(directory / "report-anonymous" / "index.html")
+    shown = {row.cells[1].removesuffix("withdrawn").strip() for row in index.rows("standings")}
+    assert shown == set(pseudonyms_for(key, NAMES).values())
+
+
+def test_numbers_in_keys_are_those_of_the_pseudonyms(tmp_path: Path) -> None:
+    """The keys of games would show the order of the tournament file."""
+    directory = write_store(tmp_path / "cup", [f"qjx{number}" for number in range(4)], some)
+    rows = ["pseudonym,name", *(f"Teal Tern {number},qjx{3 - number}" for number in range(4))]
+    (directory / KEY_FILE).write_text("\n".join(rows) + "\n", encoding="utf-8")
+    page = page_at(made(directory, "--anonymous") / "games.html")
+    games = {row.cells[0]: row.cells[1:3] for row in page.rows("games")}
+    assert games["r001-1v2"] == ["Teal Tern 0", "Teal Tern 1"]
+    assert games["r001-4v3"] == ["Teal Tern 3", "Teal Tern 2"]
+    assert list(games) == sorted(games)
+
+
+def test_another_key_file(directory: Path, tmp_path: Path) -> None:
+    made(directory, "--anonymous", "--key", tmp_path / "mine.csv")
+    assert (tmp_path / "mine.csv").is_file()
+    assert not (directory / KEY_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--anonymous", "--key", "report-anonymous/key.csv"], "tell who is who"),
+        (["--anonymous", "--key", "report-anonymous/games/key.csv"], "tell who is who"),
+        (["--key", "key.csv"], "--anonymous"),
+        (["--anonymous"], "no list of pseudonyms"),
+    ],
+)
+def test_key_files_that_cannot_be_used(directory: Path, options: list[str], message: str) -> None:
+    """The key is never in the report, is of no use for another report, and may be damaged."""
+    (directory / KEY_FILE).write_text("nothing\n", encoding="utf-8")
+    result = report(directory, *(directory / one if one.endswith("csv") else one for one in options))
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (directory / "report-anonymous").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("al won against albert", "Teal Tern won against Azure Crane"),
+        ("ALBERT, Albert", "Azure Crane, Azure Crane"),
+        ("all of also: it is final", "all of also: it is final"),
+        ("xalbertx", "xAzure Cranex"),
+    ],
+)
+def test_names_in_texts(text: str, expected: str) -> None:
+    anonymizer = Anonymizer({"al": "Teal Tern", "albert": "Azure Crane"}, ["al", "albert"])
+    assert anonymizer.text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("r001-1v2", "r001-2v1"),
+        ("r012-2v1.3~2", "r012-1v2.3~2"),
+        ("r001-1+2", "r001-1+2"),
+        ("something else", "something else"),
+    ],
+)
+def test_keys(key: str, expected: str) -> None:
+    assert Anonymizer({"b": "Teal Tern", "a": "Azure Crane"}, ["a", "b"]).key(key) == expected
+    assert Anonymizer().key(key) == key
+
+
+# The file of pseudonyms
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "key.csv"
+
+
+def rows(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_a_new_bot_changes_no_pseudonym(path: Path) -> None:
+    known = pseudonyms_for(path, NAMES)
+    before = path.read_bytes()
+    assert rows(path) == [HEAD, *([pseudonym, name] for name, pseudonym in known.items())]
+    assert pseudonyms_for(path, NAMES[1:2]) == known
+    more = pseudonyms_for(path, [*NAMES, "late"])
+    assert list(more) == [*known, "late"]
+    assert {name: more[name] for name in NAMES} == known
+    assert path.read_bytes().startswith(before)
+    path.chmod(0o400)  # nothing is to be written
+    assert pseudonyms_for(path, NAMES) == more
+
+
+def test_drawing_pseudonyms() -> None:
+    """They say nothing of the names, neither by their order nor by their words."""
+    assert len({f"{colour} {bird}" for colour in COLOURS for bird in BIRDS}) >= 200
+    names = [f"bot {number}" for number in range(900)]
+    orders = {tuple(draw(names[:40], {}, random.Random(seed))) for seed in range(5)}
+    assert len(orders | {tuple(names[:40])}) == 6
+    assert len(set(draw(names, {}, random.Random(1)).values())) == 900  # more bots than words
+    drawn = draw(["Heron", "teal", *names[:300]], {"amber": "Azure Crane"}, random.Random(1)).values()
+    assert not any(word in name for word in ("Heron", "Teal", "Azure Crane") for name in drawn)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True, max_size=6))
+def test_any_names_are_read_back(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+    path = tmp_path_factory.mktemp("key") / "key.csv"
+    known = pseudonyms_for(path, names, random.Random(1))
+    assert pseudonyms_for(path, names, random.Random(2)) == known
+    assert (set(known), len(set(known.values()))) == (set(names), len(names))
+
+
+def test_names_are_no_formulas_of_spreadsheets(path: Path) -> None:
+    pseudonyms_for(path, ["=1+1", "'@x"])
+    assert sorted(name for _, name in rows(path)[1:]) == ["''@x", "'=1+1"]
+
+
+def test_a_last_line_without_an_end(path: Path) -> None:
+    path.write_text("pseudonym,name\nTeal Tern,bob", encoding="utf-8")
+    known = pseudonyms_for(path, ["bob", "eve"])
+    assert known["bob"] == "Teal Tern"
+    assert pseudonyms_for(path, ["eve"]) == known
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name,mark\nbob,1\n", "no list of pseudonyms"),
+        ("pseudonym,name\nTeal Tern\n", "row 2"),
+        ("pseudonym,name\nTeal Tern,\n", "row 2"),
+        ("pseudonym,name\nTeal Tern,bob\nTeal Tern,eve\n", "twice"),
+        ("pseudonym,name\nTeal Tern,bob\nTeal Owl,bob\n", "twice"),
+        ('pseudonym,name\nTeal Tern,"bo\n', "cannot be read"),
+    ],
+)
+def test_a_damaged_file_is_left_alone(path: Path, text: str, message: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PseudonymError, match=message):
+        pseudonyms_for(path, NAMES)
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_files_that_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PseudonymError, match="cannot be kept here"):
+        pseudonyms_for(path.parent / "missing" / "key.csv", NAMES)
+    with pytest.raises(PseudonymError, match="cannot be read"):
+        pseudonyms_for(path.parent, NAMES)
+    pseudonyms_for(path, NAMES)
+    before = path.read_bytes()
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tournaments.reporting.pseudonyms.os.fsync", full)
+    with pytest.raises(PseudonymError, match="No space left"):
+        pseudonyms_for(path, ["late"])
+    assert path.read_bytes() == before

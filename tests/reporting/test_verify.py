@@ -1,0 +1,390 @@
+"""`kalarena verify`: a tournament as it was played is clean, an altered one is not."""
+
+import json
+import re
+import shutil
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from referee.judge.results import GameRecord
+from tests.support.builders import invoke, make_record, one_object, write_tournament
+from tests.support.random_games import random_game
+from tests.support.tampering import rechain, tampering
+from tournaments.reporting.tournament_directory import TournamentDirectory
+from tournaments.reporting.tournament_results import TournamentResults
+from tournaments.reporting.verification import Verification, read_record
+from tournaments.results.schema import game
+from tournaments.results.store import Store
+
+CUP = """
+name = "Cup"
+game = "kalah(3,2)"
+bots = ["first_legal", "greedy", "random:1"]
+"""
+GAMES = 6
+KEY = "r001-1v2"
+TABLES = ("results.json", "standings.csv", "games.csv", "report.html")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a tournament; no test changes it."""
+    folder = tmp_path_factory.mktemp("played")
+    done = invoke("tournament", "run", write_tournament(folder, CUP), "--out", folder / "out")
+    assert done.exit_code == 0, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def went_on(played: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tournament with another round, and the tables of the first one: a kill after the last game."""
+    folder = tmp_path_factory.mktemp("went_on")
+    out = Path(shutil.copytree(played, folder / "out"))
+    done = invoke("tournament", "run", write_tournament(folder, "rounds = 2\n" + CUP), "--out", out)
+    assert done.exit_code == 0, done.stderr
+    for name in TABLES:
+        shutil.copy(played / name, out / name)
+    return out
+
+
+@pytest.fixture
+def copy(played: Path, tmp_path: Path) -> Path:
+    """A copy of the tournament, which may be altered."""
+    return Path(shutil.copytree(played, tmp_path / "out"))
+
+
+@pytest.fixture
+def killed(went_on: Path, tmp_path: Path) -> Path:
+    """A copy of the tournament with old tables, which may be altered."""
+    return Path(shutil.copytree(went_on, tmp_path / "out"))
+
+
+def found(directory: Path) -> list[str]:
+    return [str(one) for one in Verification().of_directory(directory)]
+
+
+def keys_of(lines: list[str]) -> set[str]:
+    return {line.partition(":")[0] for line in lines}
+
+
+def execute(directory: Path, statement: str, *values: object) -> None:
+    with tampering(directory / "results.db") as connection:
+        connection.exec_driver_sql(statement, values)
+
+
+def test_a_tournament_as_it_was_played(played: Path) -> None:
+    result = invoke("verify", played)
+    assert (result.exit_code, result.output) == (0, f"{GAMES} games verified, nothing wrong\n")
+    value = one_object(invoke("verify", "--json", played).output)
+    with Store(played / "results.db", read_only=True) as store:
+        head = store.head()
+    assert head is not None
+    assert value == {
+        "heads": [{"path": str(played), "head": head.digest, "head_number": GAMES + 1}],
+        "games": GAMES,
+        "wrong": 0,
+        "elsewhere": 0,
+        "complaints": [],
+    }
+
+
+def test_missing_tables_and_folders_are_not_wrong(copy: Path) -> None:
+    """The store alone is the truth."""
+    for path in copy.iterdir():
+        if path.name == "games":
+            shutil.rmtree(path)
+        elif path.name != "results.db":
+            path.unlink()
+    assert found(copy) == []
+
+
+# The store.
+
+COLUMNS = {
+    "key": "'r009-1v2'",
+    "round": "2",
+    "first": "'greedy'",
+    "second": "'first_legal'",
+    "winner": "CASE winner WHEN 0 THEN 1 ELSE 0 END",
+    "reason": "'timeout'",
+    "fault": "'late'",
+    "detail": "detail || '!'",
+    "first_score": "first_score + 1",
+    "second_score": "second_score - 1",
+    "first_moves": "first_moves + 1",
+    "second_moves": "0",
+    "first_wall_us": "first_wall_us + 1",
+    "second_wall_us": "second_wall_us - 1",
+    "first_charged_us": "first_charged_us + 1",
+    "second_charged_us": "second_charged_us - 1",
+    "sandbox": "'none at all'",
+    "record": "x'00'",
+    "pair": "'r002-1+2'",
+    "opening": "'1 2 3'",
+    "fingerprint": "'0123456789abcdef'",
+    "swapped": "1",
+    "line": "'0123456789abcdef'",
+}
+
+
+@pytest.mark.parametrize("column", [column.name for column in game.columns])
+def test_an_altered_column_of_the_store_is_found(copy: Path, column: str) -> None:
+    execute(copy, f"UPDATE game SET {column} = {COLUMNS[column]} WHERE key = ?", KEY)
+    result = invoke("verify", copy)
+    assert result.exit_code == 1
+    assert f"1 of {GAMES} games does not follow" in result.output
+    assert column.removeprefix("first_").removeprefix("second_") in result.output
+
+
+def test_an_unknown_reason(copy: Path) -> None:
+    execute(copy, "UPDATE game SET reason = 'bored' WHERE key = ?", KEY)
+    result = invoke("verify", copy)
+    assert result.exit_code == 1
+    assert "results.db: tournament: recorded as one that was played, but" in result.output
+
+
+def alter_record(directory: Path, change: Callable[[GameRecord], GameRecord]) -> None:
+    """Write another record, and compute the chain anew."""
+    with Store(directory / "results.db", read_only=True) as store:
+        record = change(store.record(KEY))
+    with tampering(directory / "results.db") as connection:
+        packed = zlib.compress(record.to_msgpack())
+        connection.exec_driver_sql("UPDATE game SET record = ? WHERE key = ?", (packed, KEY))
+        rechain(connection)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: replace(record, result=replace(record.result, winner=None)),
+        lambda record: replace(record, key="r001-2v1"),
+        lambda record: replace(record, players=record.players[::-1]),
+        lambda record: replace(record, control=replace(record.control, margin_s=0.06)),
+        lambda record: replace(record, moves=[record.moves[0]._replace(wall_us=1), *record.moves[1:]]),
+        lambda record: replace(record, started_at="2026-01-01"),
+    ],
+    ids=["winner", "key", "players", "control", "time of a move", "stamp"],
+)
+def test_an_altered_record_of_the_store_is_found(
+    copy: Path, change: Callable[[GameRecord], GameRecord]
+) -> None:
+    alter_record(copy, change)
+    assert KEY in keys_of(found(copy))
+
+
+def test_a_game_that_was_deleted_from_the_store(copy: Path) -> None:
+    execute(copy, "DELETE FROM game WHERE key = ?", KEY)
+    missing, folder, *tables = found(copy)
+    assert re.fullmatch(
+        rf"{KEY}: this game was stored as entry \d of the chain and is not there any more", missing
+    )
+    assert folder.startswith(f"{KEY}: games: folder: recorded one of this game, but no such game is kept")
+    assert keys_of(tables) == set(TABLES)
+
+
+def test_a_ruling_that_was_deleted_from_the_journal(copy: Path) -> None:
+    """The triggers can be dropped by hand; chain and tables still show the ruling."""
+    assert invoke("tournament", "void", copy, KEY, "--why", "x").exit_code == 0
+    assert found(copy) == []
+    execute(copy, "DELETE FROM journal")
+    assert keys_of(found(copy)) == {f"ruling 1 (void {KEY})", *TABLES}
+
+
+# A run that is at work, or was killed.
+
+OLD = f"made from {GAMES} games, there are {2 * GAMES} now: run the tournament again"
+
+
+@pytest.mark.parametrize("gone", [(), ("results.json",), ("games.csv", "report.html")])
+def test_the_tables_after_a_kill_are_old(killed: Path, gone: tuple[str, ...]) -> None:
+    for name in gone:
+        (killed / name).unlink()
+    result = invoke("verify", killed)
+    *remarks, conclusion = result.output.splitlines()
+    assert (result.exit_code, conclusion) == (0, f"{2 * GAMES} games verified, nothing wrong")
+    assert [line.partition(": ")[0] for line in remarks] == [name for name in TABLES if name not in gone]
+    assert all(OLD in line and line.endswith(" (a remark)") for line in remarks)
+    complaints = one_object(invoke("verify", "--json", killed).output)["complaints"]
+    assert [one["remark"] for one in complaints] == [True] * len(remarks)
+
+
+def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:
+    """The disk was full after three of them: results.json is the last one."""
+    with Store(killed / "results.db", read_only=True) as store:
+        TournamentDirectory(killed).write_reports(TournamentResults.load(store))
+    assert found(killed) == []
+    shutil.copy(went_on / "results.json", killed)
+    (line,) = found(killed)
+    assert line.startswith(f"results.json: {OLD}")
+
+
+def test_old_tables_are_compared_if_a_game_is_gone(killed: Path) -> None:
+    execute(killed, "DELETE FROM game WHERE key = ?", KEY)
+    assert {KEY, "games.csv", "standings.csv", "report.html"} <= keys_of(
+        [line for line in found(killed) if "made from" not in line]
+    )
+
+
+def test_the_tables_of_a_run_at_work_are_not_compared(copy: Path) -> None:
+    (copy / "results.json").write_text("{")
+    assert invoke("verify", copy).exit_code == 1
+    with TournamentDirectory(copy).locked():
+        result = invoke("verify", copy)
+        assert result.exit_code == 0
+        assert result.output.splitlines() == [
+            "tables: a run is at work: its tables are not compared (a remark)",
+            f"{GAMES} games verified, nothing wrong",
+        ]
+    with TournamentDirectory(copy).locked():  # verify has not kept the lock
+        pass
+
+
+def test_a_folder_that_appears_meanwhile(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run kept a game, and wrote its folder, after verify had read the list of games."""
+    load = TournamentResults.load
+
+    def load_and_go_on(store: Store) -> TournamentResults:
+        summary = load(store)
+        (copy / "games" / "r002-1v2").mkdir(exist_ok=True)
+        return summary
+
+    monkeypatch.setattr(TournamentResults, "load", load_and_go_on)
+    assert found(copy) == []
+    (line,) = found(copy)  # the next time it was there before
+    assert line.startswith("r002-1v2: games: folder")
+
+
+def test_nothing_to_verify_yet(copy: Path, tmp_path: Path) -> None:
+    """A run was killed before it stored the tournament's name, or before the first game."""
+    (tmp_path / "fresh").mkdir()
+    with Store(tmp_path / "fresh" / "results.db"):
+        pass
+    result = invoke("verify", tmp_path / "fresh")
+    assert result.exit_code == 2
+    assert "holds no tournament yet: run the tournament first" in result.output
+    execute(copy, "DELETE FROM game")
+    for name in TABLES:
+        (copy / name).unlink()
+    shutil.rmtree(copy / "games")
+    assert invoke("verify", copy).exit_code == 1  # the chain has the games
+    with tampering(copy / "results.db") as connection:
+        rechain(connection)
+    result = invoke("verify", copy)
+    assert result.exit_code == 2
+    assert "holds no game yet, there is nothing to verify: run the tournament first" in result.output
+
+
+# The files.
+
+
+def test_altered_fields_of_a_game_are_found(copy: Path) -> None:
+    path = copy / "games" / KEY / "game.json"
+    whole = json.loads(path.read_text())
+    fields = ("winner", "reason", "score", "moves", "wire", "final_state", "key", "duration_ms", "players")
+    altered = {name: whole[name][:-1] if isinstance(whole[name], list | str) else 7 for name in fields}
+    path.write_text(json.dumps(whole | altered) + "\n")
+    lines = [line for line in found(copy) if line.startswith(f"{KEY}: game.json: ")]
+    assert {line.split(": ")[2] for line in lines} == set(fields)
+    path.write_text("{")
+    (line,) = found(copy)
+    assert "game.json: recorded as JSON, but" in line
+
+
+def test_a_file_of_an_older_version_lacks_new_fields(copy: Path) -> None:
+    path = copy / "games" / KEY / "game.json"
+    view = json.loads(path.read_text())
+    del view["cores"]
+    path.write_text(json.dumps(view) + "\n")
+    assert [line.partition(": recorded")[0] for line in found(copy)] == [f"{KEY}: game.json: cores"]
+    alter_record(copy, lambda record: replace(record, versions={"kalarena": "0.0.1"}))
+    view["versions"] = {"kalarena": "0.0.1"}
+    path.write_text(json.dumps(view) + "\n")
+    assert found(copy) == []
+
+
+@pytest.mark.parametrize("name", [*TABLES, f"games/{KEY}/wire.txt"])
+def test_an_altered_text_is_found(copy: Path, name: str) -> None:
+    path = copy / name
+    text = path.read_text()
+    at = text.index("greedy")
+    path.write_text(text[:at] + "x" + text[at:])
+    (line,) = found(copy)
+    assert line.startswith(f"{KEY if 'wire' in name else name}: line ")
+    assert "greedy" in line
+
+
+# Single records.
+
+RECORD = random_game("kalah(3,2)", opening="1 2")
+WRONG = replace(RECORD, final_state="0")
+
+
+def written(folder: Path, record: GameRecord, name: str) -> Path:
+    path = folder / name
+    if name.endswith(".json"):
+        path.write_text(json.dumps(record.to_json()))
+    else:
+        path.write_bytes(record.to_msgpack())
+    return path
+
+
+@pytest.mark.parametrize("name", ["game.json", "game.msgpack", "game"])
+def test_records(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path, RECORD, name)
+    assert read_record(path) == RECORD
+    result = invoke("verify", path)
+    assert (result.exit_code, result.output) == (0, "1 game verified, nothing wrong\n")
+    result = invoke("verify", path, written(tmp_path, WRONG, f"wrong-{name}"))
+    assert (result.exit_code, result.output) == (
+        1,
+        f"r001-1v2: final_state: recorded 0, but '{RECORD.final_state}' follows\n"
+        "1 of 2 games does not follow\n",
+    )
+    value = one_object(invoke("verify", "--json", tmp_path / f"wrong-{name}").output)
+    assert (value["games"], value["wrong"]) == (1, 1)
+    (complaint,) = value["complaints"]
+    assert (complaint["key"], complaint["what"], complaint["recorded"]) == ("r001-1v2", "final_state", "0")
+
+
+def test_other_words_of_another_version_are_no_fault(tmp_path: Path) -> None:
+    older = replace(RECORD, result=replace(RECORD.result, detail="Bob won"), versions={"kalarena": "0.0.1"})
+    result = invoke("verify", written(tmp_path, older, "game"))
+    assert result.exit_code == 0
+    assert "(a remark: another version wrote it)" in result.output
+
+
+def test_records_of_play(tmp_path: Path) -> None:
+    paths = [tmp_path / "game.json", tmp_path / "game.msgpack"]
+    for path in paths:
+        assert (
+            invoke("play", "greedy", "first_legal", "--game", "kalah(2,2)", "--record", path).exit_code == 0
+        )
+    result = invoke("verify", *paths)
+    assert (result.exit_code, result.output) == (0, "2 games verified, nothing wrong\n")
+
+
+def test_a_record_without_the_lines_that_the_verdict_follows_from(tmp_path: Path) -> None:
+    result = invoke("verify", written(tmp_path, replace(make_record(), sandbox="off"), "made-up"))
+    assert result.exit_code == 1
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, played: Path) -> None:
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "text.json").write_text("{")
+    (tmp_path / "results.db").write_text("no database")
+    for path, words in (
+        (tmp_path / "text", "this is no game record"),
+        (tmp_path / "text.json", "this is no game record"),
+        (tmp_path / "nothing", "cannot be read: No such file or directory"),
+        (played / "games", "holds no results.db"),
+        (played / "games" / KEY / "game.json", "this game record is not whole"),
+        (tmp_path, "is no SQLite database"),
+    ):
+        result = invoke("verify", path)
+        assert result.exit_code == 2, path
+        assert words in result.output
+    assert invoke("verify").exit_code == 2

@@ -1,0 +1,139 @@
+"""Packed games, and the files of a game: those for everybody, and those for one student."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+import trio
+
+from referee.errors import RefereeError
+from referee.judge import verdict_text
+from referee.judge.results import GameRecord, MatchResult, Player, Reason, WireLine
+from referee.play import Job, play_game
+from tests.support.builders import CONTROL, make_player, make_record
+from tournaments.results.game_files import GAMES, GameFilesError, public_view, wire_text, write_game_files
+from tournaments.results.game_summary import GameSummary, PackedGame
+
+
+def written(directory: Path, record: GameRecord) -> dict[str, str]:
+    """The game's files: name -> text."""
+    write_game_files(directory, record)
+    folder = directory / GAMES / record.key
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+
+
+def test_a_packed_game_has_the_whole_record_in_another_process() -> None:
+    record = make_record("r003-2v1", host_speed=5e5)
+    packed: PackedGame = pickle.loads(pickle.dumps(PackedGame.of(record)))
+    assert (packed.record, packed.host, packed.summary) == (record, record.host, GameSummary.of(record, 0))
+    assert packed.in_round(3, "r003-1+2") == PackedGame.of(record, 3, "r003-1+2")
+    assert packed.in_round(3, "r003-1+2").summary == GameSummary.of(record, 3, "r003-1+2")
+    damaged = PackedGame(packed.summary, packed.packed[:-9])
+    with pytest.raises(RefereeError):
+        _ = damaged.record
+
+
+def test_no_private_data_are_in_the_public_files(tmp_path: Path) -> None:
+    """Private are a bot's standard error, its place, and the name of our machine."""
+    record = make_record()
+    files = written(tmp_path, record)
+    assert sorted(files) == ["game.json", "stderr-1-one.txt", "stderr-2-two.txt", "wire.txt"]
+    assert files["stderr-1-one.txt"] == "private words of one\n"
+    assert files["stderr-2-two.txt"] == "private words of two\n"
+    for name in ("game.json", "wire.txt"):
+        for secret in ("private words", "/home/", "/opt/python", "the-lecturers-machine"):
+            assert secret not in files[name], (name, secret)
+    view, whole = json.loads(files["game.json"]), record.to_json()
+    assert set(whole) - set(view) == {"stderr", "note", "host", "host_speed", "facts"}
+    assert {key: view[key] for key in view if key != "players"} == {
+        key: whole[key] for key in view if key != "players"
+    }
+    assert view["players"] == [{"name": "one", "digest": "d1"}, {"name": "two", "digest": "d1"}]
+    assert record == make_record()
+
+
+def test_a_bots_last_words_are_not_in_its_opponents_files(tmp_path: Path) -> None:
+    note = verdict_text.last_words("KeyError: 'private words of one'")
+    result = MatchResult(1, Reason.EXIT, "one (South) lost: its process ended", None, "exited", note)
+    record = make_record(result=result)
+    assert "private words of one" in json.dumps(record.to_json())
+    files = written(tmp_path, record)
+    for name in ("game.json", "wire.txt", "stderr-2-two.txt"):
+        assert "private words of one" not in files[name]
+
+
+def test_verdict_on_a_bot_that_cannot_be_run_does_not_say_where_it_lies(tmp_path: Path) -> None:
+    folder = tmp_path / "where-it-lies"
+    folder.mkdir()
+    (folder / "engine").write_bytes(b"no program")
+    (folder / "script").write_text("#!/no/interpreter\n")
+    for program, mode in [("none", 0), ("engine", 0o755), ("engine", 0o644), ("script", 0o755)]:
+        path = folder / program
+        if mode:
+            path.chmod(mode)
+        lost = Player("one", (str(path),), str(folder))
+        record = trio.run(play_game, Job("k", "kalah(1,1)", (lost, make_player("two")), CONTROL))
+        assert record.result.reason is Reason.START
+        assert "where-it-lies" not in wire_text(record) + json.dumps(public_view(record))
+
+
+def test_wire_text_by_hand() -> None:
+    assert wire_text(make_record(first="a", second="long")) == (
+        "kalah(1,1): a and long (r001-1v2, 2026-01-02T03:04:05.678+00:00); <- to the bot, -> from it\n"
+        "\n"
+        "       0.010 ms  long  <-  START;North\n"
+        "       0.020 ms  a     <-  START;South\n"
+        "       1.520 ms  a     ->  MOVE;1\n"
+        "\n"
+        "score: a (South) won: 2 to 0\n"
+    )
+
+
+def test_lines_of_bots_cannot_forge_the_wire_log() -> None:
+    """A line may hold a carriage return or a terminal's escape: the log shows them, it does not obey."""
+    lines = ["MOVE;1\r", "\x1b[2Jx", "a\u2028b", "a\x0bb\x0cc\x85d", "\x00", "\u202egnol"]
+    record = make_record(wire=[WireLine(0, "from", line, 1) for line in lines])
+    text = wire_text(record)
+    # head, blank, the lines, blank, verdict
+    assert len(text.splitlines()) == 2 + len(lines) + 2
+    assert "\x1b" not in text
+    assert "\x00" not in text
+
+
+def test_names_become_file_names(tmp_path: Path) -> None:
+    """A name may be as long as a folder's, and a path may hold bytes that are no Unicode."""
+    record = make_record(first="R2-D2 (old)", second="Größe/../x")
+    assert {"stderr-1-R2_D2__old_.txt", "stderr-2-Größe_.._x.txt"} <= set(written(tmp_path, record))
+    assert [path.name for path in tmp_path.iterdir()] == [GAMES]
+    assert len(written(tmp_path, make_record("long", first="n" * 250))) == 4
+    half = (make_player("\udcff"), make_player("two"))
+    record = make_record("half", final_state="\udcff", players=half, stderr=("\udcff", ""))
+    assert "\\udcff" in written(tmp_path, record)["wire.txt"]
+
+
+def test_files_are_made_again_and_no_partial_ones_remain(tmp_path: Path) -> None:
+    folder = tmp_path / GAMES / "r001-1v2"
+    folder.mkdir(parents=True)
+    (folder / "game.json.part").write_text("half a fi")
+    (folder / "game.json").write_text("old")
+    first = written(tmp_path, make_record())
+    assert written(tmp_path, make_record()) == first
+    assert not [name for name in first if name.endswith(".part")]
+    assert json.loads(first["game.json"])["key"] == "r001-1v2"
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = written(tmp_path, make_record())
+
+    def full(path: Path, text: str, **_: str) -> int:
+        with path.open("w") as file:
+            file.write(text[:3])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(GameFilesError, match="No space left"):
+        write_game_files(tmp_path, make_record(final_state="another"))
+    monkeypatch.undo()
+    folder = tmp_path / GAMES / "r001-1v2"
+    assert {name: (folder / name).read_text(encoding="utf-8") for name in before} == before

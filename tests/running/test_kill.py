@@ -1,0 +1,137 @@
+"""SIGKILL of the runner and of its workers at random moments: no game is lost or played twice.
+
+Three of four kills come while games are played, one of four at any moment, also while the runner starts; two
+of five are the runner's, the others a worker's.
+"""
+
+import os
+import random
+import select
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.running.test_resume import (
+    BOTS,
+    KALARENA,
+    all_end,
+    descendants,
+    open_pidfds,
+    run_to_the_end,
+    table,
+    write_tournament,
+)
+from tests.server.server_process import slowness
+from tests.support.builders import invoke
+from tournaments.results.store import Store
+
+KILLS = 20
+ROUNDS = 18
+GAMES = ROUNDS * len(BOTS) * (len(BOTS) - 1)
+LONGEST_S = 0.6
+"""A kill comes this long after the one before at the latest, or after the runner began to play."""
+LOOK_S = 0.02
+"""Seconds between two polls of the runner."""
+GONE_WITHIN_S = 1.0
+"""The documented bound on an idle machine, in seconds."""
+
+pytestmark = [
+    pytest.mark.kill,
+    pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)"),
+]
+
+
+def ends_within(pidfd: int, seconds: float) -> bool:
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
+
+
+def workers(runner: int) -> list[int]:
+    """The runner's own children that play games: those that have children, or may have at any moment."""
+    found = []
+    try:
+        threads = list(Path(f"/proc/{runner}/task").iterdir())
+        children = [int(pid) for thread in threads for pid in (thread / "children").read_text().split()]
+    except OSError:  # the runner has ended, or a thread of it
+        return []
+    for pid in children:
+        try:
+            if os.getsid(pid) == os.getsid(runner):
+                found.append(pid)
+        except ProcessLookupError:
+            continue
+    return found
+
+
+class Disturbed:
+    """A tournament that is being killed."""
+
+    def __init__(self, path: Path, out: Path, chance: random.Random) -> None:
+        self.command = [KALARENA, "tournament", "run", str(path), "--out", str(out)]
+        self.chance = chance
+        self.kills = {"runner": 0, "worker": 0}
+
+    def run(self) -> bool:
+        """Run until the runner was killed; return False if it came to its end."""
+        runner = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        pidfd = os.pidfd_open(runner.pid)
+        try:
+            while sum(self.kills.values()) < KILLS:
+                # One in four comes at any moment, also while the runner starts; the others while it plays.
+                at_any_moment = self.chance.random() < 0.25
+                while not at_any_moment and not workers(runner.pid) and not ends_within(pidfd, LOOK_S):
+                    pass
+                if ends_within(pidfd, self.chance.uniform(0.0, LONGEST_S)):
+                    break
+                victims = workers(runner.pid)
+                if victims and self.chance.random() < 0.6:
+                    os.kill(self.chance.choice(victims), 9)
+                    self.kills["worker"] += 1
+                    continue
+                everybody = open_pidfds(descendants(runner.pid))
+                runner.kill()
+                self.kills["runner"] += 1
+                runner.wait(timeout=60)
+                bound_s = GONE_WITHIN_S * max(1.0, slowness())
+                assert all_end(everybody, bound_s), "bots or workers outlived the runner"
+                return True
+            # Status 1: games lost their worker three times; the next run plays them.
+            assert runner.wait(timeout=300) in (0, 1)
+            return False
+        finally:
+            os.close(pidfd)
+            if runner.poll() is None:
+                runner.kill()
+                runner.wait()
+
+
+def test_twenty_kills_lose_no_game_and_repeat_none(tmp_path: Path) -> None:
+    path = write_tournament(tmp_path, ROUNDS, "kalah(3,2)")
+    run_to_the_end(path, tmp_path / "calm")
+    calm = {form: table(tmp_path / "calm", form) for form in ("text", "csv", "json", "html")}
+
+    out = tmp_path / "disturbed"
+    disturbed = Disturbed(path, out, random.Random(20))
+    seen: set[str] = set()
+    while disturbed.run() or sum(disturbed.kills.values()) < KILLS:
+        if not (out / "results.db").exists():
+            continue
+        with Store(out / "results.db") as store:
+            played = store.played()
+        assert seen <= played, "a game that was kept is gone"
+        seen = played
+        assert len(seen) < GAMES, f"over too soon, after {disturbed.kills}"
+    assert sum(disturbed.kills.values()) == KILLS
+    assert min(disturbed.kills.values()) >= 5
+
+    run_to_the_end(path, out)
+    assert {form: table(out, form) for form in calm} == calm
+    with Store(out / "results.db") as store:
+        games = store.games()
+        assert len(games) == len({game.key for game in games}) == GAMES
+        assert not [game for game in games if game.fault is not None]
+    assert not list(out.glob("leash-*"))
+    done = invoke("verify", out)
+    assert done.exit_code == 0, done.output

@@ -1,0 +1,176 @@
+"""Runs that are killed or stopped: the resumed tournament ends with the same table."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.builders import invoke
+from tournaments.cli.tournament import run
+from tournaments.config import tournament
+from tournaments.results.store import Store
+
+KALARENA = str(Path(sys.executable).parent / "kalarena")
+BOTS = ["first_legal", "random:7", "greedy", "minimax:2"]
+GONE_WITHIN_S = 5.0
+"""Bound for the end of what a killed runner leaves behind; it takes milliseconds."""
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)")
+
+
+def write_tournament(folder: Path, rounds: int, game: str = "manchester") -> Path:
+    path = folder / "cup.toml"
+    path.write_text(
+        f"name = 'cup'\nrounds = {rounds}\ngame = '{game}'\nbots = {json.dumps(BOTS)}\n"
+        "[time]\nmove_s = 20.0\n"
+    )
+    return path
+
+
+def run_to_the_end(path: Path, out: Path) -> None:
+    subprocess.run(
+        [KALARENA, "tournament", "run", str(path), "--out", str(out)],
+        check=True,
+        timeout=300,
+        capture_output=True,
+    )
+
+
+def table(out: Path, form: str) -> str:
+    done = invoke("tournament", "table", out, "--format", form)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+def start_and_wait_for_games(path: Path, out: Path) -> subprocess.Popen[str]:
+    """Start a run; return it when it has reported another tenth of the games."""
+    runner = subprocess.Popen(
+        [KALARENA, "tournament", "run", str(path), "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert runner.stderr is not None
+    line = runner.stderr.readline()
+    if line.startswith("cup: going on with "):
+        line = runner.stderr.readline()
+    assert line.startswith("cup: "), line
+    assert line.endswith(" games\n"), line
+    return runner
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (thread / "children").read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
+def open_pidfds(pids: list[int]) -> list[int]:
+    opened = []
+    for pid in pids:
+        try:
+            opened.append(os.pidfd_open(pid))
+        except ProcessLookupError:
+            continue  # ended between the two looks
+    return opened
+
+
+def all_end(pidfds: list[int], within_s: float) -> bool:
+    """Whether all these processes end in time."""
+    waiting = set(pidfds)
+    poller = select.poll()
+    for descriptor in waiting:
+        poller.register(descriptor, select.POLLIN)
+    while waiting:
+        ready = poller.poll(within_s * 1000)
+        if not ready:
+            return False
+        for descriptor, _ in ready:
+            poller.unregister(descriptor)
+            os.close(descriptor)
+            waiting.discard(descriptor)
+    return True
+
+
+def test_a_killed_run_is_resumed_and_gives_the_same_table(tmp_path: Path) -> None:
+    path = write_tournament(tmp_path, 2, "kalah(4,4)")
+    run_to_the_end(path, tmp_path / "calm")
+    calm = {form: table(tmp_path / "calm", form) for form in ("text", "csv", "json", "html")}
+    out = tmp_path / "killed"
+    runner = start_and_wait_for_games(path, out)
+    left_behind = open_pidfds(descendants(runner.pid))
+    runner.kill()
+    runner.communicate(timeout=60)
+    assert all_end(left_behind, GONE_WITHIN_S), "bots or workers outlived the runner"
+    with Store(out / "results.db") as store:
+        before = store.played()
+        assert 0 < len(before) < 24
+        assert all(store.record(key).result.detail for key in before)
+    run_to_the_end(path, out)
+    assert {form: table(out, form) for form in calm} == calm
+    with Store(out / "results.db") as store:
+        assert before < store.played()
+        assert len(store.played()) == 24
+    assert not list(out.glob("leash-*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_by_a_signal_is_resumed(tmp_path: Path, number: int) -> None:
+    path = write_tournament(tmp_path, 2, "kalah(4,4)")
+    out = tmp_path / "out"
+    runner = start_and_wait_for_games(path, out)
+    left_behind = open_pidfds(descendants(runner.pid))
+    runner.send_signal(number)
+    _, errors = runner.communicate(timeout=60)
+    assert runner.returncode == 130
+    assert "the same command goes on" in errors
+    assert "Traceback" not in errors
+    assert all_end(left_behind, GONE_WITHIN_S)
+    with Store(out / "results.db") as store:
+        stopped_at = len(store.played())
+    assert 0 < stopped_at < 24
+    assert (out / "report.html").is_file()
+    run_to_the_end(path, out)
+    with Store(out / "results.db") as store:
+        assert len(store.played()) == 24
+
+
+def test_a_run_on_another_host_keeps_the_default_memory_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cup.toml"
+    for memory_mb, rounds in ((512, 1), (2048, 2)):
+        monkeypatch.setattr(tournament, "default_memory_here", lambda _games, limit=memory_mb: limit)
+        path.write_text(f'game = "kalah(2,2)"\nrounds = {rounds}\nbots = ["first_legal", "greedy"]\n')
+        result = invoke("tournament", "run", path, "--out", tmp_path / "out", "--quiet")
+        assert result.exit_code == 0, result.stderr
+    with Store(tmp_path / "out" / "results.db") as store:
+        assert len(store.played()) == 4
+        assert {store.record(key).limits.memory_mb for key in store.played()} == {512}
+
+
+def test_too_much_memory_for_the_host_is_reported_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "host_memory_bytes", lambda: 3 << 30)
+    path = tmp_path / "cup.toml"
+    path.write_text('concurrency = 2\nbots = ["first_legal", "greedy"]\n[limits]\nmemory_mb = 1000\n')
+    result = invoke("tournament", "run", path, "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert (
+        "2 games at a time may use 4000 MB of memory (1000 MB each), and this host has 3072" in result.stderr
+    )
+    path.write_text('bots = ["first_legal", "greedy"]\n[limits]\nmemory_mb = 2000\n')
+    result = invoke("tournament", "run", path, "--out", tmp_path / "other")
+    assert result.exit_code == 2
+    assert "the bots of a game may use 4000 MB" in result.stderr

@@ -1,0 +1,255 @@
+"""Control groups: with directories in their place where the kernel's controllers are missing."""
+
+import errno
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from referee.judge.limits import Limits
+from referee.sandbox import cgroup
+from referee.sandbox.cgroup import OWN_LEAF, BotGroup, CgroupError, delegated_group, group_name
+
+LIMITS = Limits(memory_mb=100, processes=10)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A group as it is delegated, with this process in it."""
+    group = tmp_path / "scope"
+    group.mkdir()
+    (group / "cgroup.controllers").write_text("cpu memory pids\n")
+    (group / "cgroup.type").write_text("domain\n")
+    (group / "cgroup.procs").write_text("17\n")
+    (group / "cgroup.subtree_control").write_text("")
+    monkeypatch.setattr(cgroup, "SYSTEMD", tmp_path / "none")
+    monkeypatch.setattr(cgroup, "_own_group", lambda: group)
+    return group
+
+
+def test_a_delegated_group_is_split(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert delegated_group() == str(tree)
+    assert (tree / OWN_LEAF / "cgroup.procs").read_text() == "17"
+    assert (tree / "cgroup.subtree_control").read_text() == "+memory +pids"
+    assert delegated_group() == str(tree)  # again, as after a run that was killed
+    # A worker is in the leaf already.
+    monkeypatch.setattr(cgroup, "_own_group", lambda: tree / OWN_LEAF)
+    assert delegated_group() == str(tree)
+
+
+@pytest.mark.parametrize(
+    ("offered", "missing"),
+    [("cpu", "memory and pids"), ("memory", "pids"), ("pids io", "memory"), ("", "memory and pids")],
+)
+def test_without_its_controllers_a_group_is_of_no_use(tree: Path, offered: str, missing: str) -> None:
+    (tree / "cgroup.controllers").write_text(offered)
+    with pytest.raises(CgroupError, match=f"no control group with {missing} was delegated to us"):
+        delegated_group()
+    assert not (tree / OWN_LEAF).exists()
+
+
+def test_a_group_that_cannot_be_split(tree: Path) -> None:
+    (tree / "cgroup.subtree_control").unlink()
+    (tree / "cgroup.subtree_control").mkdir()  # cannot be written to
+    with pytest.raises(CgroupError, match="no control group was delegated to us"):
+        delegated_group()
+    # The first process of the whole tree, whose group has no type, is the system's init.
+    (tree / "cgroup.type").unlink()
+    with pytest.raises(CgroupError, match="we are in that of the whole system"):
+        delegated_group()
+
+
+@pytest.mark.parametrize(
+    ("user", "marks", "is_ours"),
+    [
+        (0, {}, False),
+        (0, {"trusted.delegate": b"1"}, True),
+        (0, {"user.delegate": b"1"}, True),
+        (0, {"user.delegate": b"0"}, False),
+        (1000, {}, True),
+    ],
+)
+def test_where_systemd_runs_root_splits_only_marked_groups(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, user: int, marks: dict[str, bytes], is_ours: bool
+) -> None:
+    def getxattr(path: Path, name: str) -> bytes:
+        if name not in marks:
+            raise OSError(errno.ENODATA, "No data available")
+        return marks[name]
+
+    monkeypatch.setattr(cgroup, "SYSTEMD", tree)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(os, "getxattr", getxattr, raising=False)
+    if is_ours:
+        assert delegated_group() == str(tree)
+        return
+    with pytest.raises(CgroupError, match="is systemd's own"):
+        delegated_group()
+    assert (tree / "cgroup.procs").read_text() == "17\n"
+    assert not (tree / OWN_LEAF).exists()
+
+
+def test_nothing_is_moved_out_of_a_group_of_somebody_else(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tree / "cgroup.procs")
+    with pytest.raises(CgroupError, match="is not ours"):
+        delegated_group()
+    assert not (tree / OWN_LEAF).exists()
+
+
+def test_a_group_that_is_busy_is_tried_again(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell beside us has started a process after we had moved all of them."""
+    write, refusals = Path.write_text, [errno.EBUSY, errno.EBUSY]
+
+    def busy(path: Path, text: str) -> int:
+        if path.name == "cgroup.subtree_control" and refusals:
+            raise OSError(refusals.pop(), "Device or resource busy")
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", busy)
+    assert delegated_group() == str(tree)
+    refusals.extend([errno.EBUSY] * cgroup.SPLIT_TRIES)
+    with pytest.raises(CgroupError, match="Device or resource busy"):
+        delegated_group()
+
+
+def test_groups_of_referees_that_are_gone_are_removed(tree: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    ours, abandoned = tree / group_name(0), tree / f"kalarena-bot-{gone.pid}-1"
+    full = tree / f"kalarena-bot-{gone.pid}-0"
+    for path in (ours, abandoned, full, full / "member"):
+        path.mkdir()
+    delegated_group()
+    assert (ours.exists(), abandoned.exists(), full.exists()) == (True, False, True)
+
+
+def test_limits_of_a_bots_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = {
+        "memory.max": str(100 << 20),
+        "memory.swap.max": "0",
+        "memory.oom.group": "1",
+        "pids.max": str(10 + cgroup.SPARE_PROCESSES),
+    }
+    (tmp_path / "bot").mkdir()  # left by a run that was killed
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    assert {path.name: path.read_text() for path in group.path.iterdir()} == limits
+    write = Path.write_text
+
+    def refuse(path: Path, text: str) -> int:
+        if path.name == "memory.swap.max":  # as a kernel without swap does
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    other = BotGroup(str(tmp_path), "other", LIMITS)
+    assert {path.name for path in other.path.iterdir()} == limits.keys() - {"memory.swap.max"}
+    with pytest.raises(CgroupError, match="no control group could be made: No such file"):
+        BotGroup(str(tmp_path / "gone"), "bot", LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ("low 0\noom 1\noom_kill 1\n", (True, False)),
+        ("oom 0\noom_kill 1\n", (False, True)),  # a group above it, or the host, had no memory left
+        ("oom_kill 0\n", (False, False)),
+        (None, (False, False)),
+    ],
+)
+def test_the_memory_of_a_group(tmp_path: Path, events: str | None, expected: tuple[bool, bool]) -> None:
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    assert group.most_memory_mb() == 0
+    (group.path / "memory.peak").write_text(f"{99 << 20}\n")
+    assert group.most_memory_mb() == 99
+    if events is not None:
+        (group.path / "memory.events").write_text(events)
+    assert (group.ran_out_of_memory(), group.was_killed_for_others()) == expected
+
+
+def test_a_removed_group_can_be_killed_and_removed_again(tmp_path: Path) -> None:
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    for path in group.path.iterdir():
+        path.unlink()
+    group.remove()
+    assert not group.path.exists()
+    group.remove()
+    group.kill()
+    assert not group.ran_out_of_memory()
+
+
+def test_our_own_group_is_found_or_there_is_a_reason() -> None:
+    try:
+        found = cgroup._own_group()
+    except CgroupError:
+        return
+    assert found.is_dir()
+
+
+UNIFIED = [Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")]
+
+
+@pytest.fixture
+def real_parent() -> Iterator[Path]:
+    """A real group of version 2 in which others can be made."""
+    for folder in UNIFIED:
+        path = folder / f"kalarena-test-{os.getpid()}"
+        if (folder / "cgroup.procs").exists() and os.access(folder, os.W_OK):
+            path.mkdir()
+            if (path / "cgroup.procs").exists():
+                yield path
+                path.rmdir()
+                return
+            path.rmdir()
+    pytest.skip("no control group of version 2 can be made here")
+
+
+def test_a_real_group_is_killed_whole(real_parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BotGroup, "_write", _writing_what_is_there)
+    for _ in range(2):  # the second one finds what the first has left
+        group = BotGroup(str(real_parent), "bot", LIMITS)
+        joined = ["/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(group.path / "cgroup.procs")]
+        command = [*joined, "/bin/sh", "-c", "setsid sleep 60 & echo ready; sleep 60"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            assert str(process.pid) in (group.path / "cgroup.procs").read_text().split()
+            group.kill()
+            assert process.wait(10) == -signal.SIGKILL
+            assert process.stdout.read() == b""  # nobody holds it any more
+    _wait_until_empty(group.path)
+    group.remove()
+    assert not group.path.exists()
+
+
+def _wait_until_empty(path: Path) -> None:
+    with (path / "cgroup.events").open() as events:
+        poller = select.poll()
+        poller.register(events, select.POLLPRI)
+        while "populated 1" in events.read():
+            assert poller.poll(10_000)
+            events.seek(0)
+
+
+def _writing_what_is_there(group: BotGroup, name: str, value: str) -> None:
+    """Without controllers there are no files for limits, which are not to be tested here."""
+    if (group.path / name).exists():
+        (group.path / name).write_text(value)
+
+
+def test_cpu_time_and_stalled_time_are_the_kernels(tmp_path: Path) -> None:
+    group = BotGroup(str(tmp_path), "bot", LIMITS)
+    assert group.cpu_times_ns() is None  # a kernel without pressure files
+    (group.path / "cpu.stat").write_text("usage_usec 1500\nuser_usec 1000\nsystem_usec 500\n")
+    (group.path / "cpu.pressure").write_text(
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\n"
+        "full avg10=1.00 avg60=0.00 avg300=0.00 total=2500\n"
+    )
+    assert group.cpu_times_ns() == (1_500_000, 2_500_000)
+    (group.path / "cpu.pressure").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\n")
+    assert group.cpu_times_ns() is None

@@ -1,0 +1,95 @@
+"""What a duel says: decisions, sentences, numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.builders import make_summary
+from tournaments.analysis.duel import Duel, duel_of
+from tournaments.schedule.formats.sprt import Sprt
+from tournaments.schedule.pairing import Entrant, History, Result
+
+TWO = (Entrant(), Entrant())
+NAMES = ("new", "old")
+
+
+def duel(points: str, *, test: Sprt | None = None, finished: bool = True, alike: bool = False) -> Duel:
+    """Of pairs that the new version won twice (w), shared (s), lost twice (l)."""
+    games = []
+    results: dict[str, Result] = {}
+    for number, pair in enumerate(points, 1):
+        for first in (0, 1):
+            new_wins = pair == "w" or (pair == "s" and first == 0)
+            winner = first if new_wins else 1 - first
+            key = f"r{number:03d}-{first + 1}v{2 - first}"
+            mark = f"{pair}{first}" if alike else key
+            game = make_summary(NAMES[first], NAMES[1 - first], winner, key=key)
+            games.append(
+                replace(
+                    game, pair=f"r{number:03d}-1+2", opening="" if alike else str(number), fingerprint=mark
+                )
+            )
+            results[key] = Result(winner, line=mark)
+    return duel_of(NAMES, games, test, History(results), finished=finished)
+
+
+def sprt(elo0: float = 0.0, elo1: float = 100.0, max_games: int = 200) -> Sprt:
+    return Sprt(TWO, elo0=elo0, elo1=elo1, max_games=max_games, batch=4)
+
+
+@pytest.mark.parametrize(
+    ("points", "test", "decision", "headline"),
+    [
+        ("wwswwsww" * 12, sprt(), "stronger", "new is stronger than old."),
+        ("llsllsll" * 12, sprt(), "no improvement", "No improvement of 100 Elo was found."),
+        ("llsllsll" * 12, sprt(-100, 0), "no improvement", "new is weaker than old."),
+        ("wwswwsww" * 12, sprt(20, 120), "stronger", "new is more than 20 Elo stronger than old."),
+        ("ws" * 2, sprt(max_games=8), "undecided", "Undecided after 8 games."),
+        ("wwswwsww" * 12, None, "stronger", "new is stronger than old."),
+        ("llsllsll" * 12, None, "weaker", "new is weaker than old."),
+        ("wl", None, "undecided", "4 games do not show whether new or old is the stronger one."),
+    ],
+)
+def test_decisions(points: str, test: Sprt | None, decision: str, headline: str) -> None:
+    found = duel(points, test=test)
+    assert found.decision == decision
+    assert found.headline() == headline
+    assert found.meaning()
+    value = found.to_json()
+    assert (value["decision"], value["headline"]) == (decision, headline)
+    assert (value["sprt"] is None) == (test is None)
+
+
+def test_what_the_figures_say() -> None:
+    found = duel("wwsl", test=sprt(max_games=8))
+    first, second, third = found.figures()
+    assert first == "won 5, drawn 0, lost 3: 62.5 % of 8 games, 8 of them different"
+    assert second.startswith("Elo +")
+    assert "likelihood of superiority" in second
+    assert third.endswith("bounds -2.94 and 2.94 (0 against 100 Elo, alpha 0.05, beta 0.05)")
+    assert found.live().startswith("LLR ")
+    assert duel("wwsl").live().startswith("new: 62.5 %, Elo +")
+
+
+def test_copies_decide_nothing() -> None:
+    found = duel("w" * 8, test=sprt(), alike=True)
+    assert found.decision == "undecided"
+    assert found.meaning()[0].startswith(
+        "The bots only repeat themselves: of 6 pairs of games 1 are different, and copies are no evidence."
+    )
+
+
+def test_unfinished() -> None:
+    assert duel("ws", test=sprt(), finished=False).headline() == "Not yet decided after 4 games."
+    assert duel("ws", finished=False).headline() == "new against old: not all games are played yet."
+    nothing = duel("", finished=False)
+    assert nothing.decision == "unfinished"
+    assert nothing.live() == ""
+    assert nothing.figures() == ["no game was played that counts"]
+
+
+def test_what_looks_weaker_is_called_so() -> None:
+    assert "It looks weaker, even" in duel("llsllsll" * 12, test=sprt()).meaning()[1]
+    assert (
+        "may still be a little stronger" in duel("ls" * 30 + "sw" * 30, test=sprt(0, 200, 2000)).meaning()[1]
+    )

@@ -1,0 +1,239 @@
+"""Workers that build and check a bot: their answers, and that they leave no process."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.server.harness import (
+    GAME,
+    LIMIT_S,
+    QUICK,
+    built_bot,
+    lasting_command,
+    starter,
+    until,
+    until_gone,
+)
+from tests.support.confinement import living_with, sandbox_of
+from tests.support.courses import FAST_PASSWORDS
+from tests.support.databases import database_of
+from tournaments.bots.storage import ContentStore
+from tournaments.bots.upload.limits import SubmittedFile
+from tournaments.checking.report import Report
+from tournaments.course.course import Course
+from tournaments.course.model import Competitor
+from tournaments.server import bot_provider
+from tournaments.server.bot_provider import BotProvider, CannotPlayError
+from tournaments.server.bot_storage import BotStorage
+from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
+from tournaments.server.checks.bot_worker import COMMAND, WorkerError, run_job
+
+
+class Jobs:
+    """Stores of submissions and bots, and jobs for them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.contents = ContentStore(folder / "submissions")
+        self.storage = BotStorage(self.contents, folder / "bots")
+        self.lines: list[str] = []
+
+    def job(self, task: Task, files: list[SubmittedFile], **changes: Any) -> BotJob:
+        content = self.contents.put(files)
+        return replace(self.storage.job(task, content, "Team 1 v1", GAME), **changes)
+
+    async def run(
+        self,
+        job: BotJob,
+        within_s: float = LIMIT_S,
+        shutdown_s: float = 5.0,
+        command: tuple[str, ...] = COMMAND,
+    ) -> Answer:
+        add = self.lines.append
+        return await run_job(job, add, within_s=within_s, shutdown_s=shutdown_s, command=command)
+
+    async def report(self, job: BotJob) -> tuple[Answer, Report]:
+        answer = await self.run(job)
+        assert (answer.ours, answer.report is not None) == ("", True)
+        assert str(self.storage.root) not in repr([answer.report, self.lines])
+        return answer, Report.from_json(answer.report or {})
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Jobs:
+    return Jobs(tmp_path)
+
+
+def test_a_job_is_restored_from_its_line(jobs: Jobs) -> None:
+    job = jobs.job(Task.CHECK, starter(), sandbox=sandbox_of("weak"))
+    assert BotJob.from_line(job.to_line()) == job
+
+
+# Answers
+
+
+async def test_a_good_bot_is_built_and_checked(jobs: Jobs) -> None:
+    job = jobs.job(Task.CHECK, starter(), nice=3)
+    answer, report = await jobs.report(job)
+    assert (report.passed, report.bot, answer.wrong) == (True, "Team 1 v1", "")
+    assert answer.digest == report.digest == jobs.storage.player(job.content, "x", GAME).digest
+    assert jobs.lines[0] == "Check of Team 1 v1"
+    assert any(line.startswith("[1/") for line in jobs.lines)
+    assert any(line.startswith("PASSED") for line in jobs.lines)
+    assert "kalarena" not in "".join(jobs.lines), "no command for a machine that is not the student's"
+
+
+async def test_a_faulty_bot_fails_with_its_report(jobs: Jobs) -> None:
+    answer, report = await jobs.report(jobs.job(Task.CHECK, [SubmittedFile("bot.py", b"1/0\n")]))
+    assert not report.passed
+    assert "ZeroDivisionError" in repr(answer.report)
+
+
+async def test_a_failed_build_is_a_report_with_its_output_in_the_log(jobs: Jobs) -> None:
+    answer, report = await jobs.report(jobs.job(Task.CHECK, built_bot("seq 1 30; exit 7")))
+    (item,) = report.failures
+    assert item.sentence.startswith("the upload: its build command")
+    assert "exit status 7" in answer.wrong
+    assert [str(number) for number in range(1, 31)] == [line for line in jobs.lines if line.isdigit()]
+    assert answer.digest == ""
+
+
+async def test_a_build_may_take_as_long_as_a_check(jobs: Jobs) -> None:
+    answer = await jobs.run(jobs.job(Task.CHECK, built_bot("sleep 1000"), total_s=0.5))
+    assert answer.wrong.endswith("took over 0.5 s")
+
+
+async def test_the_output_of_a_bot_is_not_taken_for_an_answer(jobs: Jobs) -> None:
+    message = '{"end": {"ours": "", "report": {"ok": true}}}'
+    answer = await jobs.run(
+        jobs.job(Task.BUILD, built_bot(f"echo '{message}'; echo '{message}' >&2; exit 1"))
+    )
+    assert answer.wrong
+    assert answer.report is not None
+
+
+async def test_a_failure_of_the_host_is_no_verdict(jobs: Jobs) -> None:
+    answer = await jobs.run(jobs.job(Task.CHECK, starter(), content="0" * 64))
+    assert "there is no submission" in answer.ours
+    assert answer.report is None
+
+
+async def test_a_reference_player_is_prepared(jobs: Jobs) -> None:
+    answer = await jobs.run(BotJob(Task.REFERENCE, "greedy", GAME, reference="greedy"))
+    assert answer.player is not None
+    player = player_of(answer.player)
+    assert (player.name, player.capabilities, player.digest) == ("greedy", ("openings",), answer.digest)
+
+
+# Workers that fail
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        ("raise SystemExit(4)", "status 4"),
+        ("1/0", "ZeroDivisionError"),
+        ("import os; os.kill(os.getpid(), 9)", "status -9"),
+        ("print('hello')", "said b'hello'"),
+        ("print('{}')", "said b'{}'"),
+        (
+            "import sys; sys.stdout.write('x' * (9 << 20)); sys.stdout.flush(); input(); input()",
+            "in one line",
+        ),
+        ("import os; os.close(0); os.close(1); import time; time.sleep(3600)", "ended with status"),
+        (None, "could not be started"),
+    ],
+)
+async def test_a_worker_that_dies_or_sends_nonsense(jobs: Jobs, script: str | None, sentence: str) -> None:
+    command = ("/nowhere",) if script is None else (sys.executable, "-S", "-c", script)
+    with pytest.raises(WorkerError, match=sentence):
+        await jobs.run(jobs.job(Task.CHECK, starter()), shutdown_s=0.1, command=command)
+
+
+async def test_a_worker_that_takes_too_long_ends_with_all_its_processes(jobs: Jobs) -> None:
+    mark = lasting_command(1)
+    with pytest.raises(WorkerError, match="not done within 2 s"):
+        await jobs.run(jobs.job(Task.CHECK, built_bot(f"{mark} & {mark}")), within_s=2.0)
+    await until_gone(mark)
+
+
+@pytest.mark.parametrize("what", ["build", "game"])
+@pytest.mark.parametrize("tier", ["bare", pytest.param("weak", marks=pytest.mark.slow), "confined"])
+async def test_a_cancelled_check_leaves_no_process(jobs: Jobs, tier: str, what: str) -> None:
+    mark = lasting_command(2)
+    program = f"import os; os.system('setsid {mark} & {mark}')"
+    files = [SubmittedFile("bot.py", program.encode())]
+    if what == "build":
+        files = built_bot(f"setsid {mark} & {mark}")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(jobs.run, jobs.job(Task.CHECK, files, sandbox=sandbox_of(tier)))
+        await until(lambda: living_with(mark))
+        nursery.cancel_scope.cancel()
+    await until_gone(mark)
+
+
+async def test_a_killed_worker_leaves_no_process(jobs: Jobs) -> None:
+    """As when the system has no memory left; this process adopts the processes of the worker."""
+    command = lasting_command(3)
+    mark = command.replace(" ", "\0")
+    async with trio.open_nursery() as nursery:
+
+        async def check() -> None:
+            with pytest.raises(WorkerError, match="status -9"):
+                await jobs.run(
+                    jobs.job(Task.CHECK, built_bot(f"exec {command}")), command=(*COMMAND, command)
+                )
+
+        nursery.start_soon(check)
+        await until(lambda: living_with(mark))
+        (worker,) = [pid for pid in living_with(command) if b"check_worker" in command_line(pid)]
+        os.kill(worker, signal.SIGKILL)
+    await until_gone(mark)
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+# Players that are made at the same time
+
+
+async def test_no_bot_waits_for_a_compilation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requested: list[str] = []
+    compiled = trio.Event()
+
+    async def run_fake(job: BotJob, _on_line: Callable[[str], None], **_limits: Any) -> Answer:
+        requested.append(job.reference)
+        if job.reference.startswith("strong"):
+            await compiled.wait()
+        return Answer(ours="that was all")
+
+    monkeypatch.setattr(bot_provider, "run_job", run_fake)
+    with Course(database_of(tmp_path).course(), FAST_PASSWORDS) as course:
+        course.settings.change(sandbox_mode="off")
+        contents = ContentStore(tmp_path / "submissions")
+        bots = BotProvider(course, BotStorage(contents, tmp_path / "bots"), QUICK)
+
+        async def prepare(reference: str) -> None:
+            with pytest.raises(CannotPlayError, match="that was all"):
+                await bots.player(Competitor(1, reference, None, reference), "manchester")
+
+        with trio.fail_after(LIMIT_S):
+            async with trio.open_nursery() as nursery:
+                for seconds in (1, 2, 3):
+                    nursery.start_soon(prepare, f"strong:{seconds}")
+                await until(lambda: requested)
+                for level in (1, 2, 3):
+                    await prepare(f"ladder:{level}")
+                assert sum(text.startswith("strong") for text in requested) == bot_provider.COMPILERS
+                compiled.set()
+    assert len(requested) == 6

@@ -1,0 +1,57 @@
+"""A real server: one upload from the zip to the verdict, and the logs of servers that are killed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.bots.zips import Member, make_zip
+from tests.server.harness import GAME, starter
+from tests.server.served_course import served_course
+from tests.server.server_process import ORPHANED_WORKER
+from tournaments.course.model import VersionState
+
+
+def test_an_upload_from_the_zip_to_the_verdict(tmp_path: Path) -> None:
+    archive = make_zip(*(Member(file.path, file.content) for file in starter()))
+    with served_course(tmp_path / "data", game=GAME, sandbox_mode="off") as course:
+        student = course.student()
+        response = course.send(archive, student=student)
+        assert response.status_code == 201, response.text
+        version = course.decided(response.json()["version"]["id"])
+        assert (version.state, version.number) == (VersionState.QUALIFIED, 1)
+        with course.client(student) as browser:
+            page = browser.get(f"/my/versions/{version.id}")
+        assert "Qualified and active." in page.text
+        assert course.incoming() == []
+        course.server.assert_ends()
+        with pytest.raises(httpx2.ConnectError):
+            course.send(archive, student=student)
+
+
+SPAWN = "from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=0, pipe_handle={})"
+
+
+def errors_of(program: str, written: bytes) -> str:
+    """Return the standard error of a program that reads these bytes from a pipe, and then its end."""
+    read, write = os.pipe()
+    os.write(write, written)
+    os.close(write)
+    command = [sys.executable, "-c", program.format(read), "--multiprocessing-fork"]
+    try:
+        return subprocess.run(command, pass_fds=[read], stderr=subprocess.PIPE, text=True).stderr
+    finally:
+        os.close(read)
+
+
+def test_the_traceback_of_an_orphaned_worker_is_ignored_and_no_other() -> None:
+    errors = errors_of(SPAWN, b"")
+    assert errors.endswith("EOFError: Ran out of input\n")
+    assert ORPHANED_WORKER.sub("", f"before\n{errors}after\n") == "before\nafter\n"
+    errors = errors_of("import pickle; pickle.load(open({}, 'rb'))", b"")
+    assert errors.endswith("EOFError: Ran out of input\n")
+    assert ORPHANED_WORKER.sub("", errors) == errors
+    assert "Traceback" in ORPHANED_WORKER.sub("", errors_of(SPAWN, b"no pickle"))

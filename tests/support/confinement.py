@@ -1,0 +1,71 @@
+"""Sandboxes for tests, and the processes that a test has left."""
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from referee.judge.results import GameRecord, Player
+from referee.sandbox.bubblewrap import Sandbox, Tier
+from referee.sandbox.detection import probe
+from tests.support.paths import SUPPORT
+
+TIERS = ("confined", "weak", "bare")
+
+
+def needs_sandbox() -> Sandbox:
+    """Return a sandbox that confines, without control groups.
+
+    Without one the test fails in CI or with KALARENA_REQUIRE_SANDBOX=1; elsewhere it is skipped.
+    """
+    found = probe()
+    if found.sandbox.tier.confines:
+        return replace(found.sandbox, tier=Tier.BUBBLEWRAP, cgroup="")
+    reason = f"no sandbox: {found.why_not_better}"
+    if os.environ.get("CI") or os.environ.get("KALARENA_REQUIRE_SANDBOX") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def sandbox_of(tier: str) -> Sandbox:
+    """Return the sandbox of one of TIERS."""
+    if tier == "confined":
+        return needs_sandbox()
+    return Sandbox(Tier.WEAK, probe().sandbox.tools) if tier == "weak" else Sandbox()
+
+
+def reading_bot(*arguments: str, name: str = "culprit") -> Player:
+    """Return the player of tests/support/scripted_bot.py, with the files that it needs in a sandbox."""
+    script = SUPPORT / "scripted_bot.py"
+    command = (sys.executable, "-S", "-E", str(script), *arguments)
+    return Player(name, command, str(script.parent), reads=(str(script),))
+
+
+def outcome(record: GameRecord) -> tuple[int | None, str, str | None]:
+    """Return the winner, the reason and the fault of a game."""
+    return record.result.winner, record.result.reason.value, record.result.fault
+
+
+def living_with(mark: str) -> list[int]:
+    """Return the processes that have a text on their command line or in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            known = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in known and int(folder.name) != os.getpid():
+            found.append(int(folder.name))
+    return found
+
+
+def kill_all_with(mark: str) -> None:
+    """End the processes that a failed test has left."""
+    for pid in living_with(mark):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue

@@ -1,0 +1,58 @@
+"""Courses for tests: quick hashing of passwords, moments to count from, people and their versions."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import argon2
+
+from tournaments.course.course import Course
+from tournaments.course.model import Account, Checked, Role, Team, Version, VersionState
+from tournaments.course.passwords import Passwords
+
+NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+"""A Monday."""
+PASSWORD = "correct horse"
+FAST_PASSWORDS = Passwords(argon2.profiles.CHEAPEST)
+NO_CHECK = Checked(None, "")
+
+_numbers = count(1)
+
+
+def after(**units: float) -> datetime:
+    """Return a moment this much later than NOW."""
+    return NOW + timedelta(**units)
+
+
+def add_student(course: Course, team: Team | None = None, login: str | None = None) -> Account:
+    """Add a student with a password."""
+    return add_account(course, Role.STUDENT, login or f"student-{next(_numbers)}", team)
+
+
+def add_account(course: Course, role: Role, login: str, team: Team | None = None) -> Account:
+    """Add an account with a password."""
+    account = course.accounts.add(login, f"Name of {login}", role, team.id if team else None, NOW)
+    return course.accounts.set_password(account.id, PASSWORD)
+
+
+def add_version(course: Course, team: Team, by: Account, content: str, at: datetime = NOW) -> Version:
+    """Add a team's next version."""
+    version, is_new = course.versions.add(team.id, content, 3, 1000, by.id, "page", at)
+    assert is_new
+    return version
+
+
+def add_qualified(course: Course, team_name: str, content: str, digest: str, at: datetime = NOW) -> Version:
+    """Add a version that has qualified; its team is added if there is none of the name."""
+    team = course.teams.by_name(team_name) or course.teams.add(team_name, NOW)
+    by = (course.accounts.of_team(team.id) or [add_student(course, team)])[0]
+    return decide(course, add_version(course, team, by, content, at), VersionState.QUALIFIED, at, digest)
+
+
+def decide(
+    course: Course, version: Version, state: VersionState, at: datetime = NOW, digest: str | None = None
+) -> Version:
+    """Check a version, with this result."""
+    course.versions.begin_check(version.id)
+    if state is VersionState.QUALIFIED:
+        digest = digest or f"digest {version.id}"
+    return course.versions.decide(version.id, state, NO_CHECK, digest, 0, at)

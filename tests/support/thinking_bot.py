@@ -1,0 +1,134 @@
+"""A bot that plays its first legal move after it has used time in a given way.
+
+    thinking_bot.py [--cpu S | --wall S | --sleep S] [--threads N] [--ponder | --child-ponder | --fork-ponder]
+
+A move takes S seconds: of its own CPU time, of wall time that it spins, or of wall time that it sleeps.  With
+--threads so many threads spin meanwhile.  What ponders computes all the time, on its turn or not.  After END
+it writes to standard error "ended", its CPU time of each move, "took", and what each move took by its own
+clocks without waiting for a CPU, in microseconds.  Standard library only.
+"""
+
+import argparse
+import hashlib
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+
+def spin() -> None:
+    """Compute for about 0.1 ms without holding the interpreter's lock, so that several threads really do."""
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 150)
+
+
+def spin_for_ever() -> None:
+    while True:
+        spin()
+
+
+def spin_while_we_live() -> None:
+    """Compute in a process that the referee may not end, until its parent has ended."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        spin()
+    os._exit(0)
+
+
+def ponder_in_child() -> None:
+    if os.fork() == 0:
+        spin_while_we_live()
+
+
+def ponder_in_grandchild() -> None:
+    """In a session of its own, below a child that only waits."""
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os.setsid()
+            spin_while_we_live()
+        os.read(0, 0)
+        while os.getppid() > 1:
+            time.sleep(0.05)
+        os._exit(0)
+
+
+def waited_ns() -> int:
+    """Return the time for which this thread has waited for a CPU."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
+def think(clock: str, seconds: float, threads: int) -> None:
+    if clock == "sleep":
+        time.sleep(seconds)
+        return
+    read = time.process_time if clock == "cpu" else time.monotonic
+    until = read() + seconds
+
+    def work() -> None:
+        while read() < until:
+            spin()
+
+    helpers = [threading.Thread(target=work) for _ in range(threads - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+
+
+def first_legal(board: list[int], seat: str) -> int:
+    count = len(board) // 2 - 1
+    pits = board[:count] if seat == "North" else board[count + 1 : -1]
+    return next(number for number, seeds in enumerate(pits, 1) if seeds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    for clock in ("cpu", "wall", "sleep"):
+        parser.add_argument(f"--{clock}", type=float)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--setup", type=float, default=0.0, help="CPU time after START that is used at once")
+    parser.add_argument("--ponder", action="store_true")
+    parser.add_argument("--child-ponder", action="store_true")
+    parser.add_argument("--fork-ponder", action="store_true")
+    arguments = parser.parse_args()
+    clock, seconds = "sleep", 0.0
+    for name in ("cpu", "wall", "sleep"):
+        if getattr(arguments, name) is not None:
+            clock, seconds = name, getattr(arguments, name)
+    if arguments.child_ponder:
+        ponder_in_child()
+    if arguments.fork_ponder:
+        ponder_in_grandchild()
+    if arguments.ponder:
+        threading.Thread(target=spin_for_ever, daemon=True).start()
+    used_us: list[int] = []
+    took_us: list[int] = []
+    seat, board = "South", [1] * 4
+    for line in sys.stdin:
+        word, *fields = line.rstrip("\n").split(";")
+        if word == "START":
+            seat = fields[0]
+            if arguments.setup:
+                think("cpu", arguments.setup, 1)
+            gives_turn = seat == "South"
+        elif word == "CHANGE":
+            board = [int(number) for number in fields[1].split(",")]
+            gives_turn = fields[2] == "YOU"
+        else:
+            break
+        if gives_turn:
+            cpu, wall, waited = time.process_time_ns(), time.monotonic_ns(), waited_ns()
+            think(clock, seconds, arguments.threads)
+            cpu = time.process_time_ns() - cpu
+            used_us.append(cpu // 1000)
+            took_us.append(max(cpu, time.monotonic_ns() - wall - (waited_ns() - waited)) // 1000)
+            os.write(1, f"MOVE;{first_legal(board, seat)}\n".encode())
+    print("ended", *used_us, "took", *took_us, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,435 @@
+"""Lecturers' pages, with a course in which games were played."""
+
+import csv
+import io
+import json
+import re
+import zipfile
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import httpx2 as httpx
+import pytest
+from openpyxl import load_workbook
+
+from tests.support.courses import NOW
+from tests.web.played_course import REFERENCE, Played, open_played
+from tests.web.site import Browser
+from tournaments.course.model import CompetitionState, Role
+from tournaments.server.competitions.tournament_spec import TournamentSpec
+
+ROSTER = "login,name,team\nstudent-1,Student One,Team 1\nstudent-9,Student 9,Team 9\n"
+LINK = re.compile(r"http://testserver/links/([\w-]+)")
+CUP = "/teach/tournaments/cup"
+RULES = '[[rule]]\nname = "All"\nkind = "points"\nmarks = 10\n'
+
+
+def newest_actions(played: Played, count: int = 1) -> list[str]:
+    return [event.action for event in played.world.course.journal.entries(count)]
+
+
+def main_of(answer: httpx.Response) -> str:
+    """Return the main part of a page as text."""
+    bare = re.sub(r"</?bdi>", "", answer.text.partition("<main")[2])
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", bare)).split())
+
+
+async def sent(browser: Browser, path: str, expected: int = 303, /, **fields: Any) -> httpx.Response:
+    """Send a form with the CSRF text of another page; its answer must have this status."""
+    answer = await browser.submit("/account", fields, to=path)
+    assert answer.status_code == expected, main_of(answer)
+    return answer
+
+
+# The roster
+
+
+async def test_a_roster_is_shown_before_it_is_imported(played: Played) -> None:
+    course = played.world.course
+    before = course.accounts.all(), course.teams.all(), course.journal.entries(9)
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(browser, "/teach/roster/import", 200, roster=ROSTER)
+        text = main_of(answer)
+        assert "1 new student" in text
+        assert "student-1: student-1 becomes Student One" in text
+        assert (course.accounts.all(), course.teams.all(), course.journal.entries(9)) == before
+
+        answer = await sent(browser, "/teach/roster/import", 200, roster=ROSTER, do="import")
+        assert answer.headers["cache-control"] == "no-store"
+        links = LINK.findall(answer.text)
+        found = course.links.find(links[0], NOW)
+        assert found is not None
+        assert (found[0].login, found[0].name) == ("student-9", "Student 9")
+        download = re.search(r'href="data:text/csv;charset=utf-8,([^"]*)"', answer.text)
+        assert download is not None
+        (row,) = csv.DictReader(io.StringIO(unquote(download[1])))
+        assert row == {
+            "login": "student-9",
+            "name": "Student 9",
+            "team": "Team 9",
+            "link": f"http://testserver/links/{links[0]}",
+        }
+        assert newest_actions(played) == ["roster.import"]
+        assert links[0] not in json.dumps(dict(course.journal.entries(1)[0].detail))
+
+        again = await sent(browser, "/teach/roster/import", 200, roster=ROSTER)
+        assert "It would change nothing" in main_of(again)
+
+
+async def test_a_wrong_roster_changes_nothing_and_has_its_lines_named(played: Played) -> None:
+    course = played.world.course
+    before = course.accounts.all()
+    async with played.world.browser("lecturer") as browser:
+        for do in ("preview", "import"):
+            text = ROSTER + "student-9,Student 9,Team 9\nlecturer,L,Team 9\n,nobody,x\n"
+            answer = await sent(browser, "/teach/roster/import", 400, roster=text, do=do)
+            assert "line 4" in main_of(answer)
+            assert "line 6: the login is missing" in main_of(answer)
+            assert "student-9,Student 9" in answer.text  # the input is kept
+    assert course.accounts.all() == before
+    assert course.teams.by_name("Team 9") is None
+
+
+async def test_a_roster_may_be_a_file(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        for content, status, words in (
+            (("\ufeff" + ROSTER).encode(), 200, "1 new student"),
+            (b"login\xff", 400, "not UTF-8"),
+        ):
+            files = {"roster_file": ("roster.csv", content)}
+            answer = await browser.submit("/teach/roster/import", {"roster": ""}, files=files)
+            assert (answer.status_code, words in main_of(answer)) == (status, True)
+
+
+async def test_students_are_added_and_changed_and_every_change_is_in_the_journal(played: Played) -> None:
+    course, student = played.world.course, played.world.accounts["student"]
+    at = f"/teach/roster/{student.id}"
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(browser, "/teach/roster/add", 200, login="s-7", name="Student 7", team="Team 7")
+        assert course.links.find(LINK.findall(answer.text)[0], NOW) is not None
+        answer = await sent(browser, "/teach/roster/add", 400, login="S-7", name="x", team="Team 8")
+        assert "is taken" in main_of(answer)
+        assert course.teams.by_name("Team 8") is None
+        await sent(browser, f"{at}/change", name="Other Name", team="Team 2")
+        await sent(browser, f"{at}/disable", disabled="yes")
+        changed = course.accounts.get(student.id)
+        assert changed is not None
+        assert (changed.name, changed.team_id, changed.disabled) == ("Other Name", 2, True)
+        await sent(browser, f"{at}/link", 400)
+        await sent(browser, f"{at}/disable", disabled="no")
+        answer = await sent(browser, f"{at}/link", 200)
+        assert course.links.find(LINK.findall(answer.text)[0], NOW) is not None
+        await sent(browser, "/teach/teams/1/rename", name="Otters")
+        await sent(browser, "/teach/teams/1/rename", 400, name="Team 2")
+        answer = await browser.get("/teach/roster")
+        assert 'value="Otters"' in answer.text
+        assert "without members" in main_of(answer)
+        admin = played.world.accounts["admin"]
+        for action in ("link", "disable", "change"):
+            await sent(browser, f"/teach/roster/{admin.id}/{action}", 404, name="x", disabled="yes")
+    assert course.accounts.get(admin.id) == admin
+    assert newest_actions(played, 6) == [
+        "team.rename",
+        "account.link",
+        "account.enable",
+        "account.disable",
+        "account.change",
+        "account.add",
+    ]
+
+
+# Settings
+
+
+def form_of(page: str) -> dict[str, str]:
+    """Return the fields of the form of settings as a browser sends them unchanged."""
+    fields: dict[str, str] = {}
+    for tag in re.findall(r"<input[^>]*>", page):
+        attributes = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        if attributes.get("type") == "checkbox" and " checked" not in tag:
+            continue
+        if "name" in attributes:
+            fields[attributes["name"]] = unescape(attributes.get("value", ""))
+    for name, choices in re.findall(r'<select[^>]* name="(\w+)".*?>(.*?)</select>', page, re.DOTALL):
+        chosen = re.search(r'value="(\w+)" selected', choices)
+        assert chosen is not None
+        fields[name] = chosen[1]
+    return fields
+
+
+async def test_saving_the_form_as_it_is_changes_nothing(played: Played) -> None:
+    course = played.world.course
+    course.settings.change(
+        deadline="2026-05-01T18:00:00+02:00", time_zone="Europe/Berlin", quiet_from="22:00", quiet_to="06:30"
+    )
+    before = course.settings.load()
+    async with played.world.browser("lecturer") as browser:
+        fields = form_of((await browser.get("/teach/settings")).text)
+        assert fields["deadline"] == "2026-05-01T18:00"
+        await sent(browser, "/teach/settings", **fields)
+        assert course.settings.load() == before
+        assert course.journal.entries(1) == []
+        await sent(browser, "/teach/settings", **fields | {"title": "New", "uploads_per_day": "3"})
+    after = course.settings.load()
+    assert (after.title, after.uploads_per_day) == ("New", 3)
+    (entry,) = course.journal.entries(9)
+    assert entry.detail["changes"] == {"title": ["Kalarena", "New"], "uploads_per_day": [None, 3]}
+    assert played.service.changes == 2
+
+
+async def test_each_problem_is_shown_at_its_field(played: Played) -> None:
+    before = played.world.course.settings.load()
+    async with played.world.browser("lecturer") as browser:
+        fields = form_of((await browser.get("/teach/settings")).text)
+        wrong = {"move_s": "-1", "game": "kalha", "quiet_from": "22:00", "title": "New <b>"}
+        answer = await sent(browser, "/teach/settings", 400, **fields | wrong)
+    for name in ("move_s", "game"):
+        hint = re.search(rf'id="{name}-hint"><strong class="fault">', answer.text)
+        assert hint, name
+    assert "did you mean" in answer.text
+    assert "quiet_from and quiet_to" in answer.text or "move_s" in answer.text
+    assert 'value="New &lt;b&gt;"' in answer.text  # the input is kept
+    assert played.world.course.settings.load() == before
+
+
+async def test_versions_are_frozen_and_unfrozen(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        await sent(browser, "/teach/settings/freeze", freeze="now")
+        assert played.world.course.settings.load().frozen_at == NOW
+        assert "Unfreeze" in main_of(await browser.get("/teach/settings"))
+        await sent(browser, "/teach/settings/freeze", freeze="no")
+    assert played.world.course.settings.load().frozen_at is None
+    assert newest_actions(played, 2) == ["settings.unfreeze", "settings.freeze"]
+
+
+# Dashboard and journal
+
+
+async def test_the_dashboard_shows_what_needs_attention(played: Played) -> None:
+    world = played.world
+    played.service.failures.note("checks", "the disk is full")
+    played.fail(played.add_version())
+    world.course.accounts.add("s-3", "Student 3", Role.STUDENT, world.course.teams.add("Team 3", NOW).id, NOW)
+    async with world.browser("lecturer") as browser:
+        page = main_of(await browser.get("/teach"))
+        for text in (
+            "the disk is full",
+            "it is night",
+            "Plays as South",
+            "Team 1 v2",
+            "Team 3",
+            "without a password",
+            "lost 3 of 3 games: it sent '<b>debug</b>'",
+        ):
+            assert text in page, text
+        failed = main_of(await browser.get("/teach/submissions?state=failed"))
+        assert "Team 1 v2" in failed
+        assert "Team 1 v1" not in failed
+
+
+async def test_long_lists_are_read_page_by_page(played: Played) -> None:
+    course = played.world.course
+    for number in range(120):
+        course.journal.note(NOW, None, "test.note", f"entry {number:03d}", {"text": "x" * number * 5})
+    seen: list[str] = []
+    async with played.world.browser("lecturer") as browser:
+        path = "/teach/journal"
+        while path:
+            page = (await browser.get(path)).text
+            seen += re.findall(r"entry (\d{3})", page)
+            older = re.search(r'href="(/teach/journal\?before=\d+)"', page)
+            path = older[1] if older else ""
+        assert seen == [f"{number:03d}" for number in reversed(range(120))]
+        for odd in ("x", "-1", "9" * 30, "99999999999"):
+            assert (await browser.get(f"/teach/journal?before={odd}")).status_code == 200
+
+
+# Tournaments
+
+
+async def test_a_tournament_is_previewed_and_created(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[TournamentSpec, int]] = []
+
+    async def create(spec: TournamentSpec, created_by: int) -> Any:
+        made.append((spec, created_by))
+        return played.cup
+
+    monkeypatch.setattr(played.service.tournaments, "create_tournament", create, raising=False)
+    fields = {
+        "format": "round-robin",
+        "title": "Final",
+        "game": "manchester",
+        "rounds": "2",
+        "bots": "current",
+        "references": "first_legal",
+        "time.move_s": "1",
+        "seed": "7",
+    }
+    async with played.world.browser("lecturer") as browser:
+        page = main_of(await sent(browser, "/teach/tournaments/new", 200, **fields))
+        assert "Bots 3 Games 12 Lasts about" in page
+        assert "the last 6 of the practice ladder" in page
+        assert made == []
+        await sent(browser, "/teach/tournaments/new", **fields, do="create")
+    ((spec, by),) = made
+    assert by == played.world.accounts["lecturer"].id
+    assert (spec.title, spec.rounds, spec.seed, spec.references) == ("Final", 2, 7, ["first_legal"])
+    assert spec.time.move_s == 1
+    assert newest_actions(played) == ["tournament.create"]
+
+
+async def test_versions_are_chosen_and_problems_of_a_tournament_are_shown(played: Played) -> None:
+    ids = [version.id for version in played.versions.values()]
+    async with played.world.browser("lecturer") as browser:
+        fields = {"format": "swiss", "title": "Cup", "bots": "chosen", "format.pairs": "1", "version": ids}
+        page = await sent(browser, "/teach/tournaments/new", 200, **fields)
+        assert "Team 1 v1, Team 2 v1" in main_of(page)
+        assert page.text.count('name="version" value="') == 2
+        assert len(re.findall(r'name="version" value="\d+" checked', page.text)) == 2
+        fields |= {
+            "title": "",
+            "format.pairs": "x",
+            "version": ids[:1],
+            "references": "nobody",
+            "seed": "1.5",
+        }
+        page = await sent(browser, "/teach/tournaments/new", 400, **fields)
+        text = main_of(page)
+        assert all(name in text for name in ("title", "format.pairs", "references", "seed"))
+        assert 'id="format.pairs-hint"' in page.text
+        answer = await sent(browser, "/teach/tournaments/new", 400, format="swiss", title="x", bots="frozen")
+        assert "frozen" in main_of(answer)
+
+
+async def test_a_tournament_is_controlled_and_ruled_on(played: Played) -> None:
+    tournaments = played.service.tournaments
+    async with played.world.browser("lecturer") as browser:
+        for action in ("start", "pause", "resume", "rejudge"):
+            await sent(browser, f"{CUP}/{action}")
+        assert tournaments.requests == [
+            (action, played.cup.id) for action in ("start", "pause", "resume", "rejudge")
+        ]
+        page = await browser.get(f"{CUP}?game=r001-1v2")
+        assert 'value="r001-1v2"' in page.text
+        await sent(browser, f"{CUP}/rule", game="r001-1v2", action="void", why="the host was restarted")
+        assert "void r001-1v2: the host was restarted" in main_of(await browser.get(CUP))
+        answer = await sent(browser, f"{CUP}/rule", 400, game="r009-9v9", action="void", why="x")
+        assert "there is no game 'r009-9v9' here" in main_of(answer)
+        await sent(browser, f"{CUP}/rule", 400, game="r001-1v3", action="void", why=" ")
+        await sent(browser, f"{CUP}/rule", 400, game="r001-1v3", action="add", why="x")
+        await sent(browser, f"{CUP}/rule", bot="Team 1 v1", action="withdraw", why="a copy", annul="yes")
+        assert "Team 1 v1 (withdrawn)" in main_of(await browser.get(CUP))
+    assert newest_actions(played, 6) == [
+        "tournament.withdraw",
+        "tournament.void",
+        *(f"tournament.{action}" for action in ("rejudge", "resume", "pause", "start")),
+    ]
+
+
+async def test_a_pause_may_come_too_late(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        answer = await sent(browser, f"{CUP}/pause")
+        assert "is paused" in main_of(await browser.get(answer.headers["location"]))
+        played.world.course.competitions.set_state(played.cup.id, CompetitionState.FINISHED, "", NOW)
+        await sent(browser, f"{CUP}/pause")
+        assert "has finished: its last games ended before the pause" in main_of(await browser.get(CUP))
+
+
+async def test_marks_are_of_the_roster(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=RULES))
+        assert "student-1" in page
+        assert REFERENCE not in page.partition("The sheet")[2]
+        answer = await sent(browser, f"{CUP}/marks", 200, rules=RULES, do="csv")
+        assert answer.headers["content-disposition"] == 'attachment; filename="marks-cup.csv"'
+        rows = list(csv.DictReader(io.StringIO(answer.text)))
+        assert {row["bot"]: row["id"] for row in rows} == {"Team 1 v1": "student-1", "Team 2 v1": "student-2"}
+        assert newest_actions(played) == ["marks.export"]
+        sheet_json = (await sent(browser, f"{CUP}/marks", 200, rules=RULES, do="json")).json()
+        assert {row["bot"]: str(row["mark"]) for row in sheet_json["rows"]} == {
+            row["bot"]: str(float(row["mark"])) for row in rows
+        }
+        answer = await sent(browser, f"{CUP}/marks", 200, rules=RULES, do="xlsx")
+        sheet = load_workbook(io.BytesIO(answer.content)).active
+        assert {row[1] for row in sheet.values} == {"id", "student-1", "student-2"}
+        decided = '[[override]]\nstudent = "student-2"\nmark = 1.25\nreason = "an appeal"\n'
+        page = main_of(await sent(browser, f"{CUP}/marks", 200, rules=RULES + decided))
+        assert "override: 1.25 (an appeal)" in page
+        own = f'references = ["{REFERENCE}"]\n[students]\n"Team 1 v1" = "A"\n"Team 2 v1" = "B"\n'
+        assert " A Team 1 v1 " in main_of(await sent(browser, f"{CUP}/marks", 200, rules=own + RULES))
+        for rules, why in (
+            ("x = ", "this is not TOML"),
+            ('students_file = "/etc/passwd"\n' + RULES, "students_file: there is no such file here"),
+            (RULES.replace("points", "pionts"), "pionts"),
+        ):
+            assert why in main_of(await sent(browser, f"{CUP}/marks", 400, rules=rules))
+
+
+async def test_marks_wait_for_the_end_unless_they_are_requested(tmp_path: Path) -> None:
+    with open_played(tmp_path, cup_rounds=1) as played:
+        store = played.service.tournaments.stores[played.cup.id]
+        config = store.config() | {"rounds": 2}
+        name = config.pop("name")
+        store.claim(name, config, {"bots": dict.fromkeys(config["bots"], "d")})
+        async with played.world.browser("lecturer") as browser:
+            answer = await sent(browser, f"{CUP}/marks", 400, rules=RULES)
+            assert "6 of 12 games have a result" in main_of(answer)
+            await sent(browser, f"{CUP}/marks", 200, rules=RULES, unfinished="true")
+
+
+async def test_games_and_moves_are_downloaded(played: Played) -> None:
+    async with played.world.browser("lecturer") as browser:
+        answer = await browser.get(f"{CUP}/games.csv")
+        assert answer.headers["content-type"].startswith("text/csv")
+        assert len(list(csv.DictReader(io.StringIO(answer.text)))) == 6
+        assert len((await browser.get(f"{CUP}/games.json")).json()) == 6
+        assert (await browser.text(f"{CUP}/games.pgn")).count("[Result ") == 6
+        for name in ("games.exe", "moves.pgn"):
+            await browser.text(f"{CUP}/{name}", 404)
+
+
+@pytest.mark.parametrize("name", ["report", "report-anonymous"])
+async def test_a_report_is_downloaded(played: Played, name: str) -> None:
+    async with played.world.browser("lecturer") as browser:
+        answer = await browser.get(f"{CUP}/{name}.zip")
+    assert answer.status_code == 200
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        names = archive.namelist()
+        folder = names[0].partition("/")[0]
+        assert f"{folder}/index.html" in names
+        assert len([path for path in names if "/games/" in path]) == 6
+        texts = b"".join(archive.read(path) for path in names if path.endswith(".html"))
+    assert (b"Team 1" in texts) is (name == "report")
+
+
+# Lecturers and admins
+
+
+async def test_admins_make_lecturers(played: Played) -> None:
+    course = played.world.course
+    async with played.world.browser("admin") as browser:
+        answer = await sent(browser, "/teach/accounts/add", 200, login="l-2", name="", role="lecturer")
+        found = course.links.find(LINK.findall(answer.text)[0], NOW)
+        assert found is not None
+        account = found[0]
+        assert (account.login, account.role) == ("l-2", Role.LECTURER)
+        at = f"/teach/accounts/{account.id}"
+        await sent(browser, f"{at}/role", role="admin")
+        await sent(browser, f"{at}/disable", disabled="yes")
+        await sent(browser, f"{at}/role", 400, role="student")
+        changed = course.accounts.get(account.id)
+        assert changed is not None
+        assert (changed.role, changed.disabled) == (Role.ADMIN, True)
+    assert newest_actions(played, 3) == ["account.disable", "account.role", "account.add"]
+
+
+async def test_there_is_always_an_admin(played: Played) -> None:
+    admin = played.world.accounts["admin"]
+    at = f"/teach/accounts/{admin.id}"
+    async with played.world.browser("admin") as browser:
+        await sent(browser, f"{at}/role", 400, role="lecturer")
+        await sent(browser, f"{at}/disable", 400, disabled="yes")
+    assert played.world.course.accounts.get(admin.id) == admin
+    assert played.world.course.journal.entries(1) == []

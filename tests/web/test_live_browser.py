@@ -1,0 +1,154 @@
+"""Live games in a real browser: moves appear, an earlier position stays, hidden pages have no stream."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from referee.judge.results import GameRecord
+from tests.reporting.replay_pages import at_ply, positions, shown
+from tests.support.browser import chromium, overflow, watched_page
+from tests.support.random_games import game_of_length
+from tests.web.played_course import Played, open_played
+from tests.web.site import RunningSite, running_site
+from tests.web.test_live import LIVE, SMALL, publish, start
+from tournaments.server.live_hub import Channel
+
+HIDE = """(hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Iterator[Played]:
+    with open_played(tmp_path) as played:
+        played.show("named")
+        yield played
+
+
+@pytest.fixture
+def site(played: Played) -> Iterator[RunningSite]:
+    with running_site(played.world) as running:
+        yield running
+
+
+def start_game(
+    played: Played, site: RunningSite, game: str = SMALL, names: tuple[str, str] = ("Ada", "Bob")
+) -> tuple[GameRecord, Channel]:
+    """Start a game, and publish its first four moves."""
+    record = game_of_length(game, 9)
+    channel = site.do(start, played, record, "r001-1v2", names)
+    site.do(publish, channel, record, 4)
+    return record, channel
+
+
+def follow(page: Page, site: RunningSite) -> None:
+    """Open the page of the game, until its stream has begun."""
+    with page.expect_request(lambda request: request.url.endswith("/events?after=4")):
+        page.goto(f"{site.url}{LIVE}")
+    expect(page.locator("[data-clock='1']")).to_have_text("0:08.0")
+
+
+@pytest.mark.parametrize("game", [SMALL, pytest.param("kalamala+cap=40", marks=pytest.mark.browser)])
+def test_moves_appear_while_they_are_played(
+    played: Played, site: RunningSite, browser: Browser, game: str
+) -> None:
+    record, channel = start_game(played, site, game)
+    with watched_page(browser, site=site.url) as page:
+        follow(page, site)
+        at_ply(page, 4)
+        assert shown(page) == positions(record)[4]
+        site.do(publish, channel, record, 6)
+        at_ply(page, 6)
+        expect(page.locator("#replay:not([data-moving])")).to_be_visible()
+        assert shown(page) == positions(record)[6]
+        assert page.locator(".replay-moves tbody tr").count() == 6
+        expect(page.locator(".replay-moves tbody tr.now")).to_contain_text(record.moves[5].move)
+        assert page.locator(".replay-times rect").count() == 6
+        expect(page.locator(".live-badge")).to_have_text("live")
+        assert "#" not in page.url
+        site.do(publish, channel, record, len(record.moves), "Ada won")
+        expect(page.locator(".live-verdict")).to_have_text("Ada won")
+        site.do(channel.ended, record)
+        expect(page.locator(".live-badge")).to_have_text("over")
+        at_ply(page, len(record.moves))
+        expect(page.locator("#replay:not([data-moving])")).to_be_visible()
+        assert shown(page) == positions(record)[-1]
+        link = page.get_by_role("link", name="The game's page")
+        assert link.get_attribute("href") == "/competitions/practice/games/r001-1v2"
+
+
+@pytest.mark.browser
+def test_an_earlier_position_stays_while_moves_are_played(
+    played: Played, site: RunningSite, browser: Browser
+) -> None:
+    record, channel = start_game(played, site)
+    with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
+        follow(page, site)
+        page.keyboard.press("ArrowLeft")
+        at_ply(page, 3)
+        site.do(publish, channel, record, 7)
+        expect(page.locator(".replay-slider")).to_have_attribute("max", "7")
+        at_ply(page, 3)
+        assert shown(page) == positions(record)[3]
+        page.keyboard.press("End")
+        at_ply(page, 7)
+        site.do(publish, channel, record, 8)  # at the end again, the page follows
+        at_ply(page, 8)
+        assert shown(page) == positions(record)[8]
+
+
+@pytest.mark.browser
+def test_a_hidden_page_has_no_stream(played: Played, site: RunningSite, browser: Browser) -> None:
+    record, channel = start_game(played, site)
+    streams = played.world.site.streams
+    with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
+        follow(page, site)
+        page.evaluate(HIDE, True)
+        for _ in range(1000):
+            if site.do(lambda: streams.number) == 0:
+                break
+            page.wait_for_timeout(10)
+        assert site.do(lambda: streams.number) == 0
+        site.do(publish, channel, record, 8)
+        at_ply(page, 4)
+        page.evaluate(HIDE, False)
+        at_ply(page, 8)
+        assert shown(page) == positions(record)[8]
+
+
+@pytest.mark.browser
+def test_a_narrow_window_needs_no_scrolling_sideways(
+    played: Played, site: RunningSite, browser: Browser
+) -> None:
+    start_game(played, site, "manchester", ("Ada" * 12, "Bob" * 12))
+    with watched_page(browser, site=site.url, viewport={"width": 360, "height": 740}) as page:
+        follow(page, site)
+        assert overflow(page) == 0
+
+
+@pytest.mark.browser
+def test_the_first_page_shows_running_games_and_new_standings(
+    played: Played, site: RunningSite, browser: Browser
+) -> None:
+    with watched_page(browser, site=site.url) as page:
+        page.goto(site.url)
+        now_playing = page.locator("[data-now-playing]")
+        expect(now_playing).to_have_text("No game is being played just now.")
+        names = ("Team 1 v1", "Team 2 v1")
+        channel = site.do(start, played, game_of_length(SMALL, 9), "p0000009-1", names)
+        link = now_playing.get_by_role("link", name="Team 1 v1 vs Team 2 v1")
+        expect(link).to_have_attribute("href", "/competitions/practice/live/p0000009-1")
+        site.do(channel.failed, "over")
+        expect(now_playing).to_have_text("No game is being played just now.")
+        page.evaluate("document.getElementById('ladder').replaceChildren()")
+        site.do(played.service.live.standings_changed)
+        expect(page.locator("#ladder table")).to_be_visible(timeout=20_000)  # within seconds, spread

@@ -1,0 +1,287 @@
+"""A student's own pages: uploads, the check of a version, and the actions on it."""
+
+import errno
+import io
+import zipfile
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from starlette import formparsers
+
+from sample_bots.starters_catalog import STARTERS
+from tests.support.courses import NOW
+from tests.web.played_course import SECRET, Played
+from tests.web.site import Browser
+from tournaments.bots.storage import ContentError
+from tournaments.bots.upload.archive import read_upload
+from tournaments.course.model import Checked, Version, VersionState
+from tournaments.database.base import StoreError
+from tournaments.server.checks.check_log import CheckLog
+from tournaments.web.pages.starter_kits import kit
+
+BOT = b"#!/usr/bin/env python3\nprint('MOVE;1')\n"
+JSON = {"accept": "application/json"}
+Files = list[tuple[str, tuple[str, bytes]]]
+
+
+def zipped(**files: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+async def send(browser: Browser, files: Files, **headers: str) -> Any:
+    return await browser.submit("/my", to="/my/upload", files=files, headers=headers)
+
+
+async def send_bot(browser: Browser, content: bytes = BOT) -> Any:
+    return await send(browser, [("file", ("bot.py", content))])
+
+
+def newest(played: Played) -> Version:
+    return played.world.course.versions.of_team(played.world.teams[0].id)[0]
+
+
+# Uploads.
+
+
+@pytest.mark.parametrize(
+    ("files", "stored", "sentence"),
+    [
+        (
+            [("file", ("bot.zip", zipped(**{"bot/bot.py": BOT, "bot/x.py": b""})))],
+            ["bot.py", "x.py"],
+            "Version 2 was received: 2 files.",
+        ),
+        ([("file", ("bot.py", BOT))], ["bot.py"], "Version 2 was received: 1 file."),
+        (
+            [("folder", (f"my-bot/{path}", BOT)) for path in ("bot.py", "src/a.py", ".git/config")],
+            ["bot.py", "src/a.py"],
+            "Left out, as no part of a bot: my-bot/.git.",
+        ),
+    ],
+)
+async def test_an_upload_becomes_a_version(
+    played: Played, files: Files, stored: list[str], sentence: str
+) -> None:
+    is_folder = files[0][0] == "folder"  # which the page's script sends
+    async with played.world.browser("student") as browser:
+        answer = await send(browser, files, **(JSON if is_folder else {}))
+        path = f"/my/versions/{newest(played).id}"
+        if is_folder:
+            assert answer.json() == {"path": path}
+        else:
+            assert (answer.status_code, answer.headers["location"]) == (303, path)
+        assert sentence in await browser.text(path)
+    content = played.service.contents.read(newest(played).content)
+    assert [file.path for file in content] == stored
+    assert (content[0].content, content[0].executable) == (BOT, files[0][1][0] != "bot.zip")
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ([("file", ("bot.zip", zipped(**{"../<b>x</b>": b"x"})))], "leads out of the bot's folder"),
+        ([], "Choose a zip archive"),
+        ([("file", ("1.py", BOT)), ("file", ("2.py", BOT))], "Choose one file alone"),
+        ([("file", ("1.py", BOT)), ("folder", ("2.py", BOT))], "Choose one file alone"),
+        ([("file", ("bot.py", b"x" * 20_000))], "are allowed"),
+    ],
+)
+async def test_an_upload_is_refused_with_a_sentence(played: Played, files: Files, words: str) -> None:
+    played.world.course.settings.change(upload_mb=0.01)
+    async with played.world.browser("student") as browser:
+        for headers in ({}, JSON):
+            answer = await send(browser, files, **headers)
+            assert answer.status_code == 422
+            assert words in answer.text.replace("&#39;", "'")
+            if not headers:
+                assert "<b>x</b>" not in answer.text
+                assert 'role="alert"' in answer.text
+    assert newest(played).number == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ContentError("/srv/x: no space"),
+        StoreError("/srv/x", is_ours=True),
+        OSError(errno.ENOSPC, "No space left on device", "/srv/x"),
+    ],
+)
+async def test_an_upload_that_cannot_be_stored_is_a_fault_of_the_server(
+    played: Played, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    def fail(**_: object) -> None:
+        raise error
+
+    async def fail_later(*_: object) -> None:
+        raise error
+
+    if isinstance(error, OSError):
+        monkeypatch.setattr(formparsers, "SpooledTemporaryFile", fail)
+    else:
+        monkeypatch.setattr(played.service, "submit", fail_later)
+    async with played.world.browser("student") as browser:
+        for headers in ({},) if isinstance(error, OSError) else ({}, JSON):
+            answer = await send(browser, [("file", ("bot.py", BOT))], **headers)
+            assert answer.status_code == 503
+            sentence = answer.json()["error"] if headers else answer.text
+            assert "This server could not keep what you sent" in sentence
+            assert "/srv/x" not in sentence
+    assert "/srv/x" in caplog.text
+    assert newest(played).number == 1
+
+
+async def test_the_same_files_are_no_new_version(played: Played) -> None:
+    async with played.world.browser("student") as browser:
+        await send_bot(browser)
+        answer = await send_bot(browser)
+        assert "the same files as version 2" in await browser.text(answer.headers["location"])
+    assert newest(played).number == 2
+
+
+async def test_the_deadline_and_the_limits_of_uploads_are_shown(played: Played) -> None:
+    settings = played.world.course.settings
+    settings.change(uploads_per_day=2, uploads_total=10)
+    async with played.world.browser("student") as browser:
+        # The version of the course is of today.
+        assert "1 upload left today. 9 uploads left in all." in await browser.text("/my")
+        await send_bot(browser)
+        page = await browser.text("/my")
+        assert "0 uploads left today" in page
+        assert "yours are used up" in page
+        settings.change(deadline=NOW - timedelta(hours=1))
+        page = await browser.text("/my")
+    assert "The deadline was" in page
+    assert 'type="file"' not in page
+
+
+async def test_the_rate_of_uploads_is_limited(played: Played) -> None:
+    async with played.world.browser("student") as browser:
+        found = [(await send_bot(browser, b"%d" % number)).status_code for number in range(11)]
+    assert found == [303] * 10 + [429]
+
+
+async def test_a_team_without_a_bot_sees_the_starter_kits(played: Played) -> None:
+    course = played.world.course
+    course.accounts.move(played.world.accounts["student"].id, course.teams.add("Team 3", NOW).id)
+    async with played.world.browser("student") as browser:
+        page = await browser.text("/my")
+        assert all(f"/starters/{name}.zip" in page for name in STARTERS)
+        await browser.text("/starters/cobol.zip", 404)
+        for name, starter in STARTERS.items():
+            answer = await browser.get(f"/starters/{name}.zip")
+            assert answer.content == kit(name)
+            upload = read_upload(f"{name}.zip", io.BytesIO(answer.content))
+            assert {"bot.toml", starter.source} <= {file.path for file in upload.files}
+            assert upload.stripped == f"{name}-bot"
+
+
+# A version.
+
+
+async def test_a_failed_version_shows_each_item_with_its_remedy(played: Played) -> None:
+    version = played.fail(played.add_version())
+    page = await played.world.page("student", f"/my/versions/{version.id}")
+    assert page.index("Plays as South") < page.index("Took START after 40 ms.")
+    for text in (
+        "Lost 3 of 3 games: it sent &#39;&lt;b&gt;debug&lt;/b&gt;&#39;.",
+        "What to do:</strong> print debug text to standard error.",
+        "&lt;- &lt;b&gt;debug&lt;/b&gt;",
+        "It did not qualify: 1 item of its check failed. Version 1 stays active.",
+        "kalarena play . first_legal -v",
+        "1.25 ms",
+    ):
+        assert text in page
+    assert "<i>everything</i>" not in page
+    assert "/withdraw" not in page
+
+
+async def test_a_failed_build_shows_its_log(played: Played) -> None:
+    version, versions = played.add_version(), played.world.course.versions
+    versions.begin_check(version.id)
+    checked = Checked(None, "javac: error: Bot.java:3: ';' expected")
+    versions.decide(version.id, VersionState.FAILED, checked, None, 0, NOW)
+    page = await played.world.page("student", f"/my/versions/{version.id}")
+    for text in ("could not be built or started", "<details open>", "Bot.java:3"):
+        assert text in page
+
+
+async def test_a_running_check_can_be_followed(played: Played) -> None:
+    version = played.add_version()
+    log = played.service.logs[version.id] = CheckLog(["building", "<script>", "third"])
+    path = f"/my/versions/{version.id}"
+    async with played.world.browser("student") as browser:
+        page = await browser.text(path)
+        assert f'data-events="{path}/events" data-after="3"' in page
+        assert '<noscript><meta http-equiv="refresh"' in page
+        assert "&lt;script&gt;" in page
+        log.close()
+        events = await browser.text(f"{path}/events?after=1")
+        again = (await browser.get(f"{path}/events?after=1", headers={"last-event-id": "2"})).text
+    assert 'event: line\nid: 2\ndata: "<script>"' in events
+    assert 'id: 3\ndata: "third"' in events
+    assert "building" not in events
+    assert events.rstrip().endswith("event: over\ndata: null")
+    assert ("id: 2" in again, "id: 3" in again) == (False, True)
+
+
+async def test_the_source_is_for_its_team_and_lecturers(played: Played) -> None:
+    path = f"/my/versions/{played.versions['Team 1 v1'].id}/source.zip"
+    for role in ("student", "lecturer"):
+        async with played.world.browser(role) as browser:
+            answer = await browser.get(path)
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+            assert archive.namelist() == ["Team_1-v1/bot.py"]
+            assert archive.read("Team_1-v1/bot.py") == b"print(1)\n"
+    async with played.world.browser("other") as browser:  # as if there were no such version
+        hidden = await browser.text(path.removesuffix("/source.zip"), 404)
+        assert SECRET not in hidden
+        assert hidden == await browser.text("/my/versions/999", 404)
+        await browser.text(path, 404)
+
+
+async def test_a_version_is_withdrawn_and_restored(played: Played) -> None:
+    course, version = played.world.course, played.versions["Team 1 v1"]
+    path = f"/my/versions/{version.id}"
+    async with played.world.browser("student") as browser:
+        answer = await browser.submit(path, {"withdrawn": "yes"}, to=f"{path}/withdraw")
+        assert (answer.status_code, answer.headers["location"]) == (303, path)
+        assert version.team_id not in course.versions.current()
+        assert "does not play" in await browser.text(path)
+        await browser.submit(path, {"withdrawn": "no"}, to=f"{path}/withdraw")
+    assert course.versions.current()[version.team_id].id == version.id
+    assert played.service.changes == 2
+    assert [event.action for event in course.journal.entries(2)] == ["version.restore", "version.withdraw"]
+
+
+@pytest.mark.parametrize("moment", ["deadline", "frozen_at"])
+async def test_after_the_deadline_only_a_lecturer_withdraws(played: Played, moment: str) -> None:
+    course, version = played.world.course, played.versions["Team 1 v1"]
+    course.settings.change(**{moment: NOW - timedelta(hours=1)})
+    path = f"/my/versions/{version.id}"
+    for role, status in (("student", 409), ("lecturer", 303)):
+        async with played.world.browser(role) as browser:
+            answer = await browser.submit(path, {"withdrawn": "yes"}, to=f"{path}/withdraw")
+        assert answer.status_code == status
+    assert course.versions.of_team(version.team_id)[0].withdrawn
+
+
+async def test_a_lecturer_has_a_version_checked_again(played: Played) -> None:
+    version = played.versions["Team 1 v1"]
+    path = f"/my/versions/{version.id}"
+    async with played.world.browser("lecturer") as browser:
+        assert (await browser.submit(path, to=f"{path}/recheck")).status_code == 303
+        assert (await browser.submit("/account", to=f"{path}/recheck")).status_code == 400  # it is queued
+    assert played.service.rechecked == [version.id]
+
+
+async def test_a_newer_version_replaces_an_older_one(played: Played) -> None:
+    old, new = played.versions["Team 1 v1"], played.qualify(played.add_version())
+    async with played.world.browser("student") as browser:
+        assert "version 2 is newer and active" in await browser.text(f"/my/versions/{old.id}")
+        assert "Qualified and active." in await browser.text(f"/my/versions/{new.id}")
