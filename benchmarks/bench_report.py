@@ -20,7 +20,7 @@ import trio
 
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, MatchResult, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tournaments.bots.resolve import resolve_bot
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store

@@ -27,7 +27,7 @@ import trio
 
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, Player
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tournaments.bots.resolve import resolve_bot
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import DEFLATE_LEVEL, GameSummary

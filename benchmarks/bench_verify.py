@@ -20,7 +20,7 @@ import trio
 
 from benchmarks.bench_table import CONTROL, GAME, _cpu_of_children, summary_of
 from referee.judge.results import GameRecord, Player
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from referee.sandbox.host_resources import core_count
 from tournaments.bots.resolve import resolve_bot
 from tournaments.results.game_summary import PackedGame

@@ -25,7 +25,7 @@ from distributed.versions import get_versions
 
 from benchmarks.instant import reply_to
 from referee.judge.results import GameRecord
-from referee.play import Job
+from referee.playing import Job
 from referee.sandbox.bubblewrap import Tier
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.host import HostFacts, Versions

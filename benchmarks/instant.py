@@ -10,7 +10,7 @@ import trio
 
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, MatchResult, Player, Reason
-from referee.play import Job
+from referee.playing import Job
 from tournaments.config.tournament import Tournament
 from tournaments.engines.base import OnSnapshot, OnStart
 from tournaments.results.game_summary import PackedGame

@@ -30,7 +30,7 @@ import trio
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from referee.process.bot import Bot
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import probe

@@ -32,7 +32,7 @@ import trio
 
 from referee.judge.clock import TimeControl
 from referee.judge.results import Player
-from referee.play import Job
+from referee.playing import Job
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine

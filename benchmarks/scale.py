@@ -30,7 +30,7 @@ import trio
 from benchmarks.bench_report import a_record
 from benchmarks.instant import InstantEngine, tournament_of
 from referee.judge.results import GameRecord
-from referee.play import Job
+from referee.playing import Job
 from tournaments.database.base import Location
 from tournaments.database.postgresql import PostgreSQLSchema, parse_url
 from tournaments.database.sqlite import SQLiteFile

@@ -22,7 +22,7 @@ import trio
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player
-from referee.play import Job
+from referee.playing import Job
 from referee.sandbox.detection import probe
 from tests.attacks.probes import make_bot
 from tests.attacks.table import ATTACKS, Context

@@ -12,7 +12,7 @@ from types import TracebackType
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player
-from referee.play import Job, play_alone
+from referee.playing import Job, play_alone
 
 SOURCES = Path(__file__).parent
 THREADED = ("one", "thread", "threads", "pool", "child", "sleep")

@@ -39,7 +39,7 @@ from referee.judge.events import (
 from referee.judge.limits import MIB
 from referee.judge.match import carry_out
 from referee.judge.results import GameRecord
-from referee.play import Job, adopting_orphans, basic_record, environment_of, new_match
+from referee.playing import Job, adopting_orphans, basic_record, environment_of, new_match
 from referee.process.bot import Bot, now
 from referee.process.cpu_accounting import Reading, between
 from referee.process.launch import NotRunnableError

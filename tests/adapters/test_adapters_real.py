@@ -11,7 +11,7 @@ from referee.adapters.beside import Loop
 from referee.games.catalog import GAMES, parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tests.adapters.bots import KGP_NODE, KGP_PYTHON, TURNS_LUA, TURNS_NODE, TURNS_PYTHON
 from tests.support.confinement import outcome, sandbox_of
 from tournaments.bots.errors import BotError

@@ -14,7 +14,7 @@ import trio
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, Player, Reason
 from referee.live_feed import Snapshot
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tests.engines.games import assassin, becomes, job, noted, unhurried
 from tests.process.test_faults import honest, living_processes_with
 from tests.support.confinement import kill_all_with, living_with

@@ -8,7 +8,7 @@ import trio
 
 from referee.judge.clock import TimeControl
 from referee.judge.results import Player
-from referee.play import Job
+from referee.playing import Job
 from tests.process.test_faults import honest, scripted
 from tournaments.engines.base import OnStart
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, MoveRecord, Reason
 from referee.live_feed import INTERVAL_S, MOST_MOVES, MOST_WORDS, Feed, Move, Snapshot
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tests.process.test_faults import honest, scripted
 from tests.support.judging import Judged
 from tournaments.engines.base import followed

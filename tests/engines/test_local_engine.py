@@ -15,7 +15,7 @@ import trio
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.results import Player, Reason
-from referee.play import Job, play_in_worker
+from referee.playing import Job, play_in_worker
 from referee.sandbox.host_resources import usable_cores
 from tests.engines.engine_contract import PLACES, EngineContract, Place, sleeper
 from tests.engines.games import LIMIT_S, assassin, becomes, command_line, job

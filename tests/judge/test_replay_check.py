@@ -38,7 +38,7 @@ from referee.judge.limits import Limits
 from referee.judge.match import Match, carry_out
 from referee.judge.replay_check import check_replay
 from referee.judge.results import Fact, GameRecord, Player, Reason, WireLine
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tests.judge.test_transcripts import ALL, Replay
 from tests.process.test_faults import play, scripted
 from tests.support.builders import make_player, make_record

@@ -10,7 +10,7 @@ from referee.judge.events import BotExited, LineReceived, OutputClosed, Send, Se
 from referee.judge.limits import Limits
 from referee.judge.match import Match
 from referee.judge.results import MatchResult, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tests.support.paths import SUPPORT
 from tests.support.transcripts import DIRECTORY, LIMIT_S, SEATS, SLOW_REPLY_S, Transcript, load_all
 

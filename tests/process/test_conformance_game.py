@@ -15,7 +15,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job, environment_of
+from referee.playing import Job, environment_of
 from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import TIERS, reading_bot, sandbox_of
 

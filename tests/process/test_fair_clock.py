@@ -25,7 +25,7 @@ from referee.judge.clock import FAIR, TimeControl
 from referee.judge.limits import Limits
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job
+from referee.playing import Job
 from referee.process.process_tree import has_counters
 from referee.sandbox.host_resources import usable_cores
 from tests.support.confinement import sandbox_of

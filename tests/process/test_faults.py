@@ -11,7 +11,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.events import InputClosed, OutputBlocked, Sent
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from referee.process.bot import Bot
 from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import TIERS, outcome, reading_bot, sandbox_of

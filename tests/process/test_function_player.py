@@ -12,7 +12,7 @@ from referee.function_player import Choose, FunctionPlayer
 from referee.games.catalog import AnyGame
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord
-from referee.play import play
+from referee.playing import play
 from tests.support.confinement import outcome
 from tournaments.bots.resolve import resolve_bot
 

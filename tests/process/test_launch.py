@@ -16,7 +16,7 @@ from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from referee.process import launch
 from referee.process.bot import Bot
 from referee.process.launch import NotRunnableError

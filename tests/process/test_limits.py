@@ -10,7 +10,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.limits import LEAST, Limits
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from referee.process.bot import Bot, now
 from tests.support.confinement import outcome, reading_bot, sandbox_of
 from tournaments.bots.resolve import resolve_bot

@@ -13,7 +13,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tests.support.confinement import reading_bot, sandbox_of
 
 QUICK_CONTROL = TimeControl(move_s=1.0, margin_s=0.05, start_s=20, setup_s=0.05)

@@ -12,7 +12,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.events import LineReceived
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from referee.process import procfs
 from referee.process.bot import Bot
 from referee.process.cpu_accounting import between

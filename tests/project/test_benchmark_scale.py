@@ -8,7 +8,7 @@ import trio
 
 from benchmarks.instant import InstantEngine, made_up_result, tournament_of
 from benchmarks.scale import Cluster, measure_run
-from referee.play import Job
+from referee.playing import Job
 from tests.support.builders import CONTROL, make_player, make_record
 from tournaments.results.game_files import GAMES
 from tournaments.results.game_summary import PackedGame

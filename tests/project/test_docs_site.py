@@ -86,7 +86,7 @@ def test_the_reference_has_all_commands_and_options(site: Path) -> None:
 def test_the_pages_of_the_api_have_classes_and_functions(site: Path) -> None:
     for page, names in {
         "protocol": ["protocol.session.Session"],
-        "referee": ["referee.play.play_game", "referee.games.base.Game", "referee.judge.match.Match"],
+        "referee": ["referee.playing.play_game", "referee.games.base.Game", "referee.judge.match.Match"],
         "tournaments": ["tournaments.results.store.Store", "tournaments.schedule.pairing.Schedule"],
     }.items():
         text = (site / "reference" / f"{page}.html").read_text(encoding="utf-8")

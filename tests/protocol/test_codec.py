@@ -18,7 +18,7 @@ from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.messages import BotMessage, Change, End, Move, Next, RefereeMessage, Start, Swap, Time
 from referee.judge.clock import TimeControl, announced
 from referee.judge.results import Player
-from referee.play import Job, play_alone
+from referee.playing import Job, play_alone
 
 # Fields are printable ASCII without the space, the separator and the backslash, by which bytes that are not
 # UTF-8 are written.

@@ -15,7 +15,7 @@ from referee.games.kalah import Kalah
 from referee.games.spec import SpecError
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from sample_bots import first_legal, launch
 from sample_bots.catalog import sample_bot_command
 

@@ -9,7 +9,7 @@ import pytest
 
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord
-from referee.play import Job, play_alone
+from referee.playing import Job, play_alone
 from referee.sandbox.bubblewrap import Sandbox
 from sample_bots.catalog import sample_bot_command
 from sample_bots.options import PURE_VARIABLE

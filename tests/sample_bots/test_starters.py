@@ -21,7 +21,7 @@ from referee.games.catalog import OPENING_VARIABLE, parse_game
 from referee.games.kalah import Kalah
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from sample_bots.starters_catalog import (
     STARTERS,
     STARTERS_DIRECTORY,

@@ -13,7 +13,7 @@ from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player, Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from referee.sandbox.runtime_settings import runtime_settings
 from referee.sandbox.working_directory import MAX_COPIED_FILES
 from sample_bots.catalog import SAMPLE_BOTS

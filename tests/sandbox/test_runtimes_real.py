@@ -10,7 +10,7 @@ import pytest
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tests.support.confinement import sandbox_of
 from tournaments.bots.resolve import resolve_bot
 

@@ -13,7 +13,7 @@ import pytest
 from referee.errors import GameStoppedError
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player, WireLine
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from referee.process.bot import Bot
 from referee.sandbox.working_directory import COPIED_FILE_BYTES, MAX_COPIED_FILES, MAX_FOLDER_FILES
 from tests.sandbox.test_confined_bots import LIMITS, PATIENT, PYTHON_BOT, SMALL

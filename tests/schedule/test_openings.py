@@ -10,7 +10,7 @@ from referee.games.catalog import parse_game
 from referee.games.opening import OpeningError, parse_opening
 from referee.judge.clock import TimeControl
 from referee.judge.results import Reason
-from referee.play import Job, play_game
+from referee.playing import Job, play_game
 from tests.support.builders import invoke, write_tournament
 from tests.support.judging import CONTROL, Judged
 from tournaments.bots.resolve import resolve_bot

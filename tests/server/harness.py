@@ -18,7 +18,7 @@ import trio
 import trio.testing
 
 from referee.judge.results import Player
-from referee.play import Job
+from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
 from tests.support.confinement import living_with
 from tests.support.courses import FAST_PASSWORDS, NOW, add_qualified, add_student

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from referee.judge.results import Reason
-from referee.play import Job, play_alone
+from referee.playing import Job, play_alone
 from referee.sandbox.bubblewrap import Sandbox
 from tests.process.test_faults import honest
 from tests.server.harness import GAME, STARTER, built_bot, starter

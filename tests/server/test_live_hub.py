@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.live_feed import Move, Snapshot
-from referee.play import Job
+from referee.playing import Job
 from tests.process.test_faults import honest
 from tests.server.harness import FakeEngine
 from tests.support.builders import make_player, make_record

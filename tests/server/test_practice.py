@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from referee.errors import RefereeError
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
-from referee.play import Job
+from referee.playing import Job
 from tests.server.harness import FakeEngine, Harness, open_harness, until
 from tests.support.builders import make_summary
 from tests.support.courses import NOW, after

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from referee.judge.clock import TimeControl
-from referee.play import Job
+from referee.playing import Job
 from tests.server.harness import FakeEngine
 from tests.support.builders import make_player
 from tournaments.engines.base import LimitedEngine

@@ -14,7 +14,7 @@ import trio.testing
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord
 from referee.live_feed import Move, Snapshot
-from referee.play import Job
+from referee.playing import Job
 from tests.support.builders import make_player
 from tests.support.random_games import game_of_length, random_game
 from tests.web.played_course import Played, open_played

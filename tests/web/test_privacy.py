@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from referee.play import Job
+from referee.playing import Job
 from tests.support.builders import CONTROL
 from tests.support.courses import NOW
 from tests.web.played_course import REFERENCE, SECRET, Played

@@ -19,7 +19,7 @@ from referee.judge.clock import FAIR, TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.judge.verdict_text import visible
-from referee.play import Job, play_alone
+from referee.playing import Job, play_alone
 from referee.process.process_tree import has_counters
 from referee.sandbox.bubblewrap import Sandbox
 from tournaments.bots.resolve import resolve_bot

@@ -21,7 +21,7 @@ from referee.games.spec import SpecError
 from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player, WireLine
 from referee.judge.verdict_text import visible
-from referee.play import Job, play_alone
+from referee.playing import Job, play_alone
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import trio
 
 from referee.live_feed import DATAGRAM_BYTES, Snapshot, short_address
-from referee.play import Job
+from referee.playing import Job
 from tournaments.results.game_summary import PackedGame
 
 OnStart = Callable[[str], None]

@@ -21,7 +21,7 @@ from pathlib import Path
 import trio
 import trio_parallel
 
-from referee.play import Job, play_in_worker
+from referee.playing import Job, play_in_worker
 from referee.process.subreaper import become_subreaper, kill_orphans
 from referee.sandbox.host_resources import usable_cores
 from tournaments.engines.base import EngineError, OnSnapshot, OnStart, followed

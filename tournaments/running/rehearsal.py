@@ -19,7 +19,7 @@ from referee.errors import RefereeError
 from referee.judge.results import GameRecord, Player, Reason
 from referee.judge.verdict_text import visible
 from referee.live_feed import Snapshot
-from referee.play import Job
+from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
 from tournaments.checking.advice import what_happened, what_to_do
 from tournaments.checking.evidence import PlayedScenario

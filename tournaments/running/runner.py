@@ -16,7 +16,7 @@ from pathlib import Path
 import trio
 
 from referee.errors import RefereeError
-from referee.play import Job
+from referee.playing import Job
 from referee.sandbox.bubblewrap import Sandbox
 from tournaments.config.late_entries import with_late_bots
 from tournaments.config.tournament import Tournament

@@ -15,7 +15,7 @@ import trio
 
 from referee.judge.results import GameRecord
 from referee.live_feed import Snapshot
-from referee.play import Job
+from referee.playing import Job
 from tournaments.engines.base import Engine, EngineWrapper, OnSnapshot, OnStart
 from tournaments.results.game_summary import PackedGame
 

@@ -20,7 +20,7 @@ import trio
 from distributed import Client, Security
 
 from referee.judge.results import Player
-from referee.play import Job
+from referee.playing import Job
 from tournaments.engines.base import EngineError, OnSnapshot, OnStart, WorkerLostError
 from tournaments.engines.remote.asyncio_thread import AsyncioThread, open_asyncio_thread
 from tournaments.engines.remote.extra import ClusterError, SchedulerLostError

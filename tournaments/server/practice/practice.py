@@ -19,7 +19,7 @@ import trio
 from referee.errors import RefereeError
 from referee.games.spec import SpecError
 from referee.judge.results import Player
-from referee.play import Job
+from referee.playing import Job
 from referee.sandbox.detection import SandboxError
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor
 from tournaments.course.settings import Settings

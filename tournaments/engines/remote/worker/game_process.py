@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from referee.errors import RefereeError
 from referee.judge.results import GONE, GameRecord, Player, Reason
-from referee.play import Job, play_alone
+from referee.playing import Job, play_alone
 from tournaments.results.game_summary import PackedGame
 
 ORDER, GIVE_UP, GAME, FAILURE, ENDED = b"J", b"G", b"P", b"F", b"E"

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from referee.judge.results import Player
 from referee.live_feed import DATAGRAM_BYTES
-from referee.play import Job
+from referee.playing import Job
 from referee.process.subreaper import kill_orphans
 from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import AUTO, find_sandbox
