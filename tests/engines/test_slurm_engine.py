@@ -87,9 +87,9 @@ maximum = 2
 """
 
 
-def slow_bot(folder: Path) -> tuple[Path, str]:
-    """A bot that takes its time, and what it is known by among processes."""
-    mark = f"0.15{random.randrange(10**6, 10**7)}"
+def slow_bot(folder: Path, tenths: int = 1) -> tuple[Path, str]:
+    """A bot that takes some tenths of a second a move, and what it is known by among processes."""
+    mark = f"0.{tenths}5{random.randrange(10**6, 10**7)}"
     bot = folder / "slow"
     bot.mkdir()
     (bot / "bot.py").write_bytes((SUPPORT / "thinking_bot.py").read_bytes())
@@ -151,13 +151,13 @@ async def test_an_interrupt_and_a_cancelled_job_change_nothing_in_the_table(
 
 async def test_jobs_leave_before_their_walltime_and_others_take_over(slurm: Slurm, tmp_path: Path) -> None:
     """Slurm counts a walltime in minutes, so this takes more than one."""
-    bot, mark = slow_bot(tmp_path)
+    bot, mark = slow_bot(tmp_path, tenths=3)  # its games take longer than one job
     short = TABLE.format(queue=QUEUE).replace("imum = 2", "imum = 1").replace("00:10:00", "00:01:00")
-    cup = CUP.replace("rounds = 2", "rounds = 14")
+    cup = CUP.replace("rounds = 2", "rounds = 10")
     write_tournament(tmp_path, cup.format(slow=bot) + short)
     async with machine(tmp_path, "head", run_options("out", "--engine", "slurm")) as head:
         assert await head.ends() == 0, head.said
-    assert "Cup: 84 of 84 games\n" in head.said
+    assert "Cup: 60 of 60 games\n" in head.said
     assert "lost" not in head.said  # no game was being played when a job ended
     assert not living_with(mark)
     await becomes(lambda: not slurm.command("squeue", "--noheader"), END_LIMIT_S)
