@@ -1,6 +1,7 @@
 """The head with a fake scheduler, whose events have orders that real ones have only at bad moments."""
 
 import asyncio
+from copy import copy
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,6 +10,7 @@ from distributed import KilledWorker
 
 from tests.engines.fake_scheduler import FIRST, OTHER, Cluster, facts, in_a_loop, settled
 from tournaments.engines.base import EngineError, WorkerLostError
+from tournaments.engines.remote.extra import SchedulerLostError
 from tournaments.engines.remote.pair_hosts import HostWorkers
 from tournaments.engines.remote.scheduler_plugin import LOST
 from tournaments.engines.remote.task_batches import TOGETHER
@@ -152,6 +154,16 @@ async def test_games_that_the_scheduler_refuses_are_errors(cluster: Cluster) -> 
     again = await cluster.ask("one", "")
     await cluster.reply(cluster.scheduler.tasks[0], b"G")
     assert again.result() == b"G"
+
+
+@in_a_loop
+async def test_a_client_that_connected_again_by_itself_has_lost_its_scheduler(cluster: Cluster) -> None:
+    await cluster.ask("it")
+    cluster.scheduler.scheduler_comm = copy(cluster.scheduler)
+    with pytest.raises(SchedulerLostError, match="the connection to the scheduler was lost"):
+        await cluster.head.poll_workers()
+    with pytest.raises(SchedulerLostError, match="the connection to the scheduler was lost"):
+        await cluster.head.fail_ended()
 
 
 @in_a_loop

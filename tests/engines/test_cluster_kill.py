@@ -239,6 +239,17 @@ def marked(marker: str) -> Iterator[str]:
             continue
 
 
+@contextlib.contextmanager
+def printed_on_failure(folder: Path) -> Iterator[None]:
+    """Print the end of what each process said, in the order in which they last said something."""
+    try:
+        yield
+    except BaseException:
+        for said in sorted(folder.glob("*.said"), key=lambda path: path.stat().st_mtime):
+            print(f"--- {said.name}", *said.read_text().splitlines()[-12:], sep="\n", file=sys.stderr)
+        raise
+
+
 async def test_kills_lose_no_game_repeat_none_and_leave_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,7 +261,7 @@ async def test_kills_lose_no_game_repeat_none_and_leave_no_process(
     monkeypatch.setenv(MARKER, str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     hold.touch()
-    with trio.fail_after(LIMIT_S):
+    with trio.fail_after(LIMIT_S), printed_on_failure(tmp_path):
         async with trio.open_nursery() as nursery:
             cluster = Cluster(tmp_path, nursery)
             disturbed = Tournament(cluster, "disturbed", await cluster.start())

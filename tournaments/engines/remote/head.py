@@ -124,6 +124,8 @@ class Head:
         self._unable: defaultdict[str, set[str]] = defaultdict(set)
         """Key of a game -> the hosts that could not play it."""
         self._changes = -1
+        self._connection: Any = None
+        """Dask's connection to the scheduler."""
         self.fit: list[tuple[HostFacts, int]] = []
         """Facts and slots of suitable workers; replaced as a whole."""
         self.slots = 0
@@ -138,6 +140,7 @@ class Head:
 
     async def begin(self) -> None:
         """Register with the scheduler.  Raises ClusterError."""
+        self._connection = self._client.scheduler_comm
         try:
             await self._client.register_plugin(BotsAndWorkers())
         except OSError as error:
@@ -145,7 +148,7 @@ class Head:
         self._check_connected()
         self._client.subscribe_topic(self.topic, self._on_event)
         self._client.subscribe_topic(LOST, self._lost)
-        self._client.scheduler_comm.interval = SEND_EVERY_S
+        self._connection.interval = SEND_EVERY_S
 
     async def play(self, game: RequestedGame) -> bytes:
         """Have a game played and return the worker's reply.  Raises EngineError, ClusterError."""
@@ -269,8 +272,8 @@ class Head:
         To be called now and then: awaiting the end of each task took a fifth of the time of Dask's thread for
         a game.  Raises ClusterError once the connection is known to be lost.
         """
-        self._check_connected()
         for game in [*self._games.values()]:
+            self._check_connected()
             if game.task is not None and game.task.done() and not game.outcome.done():
                 _settle(game.outcome, await _why(game.task))
 
@@ -314,7 +317,9 @@ class Head:
         return None if found is None else tuple(found)
 
     def _check_connected(self) -> None:
-        if self._client.status != "running":
+        # A client of Dask's connects again by itself, perhaps to a scheduler that was started in the place of
+        # the first one and knows neither its games nor the plugin.
+        if self._client.status != "running" or self._client.scheduler_comm is not self._connection:
             raise SchedulerLostError(GONE)
 
     def _has_room(self, host: str) -> bool:
