@@ -14,6 +14,7 @@ from pathlib import Path
 import dask
 import uvloop
 from distributed import Scheduler
+from distributed.comm import CommClosedError
 
 from referee.process.subreaper import become_subreaper
 from tournaments.engines.remote.credentials import Credentials
@@ -27,16 +28,19 @@ Dask's own 300 s would cost as many lost games of others.
 
 
 class ClientGone(logging.Filter):
-    """Filter for the traceback of a client that vanished while it registered.
+    """Filter for the tracebacks of clients that vanished, as a head does that is killed.
 
-    ``Scheduler.add_client`` of distributed then looks for a connection that its own ``remove_client`` has
-    removed already.  Nothing is lost by that: a head that is killed and starts again is another client.
+    Dask logs as an error that a message could not be sent to a client that it has not removed yet.  And if a
+    client vanishes while it registers, ``Scheduler.add_client`` looks for a connection that its own
+    ``remove_client`` has removed already.  Nothing is lost by either: a head that starts again is another
+    client.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return False for such a record."""
         error = record.exc_info[1] if record.exc_info else None
-        return not (isinstance(error, KeyError) and str(error.args[0]).startswith("Client-"))
+        is_unregistered = isinstance(error, KeyError) and str(error.args[0]).startswith("Client-")
+        return not (is_unregistered or isinstance(error, CommClosedError))
 
 
 async def serve(credentials: Credentials, host: str | None, port: int) -> None:
@@ -67,7 +71,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
     logging.getLogger("distributed").setLevel(logging.WARNING)
-    for name in ("distributed.core", "asyncio"):  # the second one reports the task that has failed
+    # asyncio reports the task that has failed.
+    for name in ("distributed.core", "distributed.scheduler", "asyncio"):
         logging.getLogger(name).addFilter(ClientGone())
     become_subreaper()
     try:
