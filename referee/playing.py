@@ -13,6 +13,7 @@ import trio
 
 from protocol.announced import TIME_VARIABLE
 from referee.errors import GameStoppedError, RefereeError
+from referee.event_loop import run_blocking
 from referee.function_player import FunctionBot, FunctionPlayer
 from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE, find_game, parse_game
 from referee.games.opening import parse_opening
@@ -72,11 +73,12 @@ def play(
 ) -> GameRecord:
     """Play one game and return its record: the shortest way from Python.
 
-    Several games can be played in one process, one after the other.  Processes that bots leave behind are
-    ended only by ``play_alone``, in a process that does nothing else.
+    Several games can be played in one process, one after the other.  It also works in a notebook, whose
+    event loop is blocked until the game is over.  Processes that bots leave behind are ended only by
+    ``play_alone``, in a process that does nothing else.
 
     Args:
-        first: The player that moves first: a function, or a bot's command.
+        first: The player that moves first: a function, or a bot's command (see ``tournaments.bot``).
         second: The other player.
         game: The spec text of the game.
         move_s: Seconds for each move.
@@ -89,8 +91,14 @@ def play(
         RefereeError: The referee or its host failed; the game has no result.
         SpecError: There is no such game.
         OpeningError: The game has no such opening.
+        TypeError: A player is neither a FunctionPlayer nor a Player.
     """
     both = (first, second)
+    for player in both:
+        if not isinstance(player, Player | FunctionPlayer):
+            raise TypeError(
+                f"{player!r} is no player: take FunctionPlayer(function), or tournaments.bot(text) for a bot"
+            )
     functions = {index: player for index, player in enumerate(both) if isinstance(player, FunctionPlayer)}
     one, other = (player.identity if isinstance(player, FunctionPlayer) else player for player in both)
     job = Job(
@@ -102,7 +110,7 @@ def play(
         opening,
         sandbox or Sandbox(),
     )
-    return trio.run(partial(play_game, job, functions=functions))
+    return run_blocking(partial(play_game, job, functions=functions))
 
 
 async def play_game(
@@ -114,6 +122,9 @@ async def play_game(
     functions: Mapping[int, FunctionPlayer] = NO_FUNCTIONS,
 ) -> GameRecord:
     """Play a game with real processes, or with functions in the place of some.
+
+    Run one game at a time in a process, and nothing else in its event loop: the game polls for up to a
+    millisecond without giving way, so that the lines of another game would be read, and stamped, late.
 
     All processes of the bots' two process groups end with the game, also when it is cancelled.  Some may be
     left only if this process itself is killed.

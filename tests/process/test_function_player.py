@@ -1,6 +1,9 @@
 """Players whose moves a function chooses: in real games against each other and against bots."""
 
+import asyncio
+import os
 import random
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ import trio
 
 from referee.function_player import Choose, FunctionPlayer
 from referee.games.catalog import AnyGame
+from referee.games.opening import OpeningError
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord
 from referee.playing import play
@@ -83,3 +87,50 @@ def test_the_traceback_is_the_standard_error_of_the_player() -> None:
     record = play(FunctionPlayer(failing), GREEDY)
     assert "KeyError: 'no idea'" in record.stderr[0]
     assert "KeyError: 'no idea'" in record.result.note
+
+
+# Beside an event loop.
+
+
+def test_a_game_is_played_where_an_event_loop_runs() -> None:
+    """As in a notebook: the loop waits until the game is over."""
+
+    async def cell() -> GameRecord:
+        return play(FunctionPlayer(first_move_as_text), GREEDY, "kalah(3,2)")
+
+    for record in (asyncio.run(cell()), trio.run(cell)):
+        assert checked(record).result.reason.value == "score"
+
+
+def test_an_error_of_the_referee_passes_a_running_loop() -> None:
+    async def cell() -> None:
+        play(GREEDY, GREEDY, "kalah(3,2)", opening="1 1 1 1 1 1 1 1 1")
+
+    with pytest.raises(OpeningError):
+        asyncio.run(cell())
+
+
+def test_an_interrupt_stops_a_game_beside_a_running_loop() -> None:
+    over = threading.Event()
+
+    def waiting(game: AnyGame, state: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        over.wait()
+
+    async def cell() -> None:
+        play(FunctionPlayer(waiting), GREEDY, "kalah(3,2)", move_s=600)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+    finally:
+        over.set()
+        loop.close()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_what_is_no_player_is_refused_with_the_remedy() -> None:
+    with pytest.raises(TypeError, match=r"'greedy' is no player: take .*tournaments\.bot"):
+        play("greedy", GREEDY)  # type: ignore[arg-type]
