@@ -14,6 +14,7 @@ import msgpack
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
+from referee.notebook import html_of
 
 RECORD_SCHEMA = 2
 """Version of the record's layout; a reader refuses a newer one."""
@@ -221,6 +222,10 @@ class GameRecord:
 
     kept_files: tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]] = ((), ())
     """Files that each bot wrote, if they are kept; never in the JSON view, which is given to others."""
+
+    def _repr_html_(self) -> str | None:
+        """Return the final board and the replay for a notebook."""
+        return html_of(self)
 
     def to_msgpack(self) -> bytes:
         """Return the record in columns, with its schema version."""
