@@ -1,9 +1,10 @@
 """Tournament files: the parser of tournament.toml, with clear error messages."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -41,40 +42,49 @@ def load_tournament(path: Path) -> Tournament:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: this is not TOML: {error}") from error
+    return _build(data, path.parent, path.stem, f"{path}: ")
+
+
+def tournament_of(settings: Mapping[str, Any], folder: Path) -> Tournament:
+    """Return the tournament with the keys of a tournament file.
+
+    Relative paths are taken from ``folder``.  Raises ConfigError with all problems, a line each.
+    """
+    return _build(settings, folder, "tournament", "")
+
+
+def _build(data: Mapping[str, Any], folder: Path, name: str, prefix: str) -> Tournament:
+    """Return the tournament of a file's data, with its bots resolved.
+
+    ``name`` is the default of its name; ``prefix`` begins each line of an error.  Raises ConfigError.
+    """
     try:
-        file = TournamentFile.model_validate(data, context=path.parent)
+        file = TournamentFile.model_validate(data, context=folder)
     except ValidationError as error:
-        raise ConfigError(_lines(path, problem_lines(error, TournamentFile))) from error
-    return _build(path, file)
-
-
-def _build(path: Path, file: TournamentFile) -> Tournament:
-    """Return the tournament of a file, with its bots resolved.  Raises ConfigError."""
+        raise ConfigError(_lines(prefix, problem_lines(error, TournamentFile))) from error
     problems = []
     bots: list[Player] = []
     build_in = build_sandbox(strict=file.untrusted or file.sandbox.mode == REQUIRED)
     for number, entry in enumerate(file.bots, 1):
         try:
-            bot = resolve_bot(entry.bot, path.parent, entry.name, file.game, build_in=build_in)
+            bot = resolve_bot(entry.bot, folder, entry.name, file.game, build_in=build_in)
         except BotError as error:
             problems.append(f"bots[{number}]: {error}")
             continue
         problems += [f"bots[{number}]: {problem}" for problem in _bad_name(bot.name, bots)]
         bots.append(bot)
     if file.untrusted:
-        problems += [f"bots[{number}]: {problem}" for number, problem in too_wide(path.parent, bots)]
+        problems += [f"bots[{number}]: {problem}" for number, problem in too_wide(folder, bots)]
     problems += _unknown_bots(file, [bot.name for bot in bots])
     try:
         return build_tournament(
-            name=file.name or path.stem,
+            name=file.name or name,
             game=file.game,
             bots=bots,
             control=file.control(),
             format_table=file.format.model_dump(),
             rounds=file.rounds,
-            openings=None
-            if file.openings is None
-            else partial(_openings, path.parent, file.game, file.openings),
+            openings=None if file.openings is None else partial(_openings, folder, file.game, file.openings),
             unable=_unable,
             ranking=file.ranking,
             seed=file.seed,
@@ -91,7 +101,7 @@ def _build(path: Path, file: TournamentFile) -> Tournament:
             problems=problems,
         )
     except TournamentError as error:
-        raise ConfigError(_lines(path, error.problems)) from error
+        raise ConfigError(_lines(prefix, error.problems)) from error
 
 
 def build_sandbox(*, strict: bool) -> Sandbox | None:
@@ -161,5 +171,5 @@ def _unable(bots: Sequence[Player]) -> Iterator[str]:
             yield f"bots[{number}]: {bot.name} {CANNOT_TAKE_OPENINGS}"
 
 
-def _lines(path: Path, problems: list[str]) -> str:
-    return "\n".join(f"{path}: {problem}" for problem in problems)
+def _lines(prefix: str, problems: list[str]) -> str:
+    return "\n".join(prefix + problem for problem in problems)

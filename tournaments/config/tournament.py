@@ -7,6 +7,7 @@ The tournament file, the server's tournaments, `kalarena duel` and `kalarena gau
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -92,6 +93,37 @@ class Tournament(BaseModel):
     """True if the files that bots write in their working directories are kept with each game."""
     added: tuple[Player, ...] = ()
     """Bots that joined later, see tournaments/config/late_entries.py; they do not belong to the identity."""
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> "Tournament":
+        """Read a tournament file (docs/tournaments.md).
+
+        Raises:
+            ConfigError: The file cannot be used; the message has all problems, a line each.
+        """
+        from tournaments.config.load import load_tournament  # which imports this module
+
+        return load_tournament(Path(path))
+
+    @classmethod
+    def from_settings(
+        cls, bots: Sequence[str | Mapping[str, str]], *, folder: str | Path = ".", **settings: Any
+    ) -> "Tournament":
+        """Return the tournament of these bots.
+
+        Args:
+            bots: Texts as on the command line, such as ``"greedy"`` or ``"bots/mine"``, or mappings with the
+                keys ``bot`` and ``name``.
+            folder: Folder for relative paths.
+            settings: Further keys of a tournament file (docs/tournaments.md), such as ``rounds=2`` or
+                ``time={"move_s": 0.5}``.
+
+        Raises:
+            ConfigError: The settings cannot be used; the message has all problems, a line each.
+        """
+        from tournaments.config.load import tournament_of  # which imports this module
+
+        return tournament_of({"bots": list(bots), **settings}, Path(folder))
 
     def with_memory_of(self, identity: Mapping[str, Any] | None) -> "Tournament":
         """Return the tournament with the memory limit of the stored results, if its file has none.

@@ -83,6 +83,13 @@ class LocalEngine:
             raise played
         return played
 
+    async def check(self) -> None:
+        """Start a worker, which then waits for a game.  Raises EngineError if workers cannot start."""
+        try:
+            await self._context.run_sync(os.getpid, limiter=self._workers)
+        except trio_parallel.BrokenWorkerError as error:
+            raise EngineError("a worker process died at its start") from error
+
     def _open_pipe(self) -> tuple[Path, int]:
         """Return the path of a new cancel pipe, and a descriptor of it."""
         self._pipes += 1

@@ -342,6 +342,17 @@ def standings_page(
     )
 
 
+def standings_fragment(
+    title: str, about: str, table: Sequence[Standing], ranking: Ranking, remark: str
+) -> str:
+    """Return the standings of that page as a fragment of HTML, for notebooks."""
+    head, rows = people_columns(table, ranking)
+    made = environment().get_template("standings_table.html")
+    shown = made.render(head=head, rows=rows, name_column=head.index("name"))
+    lines = "".join(f"<p>{html.escape(text)}</p>" for text in (f"{title}: {about}", remark) if text)
+    return f"<div>{lines}{shown}</div>"
+
+
 def game_html(made: Environment, page: GamePage, replay: str) -> str:
     """Return a game's page around the replay."""
     return made.get_template("game.html").render(page=page, replay=Markup(replay), root="../")
