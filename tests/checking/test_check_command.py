@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from referee.errors import RefereeError
 from tests.process.test_faults import living_processes_with
-from tests.process.test_play_process import deaf_bot, wait_for_bot
+from tests.process.test_playing_process import deaf_bot, wait_for_bot
 from tests.support.builders import RUN_LIMIT_S
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.checking import scenario_runner
