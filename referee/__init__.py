@@ -23,9 +23,11 @@ __all__ = [
     "Player",
     "Reason",
     "RefereeError",
+    "SandboxError",
     "SpecError",
     "TimeControl",
     "check_replay",
+    "find_sandbox",
     "parse_game",
     "play",
     "play_game",
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from referee.judge.replay_check import check_replay
     from referee.judge.results import GameRecord, MatchResult, MoveRecord, Player, Reason
     from referee.playing import Job, play, play_game
+    from referee.sandbox.detection import SandboxError, find_sandbox
 else:
     from referee.lazy_names import lazy_names
 
@@ -63,5 +66,6 @@ else:
             "referee.judge.replay_check": ("check_replay",),
             "referee.judge.results": ("GameRecord", "MatchResult", "MoveRecord", "Player", "Reason"),
             "referee.playing": ("Job", "play", "play_game"),
+            "referee.sandbox.detection": ("SandboxError", "find_sandbox"),
         },
     )

@@ -32,13 +32,15 @@ FAILED = 1
 
 
 class FunctionPlayer:
-    """A player that a function plays."""
+    """A player that a function plays.
+
+    Args:
+        choose: Function (game, state) -> one of the state's legal moves, or its text.  It is called in a
+            thread of its own; it may be asynchronous, with Trio.
+        name: The player's name in the record; by default that of the function.
+    """
 
     def __init__(self, choose: Choose, name: str | None = None) -> None:
-        """Take a function (game, state) -> legal move, or its text; it may be asynchronous.
-
-        ``name`` is the player's name in the record; by default that of the function.
-        """
         self.choose = choose
         text = name or str(getattr(choose, "__name__", type(choose).__name__))
         where = f"{getattr(choose, '__module__', '?')}.{getattr(choose, '__qualname__', text)}"

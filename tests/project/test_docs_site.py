@@ -14,6 +14,8 @@ import click
 import pytest
 import yaml
 
+import referee
+import tournaments
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.cli.main import main
 
@@ -86,8 +88,10 @@ def test_the_reference_has_all_commands_and_options(site: Path) -> None:
 def test_the_pages_of_the_api_have_classes_and_functions(site: Path) -> None:
     for page, names in {
         "protocol": ["protocol.session.Session"],
-        "referee": ["referee.playing.play_game", "referee.games.base.Game", "referee.judge.match.Match"],
+        "referee": ["referee.playing.play_alone", "referee.session.Session", "referee.judge.events.Sent"],
         "tournaments": ["tournaments.results.store.Store", "tournaments.schedule.pairing.Schedule"],
+        "../api/games": [f"referee.{name}" for name in referee.__all__],
+        "../api/tournaments": [f"tournaments.{name}" for name in tournaments.__all__],
     }.items():
         text = (site / "reference" / f"{page}.html").read_text(encoding="utf-8")
         assert all(f'id="{name}"' in text for name in names), page
