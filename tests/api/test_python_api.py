@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,6 +18,7 @@ from tests.support.builders import invoke, write_tournament
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments import BotError, ConfigError, Results, StoreError, Tournament, run
 from tournaments.reporting.exports import COLUMNS
+from tournaments.reporting.tournament_directory import TournamentDirectory
 
 BOTS: Sequence[Any] = ["greedy", {"bot": "first_legal", "name": "simple"}]
 NAME = "<b>Cup</b>"
@@ -115,6 +118,37 @@ def test_the_same_call_goes_on_and_the_command_line_reads_the_results(results: R
     ]
 
 
+@pytest.mark.parametrize("beside_a_loop", [False, True])
+def test_an_interrupt_stops_a_run_and_keeps_its_directory_usable(tmp_path: Path, beside_a_loop: bool) -> None:
+    (tmp_path / "stopper.py").write_text(
+        "import os, signal, sys\nos.kill(int(sys.argv[1]), signal.SIGINT)\nsys.stdin.read()\n"
+    )
+    cup = Tournament.from_settings(
+        [{"bot": f"{sys.executable} stopper.py {os.getpid()}", "name": "stopper"}, "greedy"],
+        folder=tmp_path,
+        game="kalah(2,1)",
+        sandbox={"mode": "off"},
+    )
+
+    def call() -> None:
+        run(cup, tmp_path / "out", concurrency=1)
+
+    async def cell() -> None:
+        call()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell()) if beside_a_loop else call()
+    finally:
+        loop.close()
+        signal.signal(signal.SIGINT, before)
+    assert Results.load(tmp_path / "out").games() == []
+    with TournamentDirectory(tmp_path / "out").locked():
+        pass
+
+
 def test_another_tournament_is_refused(results: Results) -> None:
     other = Tournament.from_settings(BOTS, name=NAME, game="kalah(2,2)")
     with pytest.raises(StoreError, match="another tournament"):
@@ -135,6 +169,7 @@ def test_a_text_names_a_bot(tmp_path: Path) -> None:
         tournaments.bot("gredy")
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_one_clear_message(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(
         "from tournaments import Tournament, run\n"
