@@ -11,6 +11,7 @@ DEFAULT_PROTOCOL = "manchester"
 """The protocol of the Manchester course, which the referee itself speaks."""
 PROTOCOLS = (DEFAULT_PROTOCOL, "turns", "kgp")
 """Protocols of bots; all but the first one are translated by an adapter."""
+OWN_NETWORK, SHARED_NETWORK = "own", "shared"
 _PACKAGES = Path(__file__).resolve().parents[2]
 
 
@@ -19,11 +20,16 @@ def can_describe(protocol: str, game: Game[Any, Any]) -> bool:
     return protocol != "kgp" or isinstance(game.layout(game.initial_state()), PitBoard)
 
 
-def adapter_words(protocol: str) -> tuple[str, ...]:
-    """Return the words that stand before a bot's command; none for the Manchester protocol."""
+def adapter_words(protocol: str, *, own_network: bool) -> tuple[str, ...]:
+    """Return the words that stand before a bot's command; none for the Manchester protocol.
+
+    ``own_network``: whether the bot's loopback interface is its own, as in a sandbox that confines.
+    """
     if not protocol:
         return ()
-    return (sys.executable, "-I", "-S", str(_PACKAGES / "referee" / "adapters" / "launch.py"), protocol)
+    launch = str(_PACKAGES / "referee" / "adapters" / "launch.py")
+    network = OWN_NETWORK if own_network else SHARED_NETWORK
+    return (sys.executable, "-I", "-S", launch, protocol, network)
 
 
 def adapter_reads(protocol: str) -> tuple[Path, ...]:

@@ -1,8 +1,9 @@
 """The Kalah Game Protocol of the Erlangen course (KGP), without input or output: the server's side.
 
-Facts from the protocol's text, draft 1.1.0, and from its public server, which announces version 1.0.1.  Only
-the mode ``freeplay`` is served: the client is sent one position after the other and answers each with moves,
-of which the last one counts.
+Facts from the protocol's text, draft 1.1.0, and from its public server, which announces version 1.0.1.  Two
+modes are served.  In both the client is sent one position after the other and answers each with moves, of
+which the last one counts.  In the mode ``freeplay`` positions have ids, to which moves refer.  The mode
+``simple`` has no ids: the client sends one ``yield`` for each position, which separates its moves.
 """
 
 import re
@@ -16,12 +17,15 @@ VERSION = (1, 0, 1)
 LONGEST_LINE = 16_384
 """Characters of a line at most, its end included (draft 1.1.0)."""
 
+MODES = ("freeplay", "simple")
+
 _LINE = re.compile(
-    r"(?:(?P<id>\d+)?(?:@(?P<ref>\d+))?\s+)?(?P<name>[a-z][\w:-]*)(?:\s+(?P<arguments>.*))?",
+    r"(?:(?P<id>\d{1,18})?(?:@(?P<ref>\d{1,18}))?\s+)?(?P<name>[a-z][\w:-]*)(?:\s+(?P<arguments>.*))?",
     re.ASCII | re.IGNORECASE,
 )
 _ARGUMENT = re.compile(r'"(?:\\.|[^"\\])*"|\S+')
 _ESCAPE = re.compile(r"\\(.)")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class Change(Enum):
@@ -96,13 +100,19 @@ class KgpSession:
         self._current: int | None = None
         """The id of the position that was asked; None between two."""
         self._previous: set[int] = set()
-        self._pits = 0
-        self._is_ready = False
-        self._send("kgp", *map(str, VERSION))
+        self._mode: str | None = None
+        """The mode that the client chose; None before."""
+        self._has_yielded = False
+        """True if the client has answered the position that was asked by ``yield``."""
+        self._unanswered = 0
+        """Positions of the mode ``simple`` that were stopped before the client sent ``yield``: its next lines
+        belong to them."""
+        # Without an id, as the text shows it; clients may compare the beginning of the line.
+        self.out.append(" ".join(("kgp", *map(str, VERSION))))
 
-    def ask(self, board: str, pits: int) -> None:
-        """Ask for a move in a position with this many pits a side."""
-        self.move, self._pits = None, pits
+    def ask(self, board: str) -> None:
+        """Ask for a move in a position."""
+        self.move, self._has_yielded = None, False
         self._current = self._send("state", board)
 
     def stop(self) -> int | None:
@@ -111,11 +121,12 @@ class KgpSession:
             self._send("stop", ref=self._current)
             self._previous.add(self._current)
             self._current = None
+            self._unanswered += self._is_simple and not self._has_yielded
         return self.move
 
     def leave(self) -> None:
         """Say goodbye at the end of the game."""
-        self._send("goodbye")
+        self.out.append("goodbye")
 
     def receive(self, line: str) -> Change | None:
         """Process a line of the client."""
@@ -138,19 +149,27 @@ class KgpSession:
                 self.comments.append(" ".join(command.arguments[1:]))
             case "error":
                 self.comments.append(f"error: {' '.join(command.arguments)}")
+            case "ok" if self._unanswered:
+                # Earlier drafts of the mode ``simple`` answer ``stop`` by ``ok``.
+                self._unanswered -= 1
             case "goodbye":
                 return Change.GONE
         return None
 
+    @property
+    def _is_simple(self) -> bool:
+        return self._mode == "simple"
+
     def _choose_mode(self, command: Command) -> Change | None:
-        if self._is_ready:
+        if self._mode is not None:
             self._error(command, "the mode was chosen before")
             return None
-        if command.arguments != ("freeplay",):
-            self._error(command, "the only mode here is freeplay")
-            self._send("goodbye")
+        mode = " ".join(command.arguments).lower()
+        if mode not in MODES:
+            self._error(command, f"the modes here are {' and '.join(MODES)}")
+            self.leave()
             return Change.GONE
-        self._is_ready = True
+        self._mode = mode
         self._send("ok", ref=command.id)
         return Change.READY
 
@@ -158,21 +177,27 @@ class KgpSession:
         if not self._concerns_current(command):
             return
         text = command.arguments[0] if len(command.arguments) == 1 else ""
-        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= self._pits):
-            self._error(command, f"a move is a pit from 1 to {self._pits}")
+        if _INTEGER.fullmatch(text) is None:
+            self._error(command, "a move is the number of a pit")
             return
         self.move = int(text)
 
     def _receive_yield(self, command: Command) -> Change | None:
+        if self._unanswered:
+            self._unanswered -= 1
+            return None
         if not self._concerns_current(command):
             return None
+        self._has_yielded = True
         if self.move is None:
             self._error(command, "there is no move yet that could be final")
             return None
         return Change.FINAL
 
     def _concerns_current(self, command: Command) -> bool:
-        """Return True if a line refers to the position that was asked; answer errors."""
+        """Return True if a line belongs to the position that was asked; answer errors."""
+        if self._is_simple:
+            return self._current is not None and not self._unanswered
         if command.ref is not None and command.ref == self._current:
             return True
         if command.ref is None or command.ref not in self._previous:
@@ -185,5 +210,8 @@ class KgpSession:
     def _send(self, name: str, *arguments: str, ref: int | None = None) -> int:
         self._last_id += 2  # the server's ids are even
         reference = "" if ref is None else f"@{ref}"
-        self.out.append(" ".join((f"{self._last_id}{reference}", name, *arguments)))
+        # The mode ``simple`` has no ids, except in replies to lines that have one.
+        is_bare = self._is_simple and (ref is None or name == "stop")
+        number = () if is_bare else (f"{self._last_id}{reference}",)
+        self.out.append(" ".join((*number, name, *arguments)))
         return self._last_id

@@ -1,8 +1,9 @@
 """The KGP adapter: a server on the loopback interface for one bot, by TCP or WebSocket.
 
-The bot is started with the server's address in KGP_HOST and KGP_PORT; ``{tcp}`` and ``{ws}`` in its command
-are replaced by ``tcp://host:port`` and ``ws://host:port/socket``.  The referee's lines are read when the bot
-has connected and chosen its mode, so the start of its interpreter takes none of its time.
+The bot is started with the server's address in KGP_HOST and KGP_PORT.  Placeholders in its command are
+replaced: ``{host}`` and ``{port}``, ``{tcp}`` by ``tcp://host:port``, ``{ws}`` by ``ws://host:port/socket``.
+The referee's lines are read when the bot has connected and chosen its mode, so the start of its interpreter
+takes none of its time.  A bot may connect several times: the first connection that chooses a mode plays.
 
 The adapter never swaps.  If the bot has no move when its time is nearly over, none is sent, and the bot loses
 on time.
@@ -27,10 +28,13 @@ from referee.adapters.beside import (
     send_to_referee,
 )
 from referee.adapters.game_follower import GameFollower
-from referee.adapters.kgp import Change, KgpSession, board_text
+from referee.adapters.kgp import LONGEST_LINE, Change, KgpSession, board_text
 from referee.games.layout import PitBoard
 
 HOST = "127.0.0.1"
+HOST_IPV6 = "::1"
+DEFAULT_PORT = 2671
+"""The protocol's usual port, for clients whose address is fixed."""
 DEFAULT_MOVE_S = 5.0
 """Seconds for a move where no limit is announced, as at the course's own server."""
 MOVES_LEFT = 20
@@ -61,6 +65,10 @@ class Connection(Protocol):
 
     def send(self, line: str) -> None:
         """Send a line."""
+        ...
+
+    def end(self) -> None:
+        """Send nothing more; the client may still send."""
         ...
 
     def close(self) -> None:
@@ -102,6 +110,8 @@ class TcpConnection:
             self._received(None)
             return
         *lines, self._rest = (self._rest + data).split(b"\n")
+        # A longer line is refused, so that the rest of an endless one need not be kept.
+        self._rest = self._rest[: LONGEST_LINE + 1]
         for line in lines:
             self._received(line.decode("utf-8", "replace"))
 
@@ -109,6 +119,11 @@ class TcpConnection:
         """Send a line; a client that has gone is noticed by the next read."""
         with contextlib.suppress(OSError):
             self._client.sendall(line.encode() + b"\r\n")
+
+    def end(self) -> None:
+        """Send nothing more: the client receives the end of the connection after the last line."""
+        with contextlib.suppress(OSError):
+            self._client.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
@@ -118,7 +133,7 @@ class TcpConnection:
 
 
 class WebSocketConnection:
-    """A client that sends each line as a text message of a WebSocket (RFC 6455)."""
+    """A client that sends each line as a message of a WebSocket (RFC 6455)."""
 
     def __init__(self, client: socket.socket, loop: Loop, received: Received) -> None:
         site.main()  # finds wsproto: the adapter was started without installed packages
@@ -128,11 +143,12 @@ class WebSocketConnection:
         self._websocket = WSConnection(ConnectionType.SERVER)
         self._waiting: list[str] | None = []
         """Lines to send once the connection is accepted; None from then on."""
-        self._text = ""
+        self._message = b""
         loop.add(client.fileno(), self._read)
 
     def _read(self) -> None:
-        from wsproto.events import AcceptConnection, CloseConnection, Ping, Request, TextMessage
+        from wsproto.connection import ConnectionState
+        from wsproto.events import AcceptConnection, CloseConnection, Message, Ping, Request
         from wsproto.utilities import RemoteProtocolError
 
         data = _received_data(self._client)
@@ -144,19 +160,24 @@ class WebSocketConnection:
         for event in events:
             match event:
                 case Request():
-                    self._write(self._websocket.send(AcceptConnection()))
+                    # Some clients fail if the server chooses none of the subprotocols that they offer.
+                    chosen = event.subprotocols[0] if event.subprotocols else None
+                    self._write(self._websocket.send(AcceptConnection(subprotocol=chosen)))
                     waiting, self._waiting = self._waiting or [], None
                     for line in waiting:
                         self.send(line)
-                case TextMessage():
-                    self._text += event.data
+                case Message():  # text, or bytes from clients that do not distinguish
+                    piece = event.data.encode() if isinstance(event.data, str) else bytes(event.data)
+                    self._message = (self._message + piece)[: LONGEST_LINE + 1]
                     if event.message_finished:
-                        text, self._text = self._text, ""
-                        for line in text.splitlines():
-                            self._received(line)
+                        message, self._message = self._message, b""
+                        for line in message.split(b"\n"):
+                            self._received(line.decode("utf-8", "replace"))
                 case Ping():
                     self._write(self._websocket.send(event.response()))
                 case CloseConnection():
+                    if self._websocket.state is ConnectionState.REMOTE_CLOSING:
+                        self._write(self._websocket.send(event.response()))
                     self.close()
                     self._received(None)
                     return
@@ -167,8 +188,21 @@ class WebSocketConnection:
 
         if self._waiting is not None:
             self._waiting.append(line)
-        else:
+        elif self._is_open:
             self._write(self._websocket.send(TextMessage(data=line + "\r\n")))
+
+    def end(self) -> None:
+        """Send nothing more: the client receives a close frame after the last line."""
+        from wsproto.events import CloseConnection
+
+        if self._is_open:
+            self._write(self._websocket.send(CloseConnection(code=1000)))
+
+    @property
+    def _is_open(self) -> bool:
+        from wsproto.connection import ConnectionState
+
+        return self._websocket.state is ConnectionState.OPEN
 
     def _write(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # gone, which the next read notices
@@ -181,26 +215,78 @@ class WebSocketConnection:
             self._client.close()
 
 
+class Client:
+    """A connection of the bot, and the conversation on it."""
+
+    def __init__(self) -> None:
+        self.session = KgpSession()
+        self.connection: Connection | None = None
+        """Set once it is accepted."""
+
+    def send(self) -> None:
+        """Send the lines of the session."""
+        lines, self.session.out = self.session.out, []
+        if self.connection is not None:
+            for line in lines:
+                self.connection.send(line)
+
+
+def listen(port: int) -> list[socket.socket]:
+    """Return sockets that listen on both loopback addresses, the first one on IPv4.
+
+    A client that connects to ``localhost`` may use either address.
+
+    Args:
+        port: The port; 0 for any free one.
+
+    Raises:
+        OSError: The port is in use.
+    """
+    listeners = [socket.create_server((HOST, port))]
+    with contextlib.suppress(OSError):  # there is no IPv6, or another program uses the port there
+        address = (HOST_IPV6, listeners[0].getsockname()[1])
+        listeners.append(socket.create_server(address, family=socket.AF_INET6))
+    return listeners
+
+
 class KgpAdapter:
     """Serves one bot of the Kalah Game Protocol."""
 
-    def __init__(self, command: list[str], follower: GameFollower) -> None:
+    def __init__(self, command: list[str], follower: GameFollower, *, own_network: bool = False) -> None:
+        """Start the bot.
+
+        Args:
+            command: The bot's command.
+            follower: The game.
+            own_network: True if no other program has this loopback interface, so that clients with a fixed
+                address find the server at the usual port.
+        """
         self._follower = follower
         self._announced = announced_time()
-        self._session = KgpSession()
-        self._client: Connection | None = None
+        self._clients: list[Client] = []
+        self._player: Client | None = None
+        """The client that plays: the first one that chose a mode."""
+        self._has_begun = False
         self._has_bot_ended = False
         self._loop = Loop()
         self._input = RefereeInput(self._loop, self._receive, lambda: self._bot.kill())
-        self._listeners = [socket.create_server((HOST, 0)) for _ in range(2)]
-        tcp, websocket = (listener.getsockname()[1] for listener in self._listeners)
-        kinds: tuple[Callable[..., Connection], ...] = (TcpConnection, WebSocketConnection)
-        for listener, kind in zip(self._listeners, kinds, strict=True):
-            self._loop.add(listener.fileno(), partial(self._accept, listener, kind))
-        addresses = {"{tcp}": f"tcp://{HOST}:{tcp}", "{ws}": f"ws://{HOST}:{websocket}/socket"}
+        tcp, websocket = listen(DEFAULT_PORT if own_network else 0), listen(0)
+        for listeners, kind in ((tcp, TcpConnection), (websocket, WebSocketConnection)):
+            for listener in listeners:
+                self._loop.add(listener.fileno(), partial(self._accept, listener, kind))
+        port, websocket_port = (listeners[0].getsockname()[1] for listeners in (tcp, websocket))
+        addresses = {
+            "{host}": HOST,
+            "{port}": str(port),
+            "{tcp}": f"tcp://{HOST}:{port}",
+            "{ws}": f"ws://{HOST}:{websocket_port}/socket",
+        }
+        environment = {**os.environ, "KGP_HOST": HOST, "KGP_PORT": str(port)}
+        if any("{ws}" in word for word in command):
+            # Clients prefer these variables to their command line, and then connect over TCP.
+            del environment["KGP_HOST"], environment["KGP_PORT"]
         for placeholder, address in addresses.items():
             command = [word.replace(placeholder, address) for word in command]
-        environment = {**os.environ, "KGP_HOST": HOST, "KGP_PORT": str(tcp)}
         self._bot = BotProcess(command, self._loop, on_exit=self._bot_ended, environment=environment)
 
     def run(self) -> None:
@@ -209,52 +295,53 @@ class KgpAdapter:
         self._bot.end_alike()
 
     def _accept(self, listener: socket.socket, kind: Callable[..., Connection]) -> None:
-        client, _ = listener.accept()
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        accepted, _ = listener.accept()
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if sys.platform == "linux":
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        if self._client is not None:  # one connection at a time
-            client.close()
-            return
-        self._session = KgpSession()
-        self._client = kind(client, self._loop, self._receive_from_bot)
-        self._send()
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        client = Client()
+        client.connection = kind(accepted, self._loop, partial(self._receive_from_bot, client))
+        self._clients.append(client)
+        client.send()
 
-    def _receive_from_bot(self, line: str | None) -> None:
-        if line is None:
-            self._client = None
-            self._left()
+    def _receive_from_bot(self, client: Client, line: str | None) -> None:
+        if client not in self._clients:  # it has left; the rest of what it sent is of no interest
             return
-        change = self._session.receive(line)
-        for comment in self._session.comments:
+        if line is None:
+            self._left(client)
+            return
+        session = client.session
+        change = session.receive(line)
+        for comment in session.comments:
             print(comment, file=sys.stderr, flush=True)
-        self._session.comments.clear()
-        self._send()
-        if change is Change.READY:
-            for listener in self._listeners:
-                self._loop.remove(listener.fileno())
-                listener.close()
-            self._listeners.clear()
+        session.comments.clear()
+        client.send()
+        if change is Change.READY and not self._has_begun:
+            self._has_begun = True
+            self._player = client
             self._input.open()
         elif change is Change.FINAL:
             self._finish_turn()
         elif change is Change.GONE:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
-            self._left()
+            if client.connection is not None:
+                client.connection.end()
+            self._left(client)
 
-    def _left(self) -> None:
-        """Handle the end of the connection: before the mode is chosen the bot may connect again."""
-        if self._has_bot_ended:
+    def _left(self, client: Client) -> None:
+        """Handle the end of a connection: before the game begins the bot may connect again."""
+        self._clients.remove(client)
+        is_player = client is self._player
+        if is_player:
+            self._player = None
+        if self._has_bot_ended and (is_player or not self._clients):
             self._loop.stop()
-        elif not self._listeners and not self._follower.over:
+        elif is_player and not self._follower.over:
             self._bot.close_output()
 
     def _bot_ended(self) -> None:
-        """Handle the end of the bot's first process: another process of the bot may have the connection."""
+        """Handle the end of the bot's first process: another process of the bot may have a connection."""
         self._has_bot_ended = True
-        if self._client is None or self._follower.over:
+        if not self._clients or self._follower.over:
             self._loop.stop()
 
     def _receive(self, line: str) -> None:
@@ -263,9 +350,11 @@ class KgpAdapter:
         is_turn = follower.receive(line)
         if follower.over:
             self._loop.set_deadline(None)
-            if self._client is not None:
-                self._session.leave()
-                self._send()
+            for client in self._clients:
+                client.session.leave()
+                client.send()
+                if client.connection is not None:
+                    client.connection.end()
             if self._has_bot_ended:
                 self._loop.stop()
         elif is_turn:
@@ -281,23 +370,21 @@ class KgpAdapter:
         if len(moves) == 1:  # the protocol allows to play an only move without asking
             self._play(game.format_move(state, moves[0]))
             return
-        self._session.ask(board_text(board, side), len(board.bottom.pits))
+        if self._player is None:  # it has left, which the referee learns from the closed output
+            return
+        self._player.session.ask(board_text(board, side))
         own_ms = None if follower.clocks_ms is None else follower.clocks_ms[0]
         self._loop.set_deadline(time_for_move(self._announced, own_ms), self._finish_turn)
-        self._send()
+        self._player.send()
 
     def _finish_turn(self) -> None:
         self._loop.set_deadline(None)
-        move = self._session.stop()
-        self._send()
+        if self._player is None:
+            return
+        move = self._player.session.stop()
+        self._player.send()
         if move is not None:
             self._play(str(move))
 
     def _play(self, move: str) -> None:
         send_to_referee(f"MOVE;{move}\n".encode())
-
-    def _send(self) -> None:
-        lines, self._session.out = self._session.out, []
-        if self._client is not None:
-            for line in lines:
-                self._client.send(line)

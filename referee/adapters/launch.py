@@ -1,4 +1,6 @@
-"""Main program of the adapters: ``python -I -S .../referee/adapters/launch.py PROTOCOL COMMAND...``.
+"""Main program of the adapters: ``python -I -S .../referee/adapters/launch.py PROTOCOL NETWORK COMMAND...``.
+
+NETWORK is ``own`` if the bot has a loopback interface for itself, else ``shared``.
 
 Started by its path, this file works in any directory, whether Kalarena is installed or not, and
 begins quickly since it does not look for installed packages.
@@ -18,7 +20,7 @@ class AdapterFailedError(Exception):
     """The adapter failed itself.  The verdict quotes the message, the last line on standard error."""
 
 
-def main(protocol: str, command: list[str]) -> None:
+def main(protocol: str, network: str, command: list[str]) -> None:
     """Play one game between the referee on standard input and output and the bot of a command."""
     from referee.adapters.game_follower import GameFollower
     from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE, parse_game
@@ -31,9 +33,10 @@ def main(protocol: str, command: list[str]) -> None:
 
             TurnsAdapter(command, follower).run()
         else:
+            from referee.adapters.command import OWN_NETWORK
             from referee.adapters.kgp_server import KgpAdapter
 
-            KgpAdapter(command, follower).run()
+            KgpAdapter(command, follower, own_network=network == OWN_NETWORK).run()
     except OSError as error:
         if error.filename != command[0]:
             raise
@@ -46,7 +49,7 @@ if __name__ == "__main__":
     path = os.path  # pathlib is slow to import
     sys.path.append(path.dirname(path.dirname(path.dirname(path.abspath(__file__)))))
     try:
-        main(sys.argv[1], sys.argv[2:])
+        main(sys.argv[1], sys.argv[2], sys.argv[3:])
     except Exception as error:
         failure = AdapterFailedError(
             f"the {sys.argv[1]} adapter of Kalarena failed, by no fault of the bot: {error!r}"

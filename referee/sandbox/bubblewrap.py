@@ -133,7 +133,7 @@ class Sandbox:
         self, index: int, player: Player, limits: Limits, environment: Mapping[bytes, bytes]
     ) -> "Confinement":
         """Return the confined command of a player.  Raises RefereeError if it cannot be confined."""
-        command = (*adapter_words(player.protocol), *player.command)
+        command = (*adapter_words(player.protocol, own_network=self.tier.confines), *player.command)
         if self.tier is Tier.OFF:
             return Confinement(command, player.cwd, environment)
         command = (*limiting(self.tools, limits, confined=self.tier.confines), *command)

@@ -12,7 +12,15 @@ from referee.games.catalog import GAMES, parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord
 from referee.playing import Job, play_game
-from tests.adapters.bots import KGP_NODE, KGP_PYTHON, TURNS_LUA, TURNS_NODE, TURNS_PYTHON
+from tests.adapters.bots import (
+    KGP_NODE,
+    KGP_PYTHON,
+    KGP_SIMPLE,
+    KGP_WEBSOCKET,
+    TURNS_LUA,
+    TURNS_NODE,
+    TURNS_PYTHON,
+)
 from tests.support.confinement import outcome, sandbox_of
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
@@ -28,9 +36,10 @@ BOTS = {
 }
 
 
-def bot_of(folder: Path, kind: str, source: str | None = None) -> Path:
+def bot_of(folder: Path, kind: str, source: str | None = None, arguments: str = "") -> Path:
     """A bot's directory whose bot.toml names its protocol."""
     protocol, file, text, command = BOTS[kind]
+    command = f"{command} {arguments}".strip()
     directory = folder / kind.replace(" ", "_")
     directory.mkdir()
     (directory / file).write_text(text if source is None else source)
@@ -52,6 +61,45 @@ async def test_a_bot_plays_by_score(tmp_path: Path, kind: str, tier: str) -> Non
     record = await played(bot_of(tmp_path, kind), tier)
     assert record.result.reason.value == "score"
     assert record.stderr[0] == ""
+
+
+CONNECT = 'socket.create_connection((os.environ["KGP_HOST"], int(os.environ["KGP_PORT"])))'
+KGP_CLIENTS = {
+    "mode simple": (KGP_SIMPLE, "", "bare"),
+    "websocket": (KGP_WEBSOCKET, "{ws}", "bare"),
+    "address in arguments": (
+        KGP_PYTHON.replace(CONNECT, "socket.create_connection(__import__('sys').argv[1:])"),
+        "{host} {port}",
+        "bare",
+    ),
+    "usual port": (
+        KGP_PYTHON.replace(CONNECT, "socket.create_connection(('localhost', 2671))"),
+        "",
+        "confined",
+    ),
+    "ipv6": (KGP_PYTHON.replace('os.environ["KGP_HOST"]', "'::1'"), "", "confined"),
+    "connects twice": (KGP_PYTHON.replace(CONNECT, f"{CONNECT}.close()\nserver = {CONNECT}", 1), "", "bare"),
+    "two connections": (
+        KGP_PYTHON.replace(CONNECT, f"{CONNECT}\nother, server = server, {CONNECT}", 1),
+        "",
+        "bare",
+    ),
+    "long lines and strange bytes": (
+        KGP_PYTHON.replace(
+            "lines = ",
+            "server.sendall(b'9' * 40_000 + b'\\n\\xff\\0\\r\\n\\n' + b'9' * 5000 + b' ping\\n')\nlines = ",
+        ),
+        "",
+        "bare",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KGP_CLIENTS)
+async def test_a_kgp_client_may_differ(tmp_path: Path, kind: str) -> None:
+    source, arguments, tier = KGP_CLIENTS[kind]
+    record = await played(bot_of(tmp_path, "kgp python", source, arguments), tier, "kalah(2,2)")
+    assert (record.result.reason.value, record.stderr[0]) == ("score", "")
 
 
 def test_a_bot_that_never_stops_sending_does_not_put_off_its_deadline() -> None:

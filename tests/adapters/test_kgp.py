@@ -22,10 +22,20 @@ def ready() -> KgpSession:
     return session
 
 
+def simple() -> KgpSession:
+    """A session in the mode ``simple`` that waits for a move."""
+    session = KgpSession()
+    assert session.receive("mode simple") is Change.READY
+    sent(session)
+    session.ask("<3,0,0,1,1,1,1,1,1>")
+    assert sent(session) == ["state <3,0,0,1,1,1,1,1,1>"]
+    return session
+
+
 def asked() -> tuple[KgpSession, str]:
     """A session that waits for a move, and the id of the position."""
     session = ready()
-    session.ask("<3,0,0,1,1,1,1,1,1>", 3)
+    session.ask("<3,0,0,1,1,1,1,1,1>")
     (line,) = sent(session)
     number, name, _ = line.split()
     assert name == "state"
@@ -42,6 +52,10 @@ def asked() -> tuple[KgpSession, str]:
         ('set info:name "a \\"quoted\\" name"', Command(None, None, "set", ("info:name", 'a "quoted" name'))),
         ("  PING  ", Command(None, None, "ping", ())),
         ("", None),
+        (" 7  move\t3 ", Command(7, None, "move", ("3",))),
+        ('set info:name "no end', Command(None, None, "set", ("info:name", '"no', "end"))),
+        ('"quoted" name', None),
+        ("9" * 5000 + " ping", None),  # no id of any client, and too long a number for int()
         ("@ move 3", None),
         ("7@ move 3", None),
         ("\N{FULLWIDTH DIGIT SEVEN} move 3", None),
@@ -58,19 +72,42 @@ def test_a_text_survives_quoting() -> None:
 
 def test_the_server_begins_and_accepts_freeplay() -> None:
     session = KgpSession()
-    assert sent(session) == ["2 kgp 1 0 1"]
+    assert sent(session) == ["kgp 1 0 1"]
     assert session.receive('1 set info:name "x"') is None
     assert session.receive("3 mode freeplay") is Change.READY
-    assert sent(session) == ["4@3 ok"]
+    assert sent(session) == ["2@3 ok"]
+    assert session.receive("mode freeplay") is None
+    assert sent(session) == ['4 error "the mode was chosen before"']
+    session.leave()
+    assert sent(session) == ["goodbye"]
+
+
+@pytest.mark.parametrize("line", ['1 mode "freeplay"', "MODE Freeplay", "mode simple"])
+def test_a_mode_may_be_quoted_and_in_capital_letters(line: str) -> None:
+    assert KgpSession().receive(line) is Change.READY
+
+
+def test_lines_before_the_mode_do_no_harm() -> None:
+    session = KgpSession()
+    for line in (
+        "",
+        "ok",
+        "yield",
+        "move 3",
+        "pong",
+        "set time:clock 3",
+        "kgp 1 0 0",
+        "init",
+        "stop",
+        "@4 stop",
+    ):
+        assert session.receive(line) is None
 
 
 def test_another_mode_ends_the_conversation() -> None:
     session = KgpSession()
     assert session.receive("1 mode verbatim") is Change.GONE
-    assert [line.split(" ", 1)[1] for line in sent(session)][1:] == [
-        'error "the only mode here is freeplay"',
-        "goodbye",
-    ]
+    assert sent(session)[1:] == ['2@1 error "the modes here are freeplay and simple"', "goodbye"]
 
 
 def test_the_last_move_counts_and_yield_makes_it_final() -> None:
@@ -89,13 +126,59 @@ def test_without_a_move_there_is_none() -> None:
     assert session.stop() is None
 
 
-@pytest.mark.parametrize("move", ["0", "4", "-1", "x", "1.5", "", "1 2", "\N{FULLWIDTH DIGIT ONE}"])
-def test_a_move_that_is_no_pit_is_an_error_and_the_game_goes_on(move: str) -> None:
+@pytest.mark.parametrize("move", ["x", "1.5", "", "1 2", "1" * 5000, "\N{FULLWIDTH DIGIT ONE}"])
+def test_a_move_that_is_no_number_is_an_error_and_the_game_goes_on(move: str) -> None:
     session, number = asked()
     session.receive(f"5@{number} move {move}")
-    assert sent(session) == [f'{int(number) + 2}@5 error "a move is a pit from 1 to 3"']
+    assert sent(session) == [f'{int(number) + 2}@5 error "a move is the number of a pit"']
     session.receive(f"@{number} move 2")
     assert session.stop() == 2
+
+
+@pytest.mark.parametrize(
+    ("move", "number"), [("0", 0), ("4", 4), ("-1", -1), ("+2", 2), ("03", 3), ('"3"', 3)]
+)
+def test_every_number_is_a_move_which_the_referee_judges(move: str, number: int) -> None:
+    session, state = asked()
+    session.receive(f"@{state} move {move}")
+    session.receive(f"@{state} yield")
+    assert session.stop() == number
+
+
+def test_a_simple_conversation_has_no_ids() -> None:
+    session = simple()
+    assert session.receive("move 1") is None
+    assert session.receive("move 3") is None
+    assert session.receive("yield") is Change.FINAL
+    assert session.stop() == 3
+    session.receive("7 ping")
+    session.receive("move 2")  # after the answer: ignored silently
+    assert sent(session) == ["stop", "8@7 pong"]
+
+
+@pytest.mark.parametrize("answer", ["yield", "ok"])
+def test_moves_of_a_simple_client_before_its_answer_to_stop_belong_to_the_old_position(answer: str) -> None:
+    session = simple()
+    assert session.stop() is None
+    session.ask("<3,1,0,1,1,1,1,1,1>")
+    assert session.receive("move 1") is None
+    assert session.receive(answer) is None
+    assert session.stop() is None
+    session.ask("<3,2,0,1,1,1,1,1,1>")
+    session.receive(answer)
+    session.receive("move 2")
+    assert session.receive("yield") is Change.FINAL
+    assert session.stop() == 2
+
+
+def test_a_simple_client_may_yield_as_it_is_stopped() -> None:
+    session = simple()
+    session.receive("move 1")
+    assert session.stop() == 1
+    assert session.receive("yield") is None  # it crossed with the stop
+    session.ask("<3,1,0,1,1,1,1,1,1>")
+    session.receive("move 2")
+    assert session.receive("yield") is Change.FINAL
 
 
 def test_moves_refer_to_a_position() -> None:
