@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 from sample_bots.options import PURE_VARIABLE
+from tests.adapters.bots import TURNS_PYTHON
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.analysis.ladder_position import LevelResult
@@ -18,6 +19,7 @@ from tournaments.cli.gauntlet import BAR, GauntletResults, table
 from tournaments.results.store import Store
 
 SORRY = "import sys\nsys.exit('sorry')\n"
+SLOW = ("check", "duel", "gauntlet")
 QUICK = ("--game", "kalah(3,2)", "--sandbox", "off", "--concurrency", "1")
 """Weak players play this in a few hundredths of a second."""
 
@@ -318,3 +320,19 @@ def test_the_table_of_levels() -> None:
     assert len(head) == len(three) <= 80
     bars = [line.rpartition(" ")[2] for line in table(results, with_bars=True).split("\n")[1:]]
     assert bars == ["#" * (BAR * 3 // 4) + "." * (BAR // 4), "." * BAR]
+
+
+@pytest.mark.parametrize("command", ["play", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+def test_a_bot_without_a_manifest_speaks_the_protocol_of_the_command_line(command: str) -> None:
+    Path("bot.py").write_text(TURNS_PYTHON)
+    options = ("--game", "kalah(2,2)", "--sandbox", "off", "--protocol", "turns", "python3 bot.py")
+    rest = {
+        "check": ("--move-time", "0.5"),
+        "duel": ("first_legal", "--games", "2", "--quiet"),
+        "gauntlet": ("--levels", "1", "--games", "2", "--quiet"),
+        "play": ("first_legal",),
+    }[command]
+    result = invoke(command, *options, *rest)
+    assert result.exit_code == 0, result.output
+    assert " lost: " not in result.output
+    assert "by a fault" not in result.output

@@ -29,7 +29,13 @@ from tournaments.checking.report import (
     summary_lines,
 )
 from tournaments.checking.scenarios import DEFAULT_SEED, DEFAULT_TOTAL_S, Scenario, Settings
-from tournaments.cli.game_options import announce_compilation, sandbox_options, time_control, time_options
+from tournaments.cli.game_options import (
+    announce_compilation,
+    protocol_option,
+    sandbox_options,
+    time_control,
+    time_options,
+)
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.play import cancel_on_signals
 from tournaments.reporting.tables import json_text
@@ -75,6 +81,7 @@ COLOURS = {
     help="Seconds for the whole check; what is not played by then is left out, and named.",
 )
 @sandbox_options
+@protocol_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object, nothing else.")
 @click.option(
     "--junit",
@@ -97,6 +104,7 @@ def command(
     total_time: float,
     sandbox: str,
     memory_mb: int,
+    protocol: str,
     as_json: bool,
     junit: Path | None,
     keep: Path | None,
@@ -134,7 +142,8 @@ def command(
             raise Usage(f"--keep: {keep}: {error.strerror}") from error
     announce_compilation(bot)
     output = _CheckOutput(bot, settings, verbose=verbose, quiet=as_json, keep=keep)
-    report = _check(bot, settings, output, build_in=settings.sandbox if sandbox == REQUIRED else None)
+    build_in = settings.sandbox if sandbox == REQUIRED else None
+    report = _check(bot, settings, output, build_in=build_in, protocol=protocol)
     if junit is not None:
         try:
             junit.write_bytes(junit_xml(report))
@@ -150,9 +159,11 @@ def command(
         raise SystemExit(FAILED)
 
 
-def _check(bot: str, settings: Settings, output: "_CheckOutput", *, build_in: Sandbox | None) -> Report:
+def _check(
+    bot: str, settings: Settings, output: "_CheckOutput", *, build_in: Sandbox | None, protocol: str
+) -> Report:
     try:
-        player = resolve_bot(bot, Path.cwd(), game=settings.games[0], build_in=build_in)
+        player = resolve_bot(bot, Path.cwd(), game=settings.games[0], build_in=build_in, protocol=protocol)
     except BotError as error:
         report = not_found(bot, str(error), settings, is_ours=error.is_ours)
         output.item(report.items[0])

@@ -25,6 +25,7 @@ from tournaments.bots.resolve import resolve_bot
 from tournaments.cli.game_options import (
     TIME_OPTIONS,
     announce_compilation,
+    protocol_option,
     sandbox_option,
     time_control,
     with_options,
@@ -77,6 +78,7 @@ measuring_options = with_options(
         help="Games at a time.  [default: one per core]",
     ),
     sandbox_option,
+    protocol_option,
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object, nothing else."),
     click.option("--quiet", is_flag=True, help="Print the result, and nothing before it but errors."),
 )
@@ -100,6 +102,7 @@ class Settings:
     out: Path | None
     concurrency: int | None
     sandbox: str
+    protocol: str
     as_json: bool
     quiet: bool
 
@@ -143,7 +146,7 @@ class Settings:
             announce_compilation(text)
         try:
             build_in = self.confined if self.sandbox == REQUIRED else None
-            player = resolve_bot(text, Path.cwd(), name, self.spec, build_in=build_in)
+            player = resolve_bot(text, Path.cwd(), name, self.spec, build_in=build_in, protocol=self.protocol)
         except BotError as error:
             raise Usage(str(error)) from error
         return player if NAME.fullmatch(player.name) else replace(player, name=_as_name(player.name))
