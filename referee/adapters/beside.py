@@ -111,6 +111,11 @@ def send_to_referee(data: bytes) -> None:
         os.write(TO_REFEREE, data)
 
 
+def note(text: str) -> None:
+    """Write a line for the bot's author, to standard error, which is kept with the game."""
+    print(text, file=sys.stderr, flush=True)
+
+
 class BotProcess:
     """The bot: a child process of the adapter.
 
@@ -149,6 +154,8 @@ class BotProcess:
             command, stdin=pipe, stdout=output, env=None if environment is None else dict(environment)
         )
         loop.add(self._ended, self._child_changed)
+        self._is_ended = False
+        """True once the adapter has ended the bot, which is no crash."""
         self._output = -1 if self._process.stdout is None else self._process.stdout.fileno()
         if on_output is not None:
             loop.add(self._output, self._read)
@@ -162,6 +169,11 @@ class BotProcess:
     def kill(self) -> None:
         """Kill the bot's first process."""
         self._process.kill()
+
+    def end(self) -> None:
+        """Kill the bot's first process, and let this program end with status 0."""
+        self._is_ended = True
+        self.kill()
 
     def close_input(self) -> None:
         """End the bot's standard input."""
@@ -201,7 +213,7 @@ class BotProcess:
 
     def end_alike(self) -> None:
         """End this process as the bot has ended: with its status, or by its signal.  Does not return."""
-        status = self._process.wait()
+        status = 0 if self._is_ended else self._process.wait()
         sys.stderr.flush()
         if status < 0:
             if -status not in (signal.SIGKILL, signal.SIGSTOP):  # which cannot be handled

@@ -17,6 +17,8 @@ VERSION = (1, 0, 1)
 LONGEST_LINE = 16_384
 """Characters of a line at most, its end included (draft 1.1.0)."""
 
+LONGEST_COMMENT = 200
+"""Characters of a line that a comment repeats at most."""
 MODES = ("freeplay", "simple")
 
 _LINE = re.compile(
@@ -93,7 +95,7 @@ class KgpSession:
         self.out: list[str] = []
         """Lines to send, without their ends."""
         self.comments: list[str] = []
-        """Errors and comments of the client that were received, for the bot's author."""
+        """Comments of the client, and errors in both directions, for the bot's author."""
         self.move: int | None = None
         """The last move for the position that was asked, a pit from 1; None if there is none."""
         self._last_id = 0
@@ -205,6 +207,8 @@ class KgpSession:
         return False
 
     def _error(self, command: Command, text: str) -> None:
+        words = " ".join((command.name, *command.arguments))[:LONGEST_COMMENT]
+        self.comments.append(f"KGP adapter: error in answer to {words!r}: {text}")
         self._send("error", quoted(text), ref=command.id)
 
     def _send(self, name: str, *arguments: str, ref: int | None = None) -> int:

@@ -25,6 +25,7 @@ from referee.adapters.beside import (
     Loop,
     RefereeInput,
     announced_time,
+    note,
     send_to_referee,
 )
 from referee.adapters.game_follower import GameFollower
@@ -32,6 +33,8 @@ from referee.adapters.kgp import LONGEST_LINE, Change, KgpSession, board_text
 from referee.games.layout import PitBoard
 
 HOST = "127.0.0.1"
+LEAVE_S = 0.2
+"""Seconds after ``goodbye`` at which a bot that still runs is ended."""
 HOST_IPV6 = "::1"
 DEFAULT_PORT = 2671
 """The protocol's usual port, for clients whose address is fixed."""
@@ -313,7 +316,7 @@ class KgpAdapter:
         session = client.session
         change = session.receive(line)
         for comment in session.comments:
-            print(comment, file=sys.stderr, flush=True)
+            note(comment)
         session.comments.clear()
         client.send()
         if change is Change.READY and not self._has_begun:
@@ -336,6 +339,7 @@ class KgpAdapter:
         if self._has_bot_ended and (is_player or not self._clients):
             self._loop.stop()
         elif is_player and not self._follower.over:
+            note("KGP adapter: the bot closed its connection before the end of the game")
             self._bot.close_output()
 
     def _bot_ended(self) -> None:
@@ -349,7 +353,6 @@ class KgpAdapter:
         follower = self._follower
         is_turn = follower.receive(line)
         if follower.over:
-            self._loop.set_deadline(None)
             for client in self._clients:
                 client.session.leave()
                 client.send()
@@ -357,6 +360,8 @@ class KgpAdapter:
                     client.connection.end()
             if self._has_bot_ended:
                 self._loop.stop()
+            # The protocol does not say that a client's process ends: its server ends it.
+            self._loop.set_deadline(LEAVE_S, self._bot.end)
         elif is_turn:
             self._begin_turn()
 

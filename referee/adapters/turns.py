@@ -25,13 +25,15 @@ from typing import Any
 
 from protocol.announced import AnnouncedTime
 from protocol.messages import SWAP_WORD
-from referee.adapters.beside import BotProcess, Loop, RefereeInput, announced_time, send_to_referee
+from referee.adapters.beside import BotProcess, Loop, RefereeInput, announced_time, note, send_to_referee
 from referee.adapters.game_follower import GameFollower
 from referee.games.layout import seen_by
 
 LONGEST_REPLY = 4096
 """Bytes of a reply without its line feed above which it is passed on unfinished: the referee's limit for the
 lines of a bot gives the verdict."""
+LONGEST_SHOWN = 80
+"""Bytes of a reply that a note repeats at most."""
 
 
 def turn(follower: GameFollower, announced: AnnouncedTime) -> dict[str, Any]:
@@ -85,7 +87,8 @@ class TurnsAdapter:
     def __init__(self, command: list[str], follower: GameFollower) -> None:
         self._follower = follower
         self._announced = announced_time()
-        self._awaits_reply = False
+        self._legal_moves: list[str] | None = None
+        """The texts of the legal moves while a reply is awaited, else None."""
         self._rest = b""
         self._replies: deque[bytes] = deque()
         """Lines that the bot sent before its turn."""
@@ -105,9 +108,9 @@ class TurnsAdapter:
         if self._follower.over:
             self._bot.close_input()
         elif is_turn:
-            message = json.dumps(turn(self._follower, self._announced), separators=(",", ":"))
-            self._bot.send(message.encode() + b"\n")
-            self._awaits_reply = True
+            message = turn(self._follower, self._announced)
+            self._legal_moves = message["legal_moves"]
+            self._bot.send(json.dumps(message, separators=(",", ":")).encode() + b"\n")
             self._reply()
 
     def _read(self, data: bytes) -> None:
@@ -119,14 +122,17 @@ class TurnsAdapter:
             self._rest = b""
 
     def _reply(self) -> None:
-        if not (self._awaits_reply and self._replies):
+        if self._legal_moves is None or not self._replies:
             return
-        self._awaits_reply = False
-        move = move_of(self._replies.popleft())
+        legal_moves, self._legal_moves = self._legal_moves, None
+        reply = self._replies.popleft()
+        move = move_of(reply)
+        if move.decode("utf-8", "replace") not in legal_moves:
+            shown = reply[:LONGEST_SHOWN].decode("utf-8", "replace")
+            note(f"turns adapter: the reply {shown!r} is none of the legal_moves: {' '.join(legal_moves)}")
         if move != SWAP_WORD.encode():
             send_to_referee(b"MOVE;" + move + b"\n")
             return
-        follower = self._follower
-        if follower.game.swap is not None and follower.game.swap in follower.game.legal_moves(follower.state):
-            follower.swap()
+        if SWAP_WORD in legal_moves:
+            self._follower.swap()
         send_to_referee(b"SWAP\n")

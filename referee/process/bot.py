@@ -168,6 +168,7 @@ class Bot:
             self._tree = ProcessTree(
                 self._root,
                 skip_root=self._is_confined,
+                has_adapter=bool(self.player.protocol),
                 group_times_ns=None if group is None else group.cpu_times_ns,
             )
         return self._tree

@@ -56,7 +56,8 @@ class ProcessTree:
     """A process and all its descendants.
 
     ``skip_root`` is for a root that is the sandbox's own first process and not the bot.  The readings then
-    include only the CPU time of the orphans that this process has reaped.  ``group_times_ns`` returns the CPU
+    include only the CPU time of the orphans that this process has reaped.  ``has_adapter`` is for a bot that
+    an adapter of referee/adapters starts.  ``group_times_ns`` returns the CPU
     time and the stalled time that the kernel counts for the bot's control group; None without a group.
     """
 
@@ -65,9 +66,10 @@ class ProcessTree:
         root: int,
         *,
         skip_root: bool = False,
+        has_adapter: bool = False,
         group_times_ns: Callable[[], tuple[int, int] | None] | None = None,
     ) -> None:
-        self._skip_root = skip_root
+        self._skip_root, self._has_adapter = skip_root, has_adapter
         self._root_number = root
         self._group_times_ns = group_times_ns
         self._fd_budget = FdBudget(DESCRIPTORS_KEPT)
@@ -294,8 +296,10 @@ class ProcessTree:
         A bot may have helpers that read input from the bot itself.
         """
         bot = self._root
-        if self._skip_root and bot is not None:  # the bot is the first that the sandbox's own process started
-            bot = next((each for each in self._known.values() if each.parent == bot.number), None)
+        # The sandbox's own process starts the bot first, and so does an adapter.
+        for _ in range(self._skip_root + self._has_adapter):
+            if bot is not None:
+                bot = next((each for each in self._known.values() if each.parent == bot.number), None)
         if bot is None or member is bot:
             return True
         try:

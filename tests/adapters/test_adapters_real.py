@@ -153,6 +153,53 @@ async def test_a_fault_is_the_bots_own(
     assert outcome(await played(bot_of(tmp_path, kind, source), control=control)) == expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "source", "words"),
+    [
+        (
+            "turns python",
+            "input()\nprint('hello')\n",
+            "turns adapter: the reply 'hello' is none of the legal_moves: 1 2",
+        ),
+        (
+            "kgp python",
+            KGP_PYTHON.replace("@{number} move", "move"),
+            "KGP adapter: error in answer to 'move 2': move has to refer to a state",
+        ),
+        (
+            "kgp python",
+            KGP_PYTHON.replace('send(f"@{number} yield")', "break"),
+            "KGP adapter: the bot closed its connection before the end of the game",
+        ),
+        (
+            "kgp python",
+            KGP_PYTHON.replace("freeplay", "verbatim"),
+            "KGP adapter: error in answer to 'mode verbatim': the modes here are freeplay and simple",
+        ),
+    ],
+)
+async def test_an_adapter_names_the_mistake_on_standard_error(
+    tmp_path: Path, kind: str, source: str, words: str
+) -> None:
+    control = TimeControl(move_s=0.2, start_s=10, setup_s=0.0)
+    record = await played(bot_of(tmp_path, kind, source), game="kalah(2,2)", control=control)
+    assert record.result.winner == 1
+    assert record.stderr[0].splitlines()[0] == words
+
+
+async def test_a_turns_bot_that_keeps_its_reply_is_found_waiting_for_input(tmp_path: Path) -> None:
+    source = TURNS_PYTHON.replace(", flush=True", "")
+    control = TimeControl(move_s=0.5, start_s=10, setup_s=0.0)
+    record = await played(bot_of(tmp_path, "turns python", source), game="kalah(2,2)", control=control)
+    assert "did you flush stdout?" in record.result.detail
+
+
+async def test_a_kgp_client_that_stays_after_goodbye_is_ended_without_a_fault(tmp_path: Path) -> None:
+    bot = bot_of(tmp_path, "kgp python", KGP_PYTHON + "import threading\nthreading.Event().wait()\n")
+    record = await played(bot, game="kalah(2,2)")
+    assert (record.result.reason.value, record.exit_status[0]) == ("score", 0)
+
+
 async def test_the_failure_of_an_adapter_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rules: Any = parse_game("kalah(2,2)")
     rules = replace(rules, name="nowhere")

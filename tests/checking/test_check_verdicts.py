@@ -10,6 +10,7 @@ from referee.judge.clock import TimeControl
 from referee.judge.results import MoveRecord, Reason
 from tests.support.builders import lost_by, make_record
 from tournaments.checking import gameplay, output_rules, resource_usage
+from tournaments.checking.advice import what_happened, what_to_do
 from tournaments.checking.evidence import OUT_OF_TIME, Evidence, PlayedScenario, Verdict
 from tournaments.checking.report import Status
 from tournaments.checking.scenarios import (
@@ -50,6 +51,46 @@ def game(
 )
 def test_percentiles_by_nearest_rank(values: list[float], share: float, value: float) -> None:
     assert resource_usage.percentile(values, share) == value
+
+
+def behind_adapter(protocol: str, fault: str, reason: Reason) -> PlayedScenario:
+    """A game that a bot of another protocol lost."""
+    record = make_record(result=lost_by(reason, 0, "one lost: it did", fault), stderr=("an error\n", ""))
+    one, other = record.players
+    return PlayedScenario(GAME, replace(record, players=(replace(one, protocol=protocol), other)))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "fault", "reason", "advice"),
+    [
+        ("turns", "late", Reason.TIMEOUT, "answer each line of standard input by one line"),
+        ("turns", "no-such-pit", Reason.ILLEGAL, "print one of the texts in legal_moves"),
+        ("turns", "memory-limit", Reason.MEMORY, "keep less"),
+        ("kgp", "late", Reason.TIMEOUT, "answer each state by @ID move PIT"),
+        ("kgp", "start-limit", Reason.START, "connect to KGP_HOST and KGP_PORT"),
+        ("kgp", "closed-output", Reason.EXIT, "keep the connection open until goodbye"),
+    ],
+)
+def test_advice_is_in_the_terms_of_the_bots_protocol(
+    protocol: str, fault: str, reason: Reason, advice: str
+) -> None:
+    played = behind_adapter(protocol, fault, reason)
+    assert what_to_do(played).startswith(advice)
+    assert "START" not in what_to_do(played)
+    assert "'an error'" in what_happened(played)
+
+
+def test_a_kgp_bot_may_wait_until_it_is_stopped() -> None:
+    talk = [MoveRecord(0, "1", 950_000, 950_000, 10, 0, 0)] * 10
+    waits = make_record(moves=talk, control=TimeControl(move_s=1.0))
+    plain = PlayedScenario(GAME, waits)
+    one, other = waits.players
+    kgp = PlayedScenario(GAME, replace(waits, players=(replace(one, protocol="kgp"), other)))
+    assert resource_usage.idle(evidence(plain)).status is Status.FAILED
+    verdict = resource_usage.idle(evidence(kgp))
+    assert verdict.status is Status.WARNING
+    assert "yield" in verdict.advice
+    assert resource_usage.times(evidence(kgp)).status is Status.PASSED
 
 
 def test_a_worst_move_near_the_limit_is_a_warning() -> None:

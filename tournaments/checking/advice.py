@@ -9,6 +9,8 @@ from typing import Any
 from referee.games.base import MoveError, Side
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
+from referee.judge.stderr import last_words
+from referee.judge.verdict_text import quote
 from tournaments.checking.evidence import PlayedScenario
 
 FLUSH = (
@@ -80,6 +82,43 @@ ADVICE = {
 }
 """Fault word (docs/protocol.md) -> advice on it."""
 
+IN_EVERY_PROTOCOL = {
+    "not-runnable",
+    "killed",
+    "memory-limit",
+    "out-of-memory",
+    "read-only",
+    "disk-full",
+    "file-too-large",
+    "too-many-files",
+    "process-limit",
+}
+"""Faults on which the advice is the same for bots behind an adapter."""
+TURNS_ADVICE = {
+    "late": "answer each line of standard input by one line, within the limit; and " + FLUSH,
+    "exited": "read standard input in a loop until it ends: each line is one turn",
+    "closed-output": "keep standard output open until standard input ends",
+    "": (
+        "print one of the texts in legal_moves, alone on its line, for each line of standard input; print "
+        "debug text to standard error, never to standard output"
+    ),
+}
+KGP_ADVICE = {
+    "start-limit": "connect to KGP_HOST and KGP_PORT and send mode freeplay before anything that takes long",
+    "late": (
+        "answer each state by @ID move PIT, with the id of the state, before it is stopped; send @ID yield "
+        "after the last move; errors that were answered are in its standard error"
+    ),
+    "exited": "stay connected until goodbye, and answer each state",
+    "closed-output": "keep the connection open until goodbye",
+    "": (
+        "send the number of one of its own pits that holds seeds, counted from 1: in the board its own pits "
+        "come before those of its opponent, both in their owner's direction of sowing"
+    ),
+}
+ADAPTER_ADVICE = {"turns": TURNS_ADVICE, "kgp": KGP_ADVICE}
+"""Protocol -> fault word -> advice in its terms; the empty word is for all other faults."""
+
 EXCERPT = 4
 """Lines of the conversation that are shown."""
 LONGEST_SHOWN = 90
@@ -98,6 +137,8 @@ def what_happened(played: PlayedScenario) -> str:
         )
     if result.note:
         text += f"; {result.note}"
+    elif played.protocol and (words := last_words(played.record.stderr[played.bot])):
+        text += f"; the last words on its standard error: {quote(words)}"
     elif result.fault == "exited":
         text += "; it said nothing on its standard error"
     if observed is not None and observed.left_behind:
@@ -109,6 +150,9 @@ def what_happened(played: PlayedScenario) -> str:
 def what_to_do(played: PlayedScenario) -> str:
     """Return the advice on the fault of a game, after its likely cause."""
     fault, replies = played.record.result.fault or "", played.lines("from")
+    translated = ADAPTER_ADVICE.get(played.protocol)
+    if translated is not None and fault not in IN_EVERY_PROTOCOL:
+        return translated.get(fault, translated[""])
     line = replies[-1] if replies else ""
     advice = ADVICE.get(fault, "")
     if fault == "spaces":

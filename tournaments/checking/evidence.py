@@ -37,6 +37,11 @@ class PlayedScenario:
         return self.scenario.index
 
     @property
+    def protocol(self) -> str:
+        """The checked bot's protocol if an adapter translates it; else empty."""
+        return self.record.players[self.bot].protocol
+
+    @property
     def lost_by_fault(self) -> bool:
         """True if the checked bot lost by a fault."""
         result = self.record.result

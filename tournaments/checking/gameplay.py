@@ -137,6 +137,8 @@ def time_lines(evidence: Evidence) -> Verdict:
     """Judge games with TIME lines, if the bot declares the capability."""
     if "time" not in evidence.capabilities:
         return skipped('not declared: with capabilities = ["time"] in its bot.toml it receives the time left')
+    if any(each.protocol for each in evidence.played):
+        return skipped("an adapter reads the TIME lines")
     games = [each for each in evidence.played if any(line.startswith("TIME;") for line in each.lines("to"))]
     lost = [each for each in games if each.lost_by_fault]
     if not games:

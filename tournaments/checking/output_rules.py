@@ -30,6 +30,7 @@ follow each other."""
 FLOOD_LINES = 20
 """Number of unexpected lines beyond any misunderstanding of turns."""
 NOT_WATCHED = "not tried: no conversation was watched"
+LEAVE_TURNS = "end the program when standard input ends: also its threads, its timers and what it started"
 LEAVE = (
     "end the program when END is read (or standard input ends): also its threads, its timers and what it "
     "started; a signal handler that ignores SIGTERM does not help"
@@ -179,7 +180,8 @@ def ending_fault(played: PlayedScenario, grace_s: float) -> Verdict | None:
         sentence = f"it took {observed.ended_us / 1e6:.3f} s to end after END; {grace_s:g} s are allowed"
     else:
         return None
-    return failed(f"{where}, {sentence}", LEAVE, cause="stays after END", where=where)
+    advice = LEAVE_TURNS if played.protocol == "turns" else LEAVE
+    return failed(f"{where}, {sentence}", advice, cause="stays after END", where=where)
 
 
 def _bad_status(played: PlayedScenario, status: int) -> Verdict:

@@ -30,6 +30,10 @@ hiccups of the machine itself."""
 NO_SLEEP = (
     "take out sleep(), and wait for input with a blocking read, not by asking again and again with pauses"
 )
+NO_YIELD = (
+    "send @ID yield after the last move: without it each move takes until the state is stopped, which is "
+    "nearly all of the time for it"
+)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -65,7 +69,8 @@ def times(evidence: Evidence) -> Verdict:
         f"worst {numbers['move_worst_ms']:.3g} ms of {int(numbers['moves'])} moves; "
         f"at most {share:.1%} of the limit of {limit_s:g} s a {unit}"
     )
-    if share > NEAR_IN_TIME:
+    # The KGP adapter itself ends a turn when this share of the time has passed.
+    if share > NEAR_IN_TIME and evidence.played[0].protocol != "kgp":
         return warned(text, "leave more of it: the tournament's host may be slower, and busier")
     return passed(text)
 
@@ -106,10 +111,10 @@ def idle(evidence: Evidence) -> Verdict:
     if len(slept) >= max(IDLE_MOVES, IDLE_PART * len(moves)):
         wall = percentile([move.wall_us / 1000 for _, move in slept], 0.5)
         cpu = percentile([(move.cpu_us or 0) / 1000 for _, move in slept], 0.5)
-        return failed(
+        return _idleness(
+            slept[0][0],
             f"{len(slept)} of its moves, first {slept[0][0].where}, took {wall:.0f} ms (median), in which it "
-            f"computed for {cpu:.1f} ms: it sleeps, or waits for something",
-            NO_SLEEP,
+            f"computed for {cpu:.1f} ms",
         )
     if not any(each.own_moves for each in evidence.played):
         return skipped("it made no move")
@@ -123,11 +128,18 @@ def _slept_through(played: PlayedScenario, cpu_us: int, wait_us: int) -> Verdict
     total_us = sum(move.wall_us for move in moves) - wait_us
     if median_us < IDLE_US or cpu_us >= IDLE_SHARE * total_us:
         return None
-    return failed(
+    return _idleness(
+        played,
         f"{played.where}, its moves took {median_us / 1000:.0f} ms (median), but in all of these "
-        f"{total_us / 1000:.0f} ms it computed for {cpu_us / 1000:.0f} ms: it sleeps, or waits for something",
-        NO_SLEEP,
+        f"{total_us / 1000:.0f} ms it computed for {cpu_us / 1000:.0f} ms",
     )
+
+
+def _idleness(played: PlayedScenario, sentence: str) -> Verdict:
+    """Return the verdict on a bot that is idle in its turns: KGP allows to wait for the end of the time."""
+    if played.protocol == "kgp":
+        return warned(f"{sentence}: it waits until it is stopped", NO_YIELD)
+    return failed(f"{sentence}: it sleeps, or waits for something", NO_SLEEP)
 
 
 def _is_idle(move: MoveRecord) -> bool:
