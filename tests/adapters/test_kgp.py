@@ -217,14 +217,14 @@ def test_the_board_is_seen_from_the_bot_that_is_asked() -> None:
 @pytest.mark.parametrize(
     ("announced", "own_ms", "expected"),
     [
-        (AnnouncedTime(move_ms=1000), 1000, 0.95),
-        (AnnouncedTime(move_ms=100), 100, 0.08),
+        (AnnouncedTime(move_ms=1000), 1000, 0.9),
+        (AnnouncedTime(move_ms=100), 100, 0.05),
         (AnnouncedTime(move_ms=20), 20, 0.01),
         (AnnouncedTime(game_ms=60_000), 60_000, 2.85),
-        (AnnouncedTime(game_ms=60_000), 2_000, 0.08),
-        (AnnouncedTime(game_ms=60_000, increment_ms=1000), 2_000, 0.9975),
-        (AnnouncedTime(game_ms=60_000, increment_ms=1000), 100, 0.08),
-        (AnnouncedTime(move_ms=1000, game_ms=60_000), 60_000, 0.95),
+        (AnnouncedTime(game_ms=60_000), 2_000, 0.05),
+        (AnnouncedTime(game_ms=60_000, increment_ms=1000), 2_000, 0.95),
+        (AnnouncedTime(game_ms=60_000, increment_ms=1000), 100, 0.05),
+        (AnnouncedTime(move_ms=1000, game_ms=60_000), 60_000, 0.9),
         (AnnouncedTime(), None, 4.75),
     ],
 )
