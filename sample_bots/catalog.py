@@ -18,6 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from referee.games.catalog import AnyGame
+from referee.games.kalah import Kalah
+from referee.games.kalamala import Kalamala
 from sample_bots.minimax import DEFAULT_DEPTH
 from sample_bots.options import (
     HIGHEST_LEVEL,
@@ -71,10 +74,14 @@ class SampleBot:
     """True if the option is required."""
     searches: Callable[[str], bool] = lambda _option: False
     """Predicate of the option: whether the bot searches with the compiled kernels if they are available."""
+    only_reference_games: bool = False
+    """True if the bot plays only the games of ``REFERENCE_GAMES``; all others play every game."""
     version: int = 1
     """Version of the play.  Raise it whenever the bot plays other moves than before."""
 
 
+REFERENCE_GAMES = (Kalah, Kalamala)
+"""Rule books for which there are levels of the ladder and an engine."""
 SAMPLE_BOTS: dict[str, SampleBot] = {
     "first_legal": SampleBot(
         "plays its first legal move (in Kalah the lowest pit with seeds); the bot to start from",
@@ -100,6 +107,7 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
         parse_level,
         must=True,
         searches=lambda option: parse_level(option)[0] >= LOWEST_SEARCH,
+        only_reference_games=True,
     ),
     "strong": SampleBot(
         "the strongest player, in all the time that it has, at most SECONDS a move",
@@ -107,6 +115,7 @@ SAMPLE_BOTS: dict[str, SampleBot] = {
         "SECONDS",
         parse_seconds,
         searches=lambda _option: True,
+        only_reference_games=True,
     ),
     "swap_happy": SampleBot(
         "takes the other seat whenever it may, then plays its last legal move", ("launch.py", "swap_happy")
@@ -130,6 +139,18 @@ def sample_bot_command(spec: str, *, compiled: bool = True) -> list[str] | None:
     module, *rest = arguments
     kernels_option = ["--kernels", str(kernels.directory())]
     return [sys.executable, *_ISOLATED, str(_HERE / script), module, *kernels_option, *rest, *option]
+
+
+def check_game(spec: str, game: AnyGame) -> None:
+    """Raise BadOptionError if a sample bot cannot play a game."""
+    found = _find(spec)
+    if found is None or not found[0].only_reference_games or isinstance(game, REFERENCE_GAMES):
+        return
+    others = ", ".join(name for name, bot in SAMPLE_BOTS.items() if not bot.only_reference_games)
+    raise BadOptionError(
+        f"{spec} cannot play {game.name}: it plays Kalah and Kalamala alone; sample bots for every game are "
+        f"{others}"
+    )
 
 
 def searches(spec: str) -> bool:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from referee.games.plugins import GAMES_VARIABLE
 from sample_bots.catalog import sample_bot_command
+from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
 from tournaments.bots.toolchains import behind_shim
@@ -47,6 +49,19 @@ def test_a_sample_bot(tmp_path: Path, text: str) -> None:
     assert player.command == tuple(sample_bot_command(text) or ())
     assert len(player.digest) == 64
     assert {Path(read).name for read in player.reads} <= {"sample_bots", "protocol", "referee", "games"}
+
+
+@pytest.mark.parametrize("text", ["ladder:3", "ladder:1:7", "strong", "strong:2"])
+def test_a_reference_player_is_refused_for_games_that_it_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game_catalog: None, text: str
+) -> None:
+    games = REPOSITORY_ROOT / "tournaments" / "examples" / "games"
+    monkeypatch.setenv(GAMES_VARIABLE, str(games / "oware.py"))
+    with pytest.raises(
+        BotError, match=f"{text} cannot play oware: .* for every game are first_legal, random"
+    ):
+        resolve_bot(text, tmp_path, game="oware")
+    assert resolve_bot("greedy", tmp_path, game="oware").name == "greedy"
 
 
 def test_a_given_name_replaces_the_bots_own(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trio
 
+from referee.games.plugins import GAMES_VARIABLE
 from tests.server.harness import (
     GAME,
     LIMIT_S,
@@ -24,6 +25,7 @@ from tests.server.harness import (
 from tests.support.confinement import living_with, sandbox_of
 from tests.support.courses import FAST_PASSWORDS
 from tests.support.databases import database_of
+from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.checking.report import Report
@@ -129,6 +131,16 @@ async def test_a_reference_player_is_prepared(jobs: Jobs) -> None:
     assert answer.player is not None
     player = player_of(answer.player)
     assert (player.name, player.capabilities, player.digest) == ("greedy", ("openings",), answer.digest)
+
+
+async def test_a_reference_player_of_another_game_is_refused(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oware = REPOSITORY_ROOT / "tournaments" / "examples" / "games" / "oware.py"
+    monkeypatch.setenv(GAMES_VARIABLE, str(oware))
+    answer = await jobs.run(BotJob(Task.REFERENCE, "ladder:3", "oware", reference="ladder:3"))
+    assert answer.player is None
+    assert "ladder:3 cannot play oware" in answer.ours
 
 
 # Workers that fail

@@ -17,6 +17,7 @@ from referee.sandbox.runtime_paths import needed_paths
 from sample_bots.catalog import (
     SAMPLE_BOTS,
     BadOptionError,
+    check_game,
     needs_kernels,
     play_digest,
     readable_directories,
@@ -73,6 +74,8 @@ def resolve_bot(
         raise BotError(f"{text!r} names no bot: it holds a NUL character")
     try:
         command = sample_bot_command(text)
+        if command is not None and game is not None:
+            check_game(text, parse_game(game))
     except BadOptionError as error:
         raise BotError(str(error)) from error
     if command is not None:

@@ -101,8 +101,11 @@ def main() -> None:
 
 def _do(job: BotJob, writer: _MessageWriter, canceller: _BuildCanceller) -> Answer:
     if job.task is Task.REFERENCE:
-        with canceller.building():
-            player = resolve_bot(job.reference, Path("/"), job.name, job.game)
+        try:
+            with canceller.building():
+                player = resolve_bot(job.reference, Path("/"), job.name, job.game)
+        except BotError as error:  # a reference player that does not play the game, for example
+            return Answer(ours=str(error))
         return Answer(digest=player.digest, player=asdict(player))
     settings = Settings(
         games=(job.game,), control=job.control, limits=job.limits, sandbox=job.sandbox, total_s=job.total_s
