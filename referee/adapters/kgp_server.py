@@ -46,8 +46,8 @@ stopped, and a bot makes about 20 to 30 moves in a game."""
 RESERVE = 0.05
 """Part of the time for a move that is kept for the way from ``stop`` to the referee."""
 LEAST_RESERVE_S = 0.1
-"""Seconds that are kept at least.  The way takes 1 ms, but on a virtual machine with eight times the load that
-its cores can bear, 4 of 2,500 deadlines were handled 60 to 130 ms late, in which no counter showed a wait."""
+"""Seconds that are kept at least.  The way takes 1 ms, but on a virtual machine with eight times the load
+that its cores can bear, 4 of 2,500 deadlines were handled 60 to 130 ms late, and no counter showed a wait."""
 
 
 def time_for_move(announced: AnnouncedTime, own_ms: int | None) -> float:

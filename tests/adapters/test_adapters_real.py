@@ -1,6 +1,7 @@
 """Adapters with real bots in real games: they play by score, and a fault is the bot's own as without one."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from referee.adapters.beside import Loop
 from referee.games.catalog import GAMES, parse_game
+from referee.games.plugins import GAMES_VARIABLE
 from referee.judge.clock import TimeControl
 from referee.judge.results import GameRecord
 from referee.playing import Job, play_game
@@ -22,6 +24,7 @@ from tests.adapters.bots import (
     TURNS_PYTHON,
 )
 from tests.support.confinement import outcome, sandbox_of
+from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
 
@@ -125,6 +128,33 @@ def test_a_bot_that_never_stops_sending_does_not_put_off_its_deadline() -> None:
 async def test_a_bot_in_another_language_plays_by_score(tmp_path: Path, kind: str) -> None:
     record = await played(bot_of(tmp_path, kind), "confined", control=TimeControl(move_s=0.2))
     assert record.result.reason.value == "score"
+
+
+def printed_bots() -> list[tuple[str, str]]:
+    """The bots that docs/adapters.md prints, each with its language."""
+    text = (REPOSITORY_ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
+    section = text.partition("\n## turns\n")[2].partition("\n## kgp\n")[0]
+    return re.findall(r"^```(python|javascript|lua)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+
+
+KINDS = {"python": "turns python", "javascript": "turns node", "lua": "turns lua"}
+GAME_FILES = REPOSITORY_ROOT / "tournaments" / "examples" / "games"
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("game_catalog")
+@pytest.mark.parametrize("game", ["kalah(4,3)", "kalamala+cap=40", "oware", "connect-four"])
+@pytest.mark.parametrize("language", KINDS)
+async def test_a_printed_bot_of_ten_lines_plays_every_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str, game: str
+) -> None:
+    monkeypatch.setenv(GAMES_VARIABLE, os.pathsep.join(map(str, sorted(GAME_FILES.glob("*.py")))))
+    (source,) = (source for name, source in printed_bots() if name == language)
+    assert len(source.splitlines()) <= 10
+    bot = bot_of(tmp_path, KINDS[language], source)
+    record = await played(bot, "confined", game, control=TimeControl(move_s=1.0, start_s=10))
+    assert record.result.reason.value in ("score", "turn-cap")
+    assert record.stderr[0] == ""
 
 
 async def test_turns_play_kalamala_and_openings(tmp_path: Path) -> None:
