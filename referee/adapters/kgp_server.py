@@ -175,8 +175,8 @@ class WebSocketConnection:
                     self._message = (self._message + piece)[: LONGEST_LINE + 1]
                     if event.message_finished:
                         message, self._message = self._message, b""
-                        for line in message.split(b"\n"):
-                            self._received(line.decode("utf-8", "replace"))
+                        for text in message.decode("utf-8", "replace").split("\n"):
+                            self._received(text)
                 case Ping():
                     self._write(self._websocket.send(event.response()))
                 case CloseConnection():
