@@ -60,6 +60,11 @@ def test_head_to_head(games: str, points: list[float], expected: list[int]) -> N
     assert [found[name][1] for name in NAMES] == expected
 
 
+def test_head_to_head_is_zero_where_not_all_have_met() -> None:
+    table = table_of("ann>bob bob>dan cid>dan", ["points", "head-to-head"])
+    assert values(table, "head-to-head") == {"ann": 0.0, "bob": 0.0, "cid": 0.0, "dan": None}
+
+
 # Published examples
 
 
