@@ -1,5 +1,10 @@
 """Errors of the referee itself, as opposed to faults of a bot."""
 
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 
 class RefereeError(Exception):
     """The referee or its host failed: the game has no result, is not recorded and is played again."""
@@ -10,3 +15,27 @@ class GameStoppedError(RefereeError):
 
     unfinished: object = None
     """The ``GameRecord`` of the game so far; its result has no meaning."""
+
+
+@contextmanager
+def unexpected_errors_as_referee_errors() -> Iterator[None]:
+    """Raise a RefereeError in place of any other Exception of this block.
+
+    Everything that plays a whole game is such a block, so that a bug or a failure of the host costs one game
+    and never a run.  The original exception is the cause.
+    """
+    try:
+        yield
+    except RefereeError:
+        raise
+    except Exception as error:
+        raise RefereeError(f"unexpected {described(error)}") from error
+
+
+def described(error: BaseException) -> str:
+    """Return an exception's type, message and place as one line: tracebacks stay in their process."""
+    text = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return text
+    return f"{text} (in {frames[-1].name}, line {frames[-1].lineno} of {Path(frames[-1].filename).name})"

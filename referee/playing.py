@@ -12,7 +12,12 @@ from functools import lru_cache, partial
 import trio
 
 from protocol.announced import TIME_VARIABLE
-from referee.errors import GameStoppedError, RefereeError
+from referee.errors import (
+    GameStoppedError,
+    RefereeError,
+    described,
+    unexpected_errors_as_referee_errors,
+)
 from referee.event_loop import run_blocking
 from referee.function_player import FunctionBot, FunctionPlayer
 from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE, find_game, parse_game
@@ -23,7 +28,7 @@ from referee.judge.clock import DEFAULT_MOVE_S, WALL, TimeControl, announced
 from referee.judge.events import NotStarted
 from referee.judge.limits import Limits
 from referee.judge.match import Match, limits_of
-from referee.judge.results import NO_RESULT, GameRecord, Player
+from referee.judge.results import NO_RESULT, GameRecord, KeptFile, Player
 from referee.live_feed import Feed
 from referee.process.bot import Bot, now
 from referee.process.launch import NotRunnableError
@@ -127,7 +132,8 @@ async def play_game(
     millisecond without giving way, so that the lines of another game would be read, and stamped, late.
 
     All processes of the bots' two process groups end with the game, also when it is cancelled.  Some may be
-    left only if this process itself is killed.
+    left only if this process itself is killed, or if the system cannot end them; the record of a game that
+    has a verdict then says so (``GameRecord.warnings``).
 
     Args:
         job: The game.
@@ -139,42 +145,84 @@ async def play_game(
     Raises:
         RefereeError: The referee or its host failed; the game has no result.
     """
+    with unexpected_errors_as_referee_errors():
+        bots: list[Bot | FunctionBot] = []
+        warnings: list[str] = []
+        try:
+            record = await _play(job, bots, warnings, observe, cancel_fd, feed, functions)
+        finally:
+            warnings += _end(bots)
+        return _with_warnings(record, warnings)
+
+
+async def _play(
+    job: Job,
+    bots: list[Bot | FunctionBot],
+    warnings: list[str],
+    observe: Observer | None,
+    cancel_fd: int | None,
+    feed: str | None,
+    functions: Mapping[int, FunctionPlayer],
+) -> GameRecord:
+    """Play a game, and return its record.  The caller closes the bots.
+
+    ``bots`` receives the bots as they are started, and ``warnings`` the failures after the verdict.
+    """
     match = new_match(job)
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
     sends = match.start(began)
-    bots: list[Bot | FunctionBot] = []
-    try:
-        for index, player in enumerate(job.players):
-            if index in functions:
-                bots.append(FunctionBot(index, functions[index], match.game, opening=bool(job.opening)))
-                continue
-            try:
-                bots.append(Bot(index, player, environment_of(job), sandbox=job.sandbox, limits=job.limits))
-            except NotRunnableError as error:
-                match.handle(NotStarted(index, now(), str(error)))
-                # Nothing was sent to the other bot yet, and nothing needs to be.
-                return _record(job, match, bots, started_at, began)
-        for bot in bots:
-            bot.wait_ready()
-        publisher = None if feed is None else Feed(feed, match)
-        session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher)
-        with contextlib.closing(session):
-            try:
-                await session.referee(sends)
-            except GameStoppedError as error:
-                if match.result is None:
-                    error.unfinished = _record(job, match, bots, started_at, began, session)
-                raise
+    for index, player in enumerate(job.players):
+        if index in functions:
+            bots.append(FunctionBot(index, functions[index], match.game, opening=bool(job.opening)))
+            continue
+        try:
+            bots.append(Bot(index, player, environment_of(job), sandbox=job.sandbox, limits=job.limits))
+        except NotRunnableError as error:
+            match.handle(NotStarted(index, now(), str(error)))
+            # Nothing was sent to the other bot yet, and nothing needs to be.
+            return _record(job, match, bots, started_at, began)
+    for bot in bots:
+        bot.wait_ready()
+    publisher = None if feed is None else Feed(feed, match)
+    session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher)
+    with contextlib.closing(session):
+        try:
+            await session.referee(sends)
             await session.wind_down(job.limits.end_grace_s)
+        except GameStoppedError as error:
+            if match.result is None:
+                error.unfinished = _record(job, match, bots, started_at, began, session)
+            raise
+        except Exception as error:
+            if match.result is None:
+                raise
+            warnings.append(f"after the verdict: {described(error)}")
+        try:
             with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
                 await session.kill()
-        return _record(job, match, bots, started_at, began, session)
-    finally:
-        for bot in bots:
-            bot.kill()
-        for bot in bots:
-            bot.close()
+        except Exception as error:
+            warnings.append(f"the bots could not be ended: {described(error)}")
+    return _record(job, match, bots, started_at, began, session, warnings)
+
+
+def _end(bots: Sequence[Bot | FunctionBot]) -> list[str]:
+    """Kill and close bots; return a sentence for each failure."""
+    failures = []
+    for bot in bots:
+        bot.kill()
+    for bot in bots:
+        try:
+            left = bot.close()
+        except Exception as error:
+            left = f"{bot.player.name} could not be closed: {described(error)}"
+        if left:
+            failures.append(left)
+    return failures
+
+
+def _with_warnings(record: GameRecord, warnings: Sequence[str]) -> GameRecord:
+    return replace(record, warnings=(*record.warnings, *warnings)) if warnings else record
 
 
 def new_match(job: Job) -> AnyMatch:
@@ -215,12 +263,23 @@ def _record(
     started_at: str,
     began: float,
     session: Session | None = None,
+    warnings: list[str] | None = None,
 ) -> GameRecord:
-    """Return the record of a game between processes; ``session`` is None if the game never began."""
+    """Return the record of a game between processes; ``session`` is None if the game never began.
+
+    ``warnings`` receives the failures to read what is no part of the verdict.
+    """
     counted = session is not None and session.cpu_us != (None, None)
     # The files are read after the end of all processes; of a stopped game, the bots are still running.
     has_ended = session is not None and match.result is not None
-    kept = {bot.index: bot.written_files() for bot in bots} if job.keep_files and has_ended else {}
+    kept: dict[int, tuple[KeptFile, ...]] = {}
+    for bot in bots if job.keep_files and has_ended else ():
+        try:
+            kept[bot.index] = bot.written_files()
+        except OSError as error:
+            if warnings is None:
+                raise
+            warnings.append(f"the files of {bot.player.name} could not be kept: {described(error)}")
     clock = session.timer.clock if session is not None else WALL
     return replace(
         basic_record(job, match, bots, started_at, began, clock),
@@ -327,21 +386,24 @@ def play_alone(
 
     The process adopts the processes that the bots leave behind, and kills them.
     """
-    with adopting_orphans():
-        return trio.run(partial(play_game, job, observe=observe, cancel_fd=cancel_fd, feed=feed))
+    with adopting_orphans() as left:
+        record = trio.run(partial(play_game, job, observe=observe, cancel_fd=cancel_fd, feed=feed))
+    return _with_warnings(record, left)
 
 
 @contextlib.contextmanager
-def adopting_orphans() -> Iterator[None]:
+def adopting_orphans() -> Iterator[list[str]]:
     """Adopt the processes that the bots of this block leave behind, and end them after the block.
 
-    For a process that does nothing else and has no other children.
+    For a process that does nothing else and has no other children.  Yields a list, which receives a sentence
+    for each process that could not be ended.
     """
     with contextlib.suppress(ValueError):  # not in the main thread, where it cannot have been changed
         # Some daemons start their children with SIG_IGN; then no exit status could be read.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     become_subreaper()
+    left: list[str] = []
     try:
-        yield
+        yield left
     finally:
-        kill_orphans()
+        left += [f"process {pid}, which a bot left behind, could not be ended" for pid in kill_orphans()]

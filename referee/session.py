@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from referee.errors import GameStoppedError, RefereeError
+from referee.errors import GameStoppedError
 from referee.games.base import Side
 from referee.judge.events import Event, InputClosed, LineReceived, Send, StartRead, TimePassed
 from referee.judge.match import Match, carry_out
@@ -40,7 +40,7 @@ CLOSE_POLL_S = 0.01
 process fills 5 MB a millisecond."""
 
 KILL_LIMIT_S = 5.0
-"""Seconds after which a killed process is considered stuck in the kernel: the host's fault."""
+"""Seconds after which a killed process is considered stuck in the kernel; the verdict stands."""
 
 Observer = Callable[[WireLine], None]
 """Callback for each wire line; it must not block."""
@@ -472,14 +472,15 @@ class Session:
                 self._poller.remove(self._cancel_fd)
 
     async def kill(self) -> None:
-        """Kill both process groups and wait until the processes are gone.  Raises RefereeError."""
+        """Kill both process groups and wait until the processes have ended, for KILL_LIMIT_S at most.
+
+        ``Bot.close`` reports a process that has not ended by then.
+        """
         for bot in self._bots:
             bot.kill()
         until = now() + KILL_LIMIT_S
         for bot in self._bots:
-            while not bot.has_ended():
-                if now() > until:
-                    raise RefereeError(f"process {bot.pid} cannot be killed")
+            while not bot.has_ended() and now() <= until:
                 await self._drain_once(EXIT_POLL_S)
             bot.drain_errors()
 

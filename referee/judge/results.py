@@ -222,6 +222,8 @@ class GameRecord:
 
     kept_files: tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]] = ((), ())
     """Files that each bot wrote, if they are kept; never in the JSON view, which is given to others."""
+    warnings: tuple[str, ...] = ()
+    """What failed after the verdict, for the operator, such as the end of a process; the verdict stands."""
 
     def _repr_html_(self) -> str | None:
         """Return the final board and the replay for a notebook."""
@@ -232,6 +234,8 @@ class GameRecord:
         data = {name.name: getattr(self, name.name) for name in fields(self)}
         if not any(self.kept_files):
             del data["kept_files"]
+        if not self.warnings:
+            del data["warnings"]
         data["schema"] = RECORD_SCHEMA
         data["players"] = [_player_row(player) for player in self.players]
         for name in ("control", "limits", "result"):
@@ -299,6 +303,7 @@ class GameRecord:
                 "exit_status": tuple(data["exit_status"]),
                 "runtime_settings": _pair(data.get("runtime_settings")),
                 "kept_files": _kept_files(data.get("kept_files", ((), ()))),
+                "warnings": tuple(data.get("warnings", ())),
             }
         )
 
@@ -373,6 +378,7 @@ class GameRecord:
             "runtime_settings": list(self.runtime_settings),
             "key": self.key,
             "schema": RECORD_SCHEMA,
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
 
     @classmethod
@@ -462,6 +468,7 @@ class GameRecord:
             host_speed=view.get("host_speed"),
             judge=view.get("judge", 1),
             runtime_settings=_pair(view.get("runtime_settings")),
+            warnings=tuple(view.get("warnings", ())),
         )
 
     def mean_move_ms(self, player: int) -> float | None:

@@ -46,6 +46,7 @@ from referee.process.launch import (
     wait_readable,
 )
 from referee.process.process_tree import ProcessTree
+from referee.process.procfs import tracer_of, unreaped_status
 from referee.sandbox.bubblewrap import GO, Sandbox, Tier
 from referee.sandbox.held_directories import HeldDirectories, written_files
 from referee.sandbox.hidden_memory import hidden_bytes
@@ -63,14 +64,20 @@ DRAIN_READS = 256
 
 NEAR = 5
 """Divisor of the memory limit: a bot that uses more than a fifth of it is checked more often."""
-SANDBOX_GONE_S = 5.0
-"""Seconds that ``close`` waits for the end of a killed sandbox, which takes up to 20 ms, on a busy host
-more."""
+GONE_LIMIT_S = 5.0
+"""Seconds that ``close`` waits for the end of a killed bot or sandbox, which takes up to 20 ms, on a busy
+host more.  A process that is still there then is stuck in the kernel."""
+REAP_LIMIT_S = 0.5
+"""Seconds that ``close`` waits to reap a process that has ended.  That takes no time, unless another process
+traces it: then the tracer reaps it first (man 2 ptrace)."""
 GROUP_GONE_S = 0.2
 """Seconds that ``close`` waits for the rest of a killed group; a kill takes effect within milliseconds."""
 
 now = time.monotonic
 """Clock of all stamps and deadlines, in seconds."""
+
+_unreaped: list[subprocess.Popen[bytes]] = []
+"""Processes that ``close`` could not reap; the start of the next bot tries again."""
 
 
 class Bot:
@@ -119,6 +126,7 @@ class Bot:
         """True once ``limit_passed`` has returned an event and killed the bot."""
         self.exit_descriptor: int | None = None
         """Pidfd, readable when the process has ended; None where the system has none."""
+        _unreaped[:] = [process for process in _unreaped if process.poll() is None]
         self._killed_before = killed_for_memory()
         self._confined = sandbox.confine(index, player, limits, environment)
         try:
@@ -258,10 +266,16 @@ class Bot:
         """Return True if the process has ended; its number is not reused before ``close``."""
         if self.status is None:
             status = _exit_status(self._process)
+            if status is None and self._is_exit_reported():
+                status = unreaped_status(self._process.pid)
             if status is not None:
                 self.status = bot_status(status) if self._is_confined else status
                 self.ended_at = now()
         return self.status is not None
+
+    def _is_exit_reported(self) -> bool:
+        """Return True if the pidfd shows the end, which it does even if a tracer has to reap the process."""
+        return self.exit_descriptor is not None and wait_readable(self.exit_descriptor, 0.0)
 
     def closed_input_event(self, event: InputClosed, within_s: float) -> Event:
         """Return the event of the process's end if it ends within this time; otherwise ``event``.
@@ -421,11 +435,11 @@ class Bot:
                 return
             time.sleep(0.001)
 
-    def _wait_for_sandbox(self) -> None:
+    def _wait_for_sandbox(self, until: float) -> None:
         """Wait until the first process of the sandbox is gone, which always ends last."""
         if self._first_process is None:
             return
-        wait_readable(self._first_process, SANDBOX_GONE_S)
+        wait_readable(self._first_process, max(0.0, until - now()))
         os.close(self._first_process)
         self._first_process = None
         if self._root is not None:
@@ -436,15 +450,37 @@ class Bot:
         if self._confined.group is not None:
             self._confined.group.remove()
 
-    def close(self) -> None:
-        """Reap the process and close all descriptors; to be called after ``kill``."""
+    def _reap(self, until: float) -> str:
+        """Reap the process; return a sentence if that is not possible, else an empty text."""
+        limit_s = max(0.0, until - now())
+        has_ended = self.exit_descriptor is not None and wait_readable(self.exit_descriptor, limit_s)
+        try:
+            self._process.wait(REAP_LIMIT_S if self.exit_descriptor is not None else limit_s)
+        except subprocess.TimeoutExpired:
+            _unreaped.append(self._process)
+            state = "has ended and cannot be reaped" if has_ended else "was killed and does not end"
+            tracer = tracer_of(self.pid)
+            traced = f": process {tracer} traces it" if tracer else ""
+            return f"process {self.pid} of {self.player.name} {state}{traced}"
+        return ""
+
+    def close(self) -> str:
+        """Reap the process and close all descriptors; to be called after ``kill``.
+
+        This waits for GONE_LIMIT_S and some tenths of a second at most, and usually not at all.
+
+        Returns:
+            A sentence on a process that could not be ended, or an empty text.
+        """
+        until = now() + GONE_LIMIT_S
         if self._is_being_killed and self.exit_descriptor is not None:
-            wait_readable(self.exit_descriptor, SANDBOX_GONE_S)
+            wait_readable(self.exit_descriptor, GONE_LIMIT_S)
             self.kill()  # the remaining processes; usually there are none
-        status = self._process.wait()
+        left = self._reap(until)
         if self.status is None:
-            self.status = bot_status(status) if self._is_confined else status
-        self._wait_for_sandbox()
+            status = self._process.returncode if not left else unreaped_status(self.pid)
+            self.status = bot_status(status) if self._is_confined and status is not None else status
+        self._wait_for_sandbox(until)
         self._wait_for_group()
         self._remove_group()
         self._confined.close_status_pipe()
@@ -458,6 +494,7 @@ class Bot:
         if self.exit_descriptor is not None:
             os.close(self.exit_descriptor)
             self.exit_descriptor = None
+        return left
 
 
 def _bytes_waiting(descriptor: int) -> int:

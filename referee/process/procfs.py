@@ -48,6 +48,7 @@ STDIN_READS = {
 """Numbers of system calls that read from the descriptor in their first argument."""
 
 _STATUS_KIB = re.compile(rb"^(RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+) kB$", re.MULTILINE)
+_TRACER = re.compile(rb"^TracerPid:\s+(\d+)$", re.MULTILINE)
 _ROLLUP_KIB = re.compile(rb"^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$", re.MULTILINE)
 
 
@@ -300,6 +301,29 @@ class Process:
         self.parent = int(fields[1])
         self.reaped_ns = (int(fields[13]) + int(fields[14])) * TICK_NS
         self.thread_count = int(fields[17])
+
+
+def unreaped_status(number: int) -> int | None:
+    """Return the exit status of a process that has ended and is not reaped; negative is a signal's number.
+
+    None if there is no such process, or the system does not show the status.
+    """
+    try:
+        text = read_whole(f"/proc/{number}/stat", None, PAGE_BYTES)
+        fields = text[text.rindex(b")") + 2 :].split()
+        # Fields 3 and 52 of man 5 proc_pid_stat.
+        return os.waitstatus_to_exitcode(int(fields[49])) if fields[0] in (b"Z", b"X") else None
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def tracer_of(number: int) -> int:
+    """Return the number of the process that traces a process; 0 if there is none, or it is not known."""
+    try:
+        found = _TRACER.search(read_whole(f"/proc/{number}/status", None, 2 * PAGE_BYTES))
+    except OSError:
+        return 0
+    return 0 if found is None else int(found[1])
 
 
 def share_memory(one: int, other: int) -> bool:

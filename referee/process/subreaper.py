@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from referee.sandbox.reaper import reaper_pid
@@ -19,7 +20,9 @@ from referee.sandbox.reaper import reaper_pid
 PR_SET_CHILD_SUBREAPER = 36
 """linux/prctl.h"""
 KILL_LIMIT_S = 1.0
-"""Seconds after which a bot that forks faster than its processes are killed is given up."""
+"""Seconds after which processes are given up that fork faster than they are killed, or do not end."""
+KILL_POLL_S = 0.001
+"""Seconds between two attempts while no process ends."""
 
 
 def become_subreaper() -> None:
@@ -28,26 +31,36 @@ def become_subreaper() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def kill_orphans() -> int:
-    """Kill and reap all children of this process that are in other sessions, until there are none.
+def kill_orphans() -> list[int]:
+    """Kill and reap all children of this process that are in other sessions, for KILL_LIMIT_S at most.
 
-    This process's sandbox reaper, which has a session of its own, is spared.  Returns the number of killed
-    processes.
+    This process's sandbox reaper, which has a session of its own, is spared.
+
+    Returns:
+        The numbers of the processes that could not be ended.
     """
-    killed = 0
     until = time.monotonic() + KILL_LIMIT_S
-    own, spared = os.getsid(0), reaper_pid()
-    while children := [pid for pid in _children() if pid != spared and _session(pid) not in (own, None)]:
-        for pid in children:
-            try:
+    while (found := _orphans()) and time.monotonic() < until:
+        # First all are killed: a process that another one of them traces cannot be reaped before that one.
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                killed += 1
-            except (ProcessLookupError, ChildProcessError):
-                continue
-        if time.monotonic() > until:
-            break
-    return killed
+        if not sum(map(_is_reaped, found)):
+            time.sleep(KILL_POLL_S)
+    return found
+
+
+def _orphans() -> list[int]:
+    own, spared = os.getsid(0), reaper_pid()
+    return [pid for pid in _children() if pid != spared and _session(pid) not in (own, None)]
+
+
+def _is_reaped(pid: int) -> bool:
+    """Reap a child if it has ended, and return True; otherwise False."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return False
 
 
 def _session(pid: int) -> int | None:

@@ -1,0 +1,209 @@
+"""The end of a game: every wait ends, no verdict is lost, and what could not be ended is reported."""
+
+import errno
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from referee import session
+from referee.errors import RefereeError
+from referee.function_player import FunctionBot, FunctionPlayer
+from referee.games.catalog import parse_game
+from referee.games.kalah import Kalah
+from referee.judge.clock import TimeControl
+from referee.judge.limits import Limits
+from referee.judge.results import GameRecord, Player
+from referee.playing import Job, adopting_orphans, play_game
+from referee.process import bot as bot_module
+from referee.process import subreaper
+from referee.process.bot import Bot
+from referee.process.subreaper import become_subreaper, kill_orphans
+from referee.sandbox.bubblewrap import Sandbox, can_assign_users
+from referee.session import Session
+from tests.support.confinement import kill_all_with, living_with, needs_sandbox, outcome, reading_bot
+from tests.support.paths import SUPPORT
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="ptrace and /proc as on Linux")
+
+CONTROL = TimeControl(move_s=20, start_s=20)
+LIMITS = Limits(end_grace_s=0.05)
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Iterator[str]:
+    """A word on the command lines of a test's bots, which are ended with it."""
+    word = f"mark-{os.getpid()}-{tmp_path.name}"
+    yield word
+    kill_all_with(word)
+    kill_orphans()
+
+
+def job(first: Player, second: Player, sandbox: Sandbox | None = None) -> Job:
+    return Job("k", "kalah(2,2)", (first, second), CONTROL, LIMITS, sandbox=sandbox or Sandbox())
+
+
+def marked_bot(folder: Path, mark: str, *arguments: str) -> Player:
+    """The scripted bot under a name by which it can be found."""
+    script = folder / f"{mark}.py"
+    shutil.copyfile(SUPPORT / "scripted_bot.py", script)
+    return Player("marked", (sys.executable, "-S", "-E", str(script), *arguments), str(folder))
+
+
+def traced_bot(mark: str, reply: str) -> Player:
+    command = (sys.executable, "-S", "-E", str(SUPPORT / "traced_bot.py"), mark, reply)
+    return Player("traced", command, str(SUPPORT))
+
+
+@pytest.mark.parametrize(("reply", "reason"), [("nonsense", "protocol"), ("exit", "exit")])
+async def test_a_bot_that_is_traced_loses_and_what_is_left_of_it_is_reported(
+    mark: str, reply: str, reason: str
+) -> None:
+    """The bot has ended, but its descendant, not the referee, could reap it."""
+    become_subreaper()
+    began = trio.current_time()
+    record = await play_game(job(traced_bot(mark, reply), reading_bot(name="victim")))
+    assert trio.current_time() - began < 5
+    assert (record.result.winner, record.result.reason.value) == (1, reason)
+    assert record.exit_status[0] == (3 if reply == "exit" else -signal.SIGKILL)
+    (warning,) = record.warnings
+    assert "traced" in warning
+    assert GameRecord.from_msgpack(record.to_msgpack()).warnings == record.warnings
+    kill_orphans()
+    assert living_with(mark) == []
+
+
+async def test_a_verdict_stands_if_the_process_does_not_end(
+    tmp_path: Path, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signals to the bots' groups have no effect, as on a process that is stuck in the kernel."""
+    monkeypatch.setattr(session, "KILL_LIMIT_S", 0.05)
+    monkeypatch.setattr(bot_module, "GONE_LIMIT_S", 0.05)
+    monkeypatch.setattr(bot_module, "REAP_LIMIT_S", 0.05)
+    with monkeypatch.context() as stuck:
+        stuck.setattr(os, "killpg", lambda _group, _signal: None)
+        loser = reading_bot("--do", "crlf", "--reply", "1", name="loser")
+        record = await play_game(job(loser, marked_bot(tmp_path, mark, "--do", "stay-after-end")))
+    assert outcome(record) == (1, "protocol", "crlf")
+    (warning,) = record.warnings
+    assert "of marked was killed and does not end" in warning
+    kill_all_with(mark)
+
+
+async def test_what_fails_after_the_verdict_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    for name in ("written_files", "close"):
+        real = getattr(Bot, name)
+        monkeypatch.setattr(Bot, name, lambda bot, real=real: (real(bot), fail()))
+    monkeypatch.setattr(Session, "wind_down", fail)
+    played = replace(job(reading_bot("--do", "crlf", "--reply", "1"), reading_bot()), keep_files=True)
+    record = await play_game(played)
+    assert outcome(record) == (1, "protocol", "crlf")
+    assert len(record.warnings) == 5
+    assert all("Input/output error" in warning for warning in record.warnings)
+
+
+def test_orphans_that_trace_one_another_are_all_ended(mark: str) -> None:
+    """The traced process is listed first, and nobody but its tracer can reap it."""
+    become_subreaper()
+    process = subprocess.Popen(
+        traced_bot(mark, "nonsense").command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout:
+        process.stdin.write("START;South\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "nonsense\n"  # it is traced now
+        assert kill_orphans() == []
+    assert living_with(mark) == []
+    process.wait()
+
+
+def test_orphans_that_cannot_be_killed_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of another user, which a program with the set-user-ID bit makes."""
+
+    def refuse(_pid: int, _signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(subreaper, "KILL_LIMIT_S", 0.05)
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        with monkeypatch.context() as refusing:
+            refusing.setattr(os, "kill", refuse)
+            assert kill_orphans() == [process.pid]
+            with adopting_orphans() as left:
+                pass
+        assert [str(process.pid) in text for text in left] == [True]
+        process.kill()
+
+
+async def test_a_bug_of_a_game_is_an_error_of_one_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Kalah, "apply", fail)
+    with pytest.raises(RefereeError, match=r"unexpected ZeroDivisionError: a bug \(in fail, line"):
+        await play_game(job(reading_bot(), reading_bot()))
+
+
+@pytest.mark.parametrize(("call", "caller"), [("pipe", "_bubblewrapped"), ("open", "_folder_words")])
+async def test_a_system_call_that_fails_is_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, caller: str
+) -> None:
+    """The sandbox makes pipes and opens files, which fails when descriptors run out."""
+    sandbox = needs_sandbox()
+    closed = tmp_path / "closed"  # to other users: as root, its files are copied
+    closed.mkdir(mode=0o700)
+    (closed / "data").write_text("data")
+    if call == "open" and not can_assign_users():
+        pytest.skip("needs root")
+    first = reading_bot()
+    first = replace(first, reads=(*first.reads, str(closed)))
+    real = getattr(os, call)
+
+    def fail(*arguments: object, **options: object) -> object:
+        if sys._getframe(1).f_code.co_name == caller:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(RefereeError, match="unexpected OSError: .*Too many open files"):
+        await play_game(job(first, reading_bot(), sandbox))
+
+
+def test_a_function_that_fails_with_a_long_message_does_not_block_the_end() -> None:
+    """Its traceback is longer than a pipe, and nobody reads the pipe after the game."""
+    game = parse_game("kalah(2,2)")
+    is_called, may_fail = threading.Event(), threading.Event()
+
+    def choose(_game: object, _state: object) -> str:
+        is_called.set()
+        may_fail.wait(20)
+        raise ValueError("x" * 1_000_000)
+
+    bot = FunctionBot(0, FunctionPlayer(choose), game, opening=False)
+    bot.write("START;South")
+    assert is_called.wait(20)
+    before = threading.active_count()
+    may_fail.set()
+    assert select.select([bot.errors], [], [], 20)[0]  # it writes
+    closing = threading.Thread(target=bot.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
+    assert threading.active_count() <= before
