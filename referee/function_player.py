@@ -10,6 +10,7 @@ import os
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -112,8 +113,9 @@ class FunctionBot:
 
     def _send(self, descriptor: int, data: bytes) -> None:
         with self._lock:
-            if not self._is_closed:  # else the game is over
-                os.write(descriptor, data)
+            if not self._is_closed:  # else the game is over, as it is when nobody reads the pipe
+                with suppress(BrokenPipeError):
+                    os.write(descriptor, data)
 
     def has_read_all(self) -> bool:
         """Return True: a line is followed when it is written."""
@@ -193,15 +195,16 @@ class FunctionBot:
         if self.status is None:
             self.status, self.ended_at = 0, now()
 
-    def close(self) -> None:
-        """Close the pipes."""
+    def close(self) -> str:
+        """Close the pipes; return an empty text, since nothing can be left."""
+        # The ends for reading first: a thread that holds the lock in a write to a full pipe then goes on.
+        for descriptor in (self.stdout, self.errors, self._exit):
+            os.close(descriptor)
         with self._lock:
             self._is_closed = True
-            for descriptor in (
-                *(self.stdout, self.errors, self._exit),
-                *(self._replies, self._complaints, self._end),
-            ):
+            for descriptor in (self._replies, self._complaints, self._end):
                 os.close(descriptor)
+        return ""
 
 
 def _pipe() -> tuple[int, int]:
