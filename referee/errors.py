@@ -34,7 +34,7 @@ def unexpected_errors_as_referee_errors() -> Iterator[None]:
 
 def described(error: BaseException) -> str:
     """Return an exception's type, message and place as one line: tracebacks stay in their process."""
-    text = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
+    text = " ".join(f"{type(error).__name__}: {error}".split())
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return text

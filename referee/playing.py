@@ -98,6 +98,8 @@ def play(
         OpeningError: The game has no such opening.
         TypeError: A player is neither a FunctionPlayer nor a Player.
     """
+    rules = parse_game(game)
+    parse_opening(rules, opening)
     both = (first, second)
     for player in both:
         if not isinstance(player, Player | FunctionPlayer):
@@ -108,7 +110,7 @@ def play(
     one, other = (player.identity if isinstance(player, FunctionPlayer) else player for player in both)
     job = Job(
         "play",
-        parse_game(game).name,
+        rules.name,
         (one, other),
         control or TimeControl(move_s=move_s),
         limits or Limits(),

@@ -23,7 +23,7 @@ from referee.conformance.script import (
     UnexpectedLine,
 )
 from referee.conformance.shutdown import POLL_S, ShutdownObserver, read_errors
-from referee.errors import GameStoppedError, RefereeError
+from referee.errors import GameStoppedError, unexpected_errors_as_referee_errors
 from referee.games.base import Side
 from referee.judge.clock import MEASURE
 from referee.judge.events import (
@@ -63,6 +63,7 @@ QUIET_S = 0.2
 at reading within a millisecond; one that thinks on the opponent's time never is."""
 
 
+@unexpected_errors_as_referee_errors()
 def play_conformance_game(
     job: Job,
     index: int,
@@ -173,9 +174,7 @@ class _ConformanceSession:
         self._shutdown.observe(bot, grace, self._wait)
         bot.kill()
         until = now() + KILL_LIMIT_S
-        while not bot.has_ended():
-            if now() > until:
-                raise RefereeError(f"process {bot.pid} cannot be killed")
+        while not bot.has_ended() and now() <= until:
             select.select([], [], [], POLL_S)
         bot.drain_errors()
         self.observed.stderr_bytes = bot.stderr.total

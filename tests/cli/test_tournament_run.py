@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
 from tournaments.cli.tournament.live import PLAIN_FAULTS
-from tournaments.cli.tournament.outcome import UNPLAYED_LINES, Outcome, program, same_command
+from tournaments.cli.tournament.outcome import PROBLEM_LINES, Outcome, program, same_command
 from tournaments.cli.tournament.run import command
 from tournaments.reporting import tables
 from tournaments.reporting.tournament_directory import TournamentDirectory
@@ -402,13 +402,25 @@ def ending(tmp_path: Path, unplayed: int = 0) -> Outcome[TournamentResults]:
 
 
 def test_games_that_could_not_be_played_are_listed_within_bounds(tmp_path: Path) -> None:
-    assert list(ending(tmp_path).unplayed_lines()) == []
-    assert list(ending(tmp_path, 1).unplayed_lines()) == [
+    assert list(ending(tmp_path).problem_lines()) == []
+    assert list(ending(tmp_path, 1).problem_lines()) == [
         "game g0 could not be played, and counts for nobody: no sandbox"
     ]
-    lines = list(ending(tmp_path, UNPLAYED_LINES + 5).unplayed_lines())
-    assert len(lines) == UNPLAYED_LINES + 1
+    lines = list(ending(tmp_path, PROBLEM_LINES + 5).problem_lines())
+    assert len(lines) == PROBLEM_LINES + 1
     assert lines[-1] == "and 5 more games could not be played"
+
+
+def test_what_failed_after_a_verdict_is_listed_within_bounds(tmp_path: Path) -> None:
+    over = ending(tmp_path)
+    over.report.warnings["g0"] = ("process 7 of one does not end", "no room")
+    assert list(over.problem_lines()) == [
+        "game g0 has its result, but process 7 of one does not end; no room"
+    ]
+    over.report.warnings.update((f"g{number}", ("why",)) for number in range(PROBLEM_LINES + 5))
+    lines = list(over.problem_lines())
+    assert len(lines) == PROBLEM_LINES + 1
+    assert lines[-1] == "and 5 more games could not be cleaned up"
 
 
 def test_the_conclusion_is_below_the_table(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from tests.engines.games import LIMIT_S, assassin, becomes, command_line, job
 from tests.process.test_faults import honest, living_processes_with
 from tests.running.test_resume import descendants
 from tests.support.builders import write_tournament
-from tests.support.confinement import sandbox_of
+from tests.support.confinement import living_with, sandbox_of
+from tests.support.paths import SUPPORT
 from tournaments.config.load import load_tournament
 from tournaments.engines.base import Engine, EngineError, EngineWrapper, OnSnapshot, OnStart
 from tournaments.engines.local import open_local_engine
@@ -226,3 +227,44 @@ def test_the_interpreter_has_other_settings_for_many_games_only(error: BaseExcep
         if error is not None:
             raise error
     assert settings() == before
+
+
+async def test_an_unexpected_error_is_one_of_the_game_alone(tmp_path: Path) -> None:
+    """No parser of spec texts knows this game: an error that no engine expects."""
+    async with engine(tmp_path, 1) as local:
+        with pytest.raises(RefereeError, match="unexpected SpecError: "):
+            await local.play(replace(job(), game="no-such-game"))
+        assert (await local.play(job())).summary.reason is Reason.SCORE
+
+
+async def test_what_a_game_leaves_behind_is_reported_beside_its_result(tmp_path: Path) -> None:
+    """A bot that its own descendant traces: the worker can reap neither before it has ended the other."""
+    mark = f"mark-{os.getpid()}-{tmp_path.name}"
+    command = (sys.executable, "-S", "-E", str(SUPPORT / "traced_bot.py"), mark, "nonsense")
+    traced = Player("traced", command, str(tmp_path))
+    with trio.fail_after(LIMIT_S):
+        async with engine(tmp_path, 1) as local:
+            game = await local.play(job(traced, honest()))
+            assert living_with(mark) == []
+    assert (game.summary.winner, game.summary.reason) == (1, Reason.PROTOCOL)
+    assert game.warnings == game.record.warnings
+    assert [warning.split(" of ")[1].split()[0] for warning in game.warnings] == ["traced"]
+
+
+async def test_a_run_reports_what_failed_after_a_verdict(tmp_path: Path) -> None:
+    class WarningEngine(EngineWrapper):
+        async def play(
+            self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
+        ) -> PackedGame:
+            return replace(await super().play(job, on_start, on_snapshot), warnings=("a process is left",))
+
+    text = 'game = "kalah(1,1)"\nbots = ["greedy", "first_legal"]\nsandbox = {mode = "off"}\n'
+    tournament = load_tournament(write_tournament(tmp_path, text))
+    out = tmp_path / "out"
+    out.mkdir()
+    with Store(out / "results.db") as store:
+        run = Run(tournament, store)
+        async with engine(out, 1) as local:
+            await play_all(run, WarningEngine(local), out)
+    assert run.report.played == len(run.report.warnings) == 2
+    assert set(run.report.warnings.values()) == {("a process is left",)}

@@ -182,7 +182,7 @@ async def test_a_system_call_that_fails_is_no_loss(
         return real(*arguments, **options)
 
     monkeypatch.setattr(os, call, fail)
-    with pytest.raises(RefereeError, match="unexpected OSError: .*Too many open files"):
+    with pytest.raises(RefereeError, match=r"unexpected OSError: .*Too many open files"):
         await play_game(job(first, reading_bot(), sandbox))
 
 

@@ -256,7 +256,7 @@ def measure(settings: Settings, tournament: Tournament, path: Path, kind: type[R
 
 def finish(context: click.Context, outcome: Outcome[Results]) -> None:
     """Print which games are missing, if any, and exit with the matching status.  Raises Fault, SystemExit."""
-    for line in outcome.unplayed_lines():
+    for line in outcome.problem_lines():
         click.echo(line, err=True)
     again = same_command(context, [context.info_name or ""], out=str(outcome.directory.path))
     if outcome.interrupted:

@@ -135,6 +135,8 @@ def command(
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise Fault(f"the result could not be printed: {error.strerror}") from error
+    for warning in played.warnings:
+        click.echo(f"the game has its result, but {visible(warning)}", err=True)
     if unwritten is not None:
         raise Fault(unwritten)
 

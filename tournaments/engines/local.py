@@ -21,6 +21,7 @@ from pathlib import Path
 import trio
 import trio_parallel
 
+from referee.errors import unexpected_errors_as_referee_errors
 from referee.playing import Job, play_in_worker
 from referee.process.subreaper import become_subreaper, kill_orphans
 from referee.sandbox.host_resources import usable_cores
@@ -77,10 +78,12 @@ class LocalEngine:
         finally:
             path.unlink(missing_ok=True)
         if isinstance(played, trio_parallel.BrokenWorkerError):
-            kill_orphans()  # its bots, which are ours now
+            with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S of subreaper.py
+                await trio.to_thread.run_sync(kill_orphans)  # its bots, which are ours now
             raise EngineError(f"the worker process of game {job.key} died") from played
         if isinstance(played, Exception):
-            raise played
+            with unexpected_errors_as_referee_errors():
+                raise played
         return played
 
     async def check(self) -> None:
@@ -116,8 +119,9 @@ def _remove_stale_files(scratch: Path) -> None:
 
 
 def _play(job: Job, pipe: str, core: int | None, feed: str | None) -> PackedGame:
-    """Play a game in a worker."""
-    return PackedGame.of(play_in_worker(job, pipe, core, feed))
+    """Play a game in a worker.  Raises RefereeError only."""
+    with unexpected_errors_as_referee_errors():
+        return PackedGame.of(play_in_worker(job, pipe, core, feed))
 
 
 @asynccontextmanager

@@ -159,6 +159,8 @@ class PackedGame:
     packed: bytes
     host: str = ""
     """Cluster host that played the game; empty if the tournament's own machine did."""
+    warnings: tuple[str, ...] = ()
+    """See ``GameRecord.warnings``."""
 
     @property
     def record(self) -> GameRecord:
@@ -174,7 +176,7 @@ class PackedGame:
         """Pack a record; for round and pair, which the referee does not set, see ``in_round``."""
         packed = zlib.compress(record.to_msgpack(), DEFLATE_LEVEL)
         host = "" if record.host_speed is None else record.host
-        return cls(GameSummary.of(record, round_number, pair), packed, host)
+        return cls(GameSummary.of(record, round_number, pair), packed, host, record.warnings)
 
 
 def unpacked(packed: bytes) -> GameRecord:

@@ -78,6 +78,8 @@ class RunReport:
     played: int = 0
     unplayed: dict[str, str] = field(default_factory=dict)
     """Key of a game -> reason why the host could not play it.  It is lost by neither bot."""
+    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Key of a game that has a result -> what failed after its verdict."""
 
     @property
     def missing(self) -> int:
@@ -236,6 +238,8 @@ async def play_all(
 
     def on_stored(pairing: Pairing, game: PackedGame) -> None:
         run.ended(pairing, game.summary)
+        if game.warnings:
+            run.report.warnings[game.summary.key] = game.warnings
         reported.ended(pairing, game.summary, game.host)
 
     async with (

@@ -11,14 +11,15 @@ from typing import Generic, TypeVar
 import click
 from click.core import ParameterSource
 
+from referee.judge.verdict_text import visible
 from tournaments.cli.tournament.results import terminal_width
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.running.runner import RunReport
 
 PROGRAM = "kalarena"
-UNPLAYED_LINES = 20
-"""Most games that could not be played that are listed; further ones are counted, as most share a reason."""
+PROBLEM_LINES = 20
+"""Most games with a problem of one kind that are listed; further ones are counted, as most share a reason."""
 
 
 Results = TypeVar("Results", bound=TournamentResults)
@@ -53,13 +54,18 @@ class Outcome(Generic[Results]):
             what = "the fault" if faults == 1 else f"the {faults} faults"
             yield f"{shlex.join([program(), 'verify', directory])}  # judges all games again, {what} too"
 
-    def unplayed_lines(self) -> Iterator[str]:
-        """Yield a line for each game that could not be played, if they are not too many."""
+    def problem_lines(self) -> Iterator[str]:
+        """Yield a line for each game that could not be played or cleaned up, if they are not too many."""
+        warned = list(self.report.warnings.items())
+        for key, warnings in warned[:PROBLEM_LINES]:
+            yield f"game {key} has its result, but {visible('; '.join(warnings))}"
+        if len(warned) > PROBLEM_LINES:
+            yield f"and {len(warned) - PROBLEM_LINES} more games could not be cleaned up"
         games = list(self.report.unplayed.items())
-        for key, why in games[:UNPLAYED_LINES]:
+        for key, why in games[:PROBLEM_LINES]:
             yield f"game {key} could not be played, and counts for nobody: {why}"
-        if len(games) > UNPLAYED_LINES:
-            yield f"and {len(games) - UNPLAYED_LINES} more games could not be played"
+        if len(games) > PROBLEM_LINES:
+            yield f"and {len(games) - PROBLEM_LINES} more games could not be played"
 
     def stopped(self, command: str = "the same command") -> str:
         """Return the number of games that are left after an interruption; ``command`` plays them."""

@@ -108,7 +108,7 @@ def command(
         rehearses=(tournament.untrusted or mode == REQUIRED) and not no_rehearsal,
     )
     click.echo(outcome.results.render("json") if as_json else outcome.text(quiet=quiet))
-    for line in outcome.unplayed_lines():
+    for line in outcome.problem_lines():
         click.echo(line, err=True)
     if outcome.interrupted:
         click.echo(f"{outcome.stopped()}\n  {same_command(context)}", err=True)
