@@ -128,12 +128,12 @@ class Bot:
         """Pidfd, readable when the process has ended; None where the system has none."""
         _unreaped[:] = [process for process in _unreaped if process.poll() is None]
         self._killed_before = killed_for_memory()
-        self._confined = sandbox.confine(index, player, limits, environment)
+        self._confined = sandbox.confine(player, limits, environment)
         try:
             self._process = launch(player, self._confined)
         except BaseException:
             self._confined.close_status_pipe()
-            self._remove_group()
+            self._confined.release()
             raise
         finally:
             self._confined.close()
@@ -446,10 +446,6 @@ class Bot:
             with contextlib.suppress(ChildProcessError):  # not a child of this process, as is normal
                 os.waitpid(self._root, os.WNOHANG)
 
-    def _remove_group(self) -> None:
-        if self._confined.group is not None:
-            self._confined.group.remove()
-
     def _reap(self, until: float) -> str:
         """Reap the process; return a sentence if that is not possible, else an empty text."""
         limit_s = max(0.0, until - now())
@@ -482,7 +478,8 @@ class Bot:
             self.status = bot_status(status) if self._is_confined and status is not None else status
         self._wait_for_sandbox(until)
         self._wait_for_group()
-        self._remove_group()
+        if not left:  # else a process may still have the bot's user
+            self._confined.release()
         self._confined.close_status_pipe()
         if self._directories is not None:
             self._directories.close()

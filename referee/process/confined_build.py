@@ -99,8 +99,7 @@ def build_confined(
     stands for all that is in it, and a name that ends in ``.class`` for all class files, since a Java
     compiler writes one for each class.  Raises NotBuiltError; RefereeError if the host is to blame.
 
-    A process builds one bot at a time, as it referees one game at a time: the build has the user and the
-    control group that this process gives to bots.
+    The build has a user and a control group of its own, as a bot has.
     """
     if not sandbox.tier.confines:
         raise RefereeError("no sandbox holds a build here")

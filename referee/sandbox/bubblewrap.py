@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 from referee.adapters.command import adapter_reads, adapter_words
 from referee.errors import RefereeError
@@ -74,6 +75,8 @@ OPEN_FILES = 256
 LOCKED_BYTES = 64 * 1024
 """Linux's usual bound (include/uapi/linux/resource.h, MLOCK_LIMIT was 64 KiB)."""
 
+MAX_BOTS = 32
+"""Most confined bots of one process at a time: each has a number, from which its user follows."""
 FIRST_USER = 1_900_000_000
 """First number of the users for bots, as root: a range that nothing uses (systemd's list of user numbers
 leaves 1879048192 to 2147483647 free)."""
@@ -129,9 +132,7 @@ class Sandbox:
     cgroup: str = ""
     """The control group in which each bot's own is made; empty below tier CGROUP."""
 
-    def confine(
-        self, index: int, player: Player, limits: Limits, environment: Mapping[bytes, bytes]
-    ) -> "Confinement":
+    def confine(self, player: Player, limits: Limits, environment: Mapping[bytes, bytes]) -> "Confinement":
         """Return the confined command of a player.  Raises RefereeError if it cannot be confined."""
         command = (*adapter_words(player.protocol, own_network=self.tier.confines), *player.command)
         if self.tier is Tier.OFF:
@@ -146,16 +147,34 @@ class Sandbox:
                 merged(settings, environment),
                 settings=settings,
             )
+        number = _numbers.take()
+        try:
+            return self._confined(command, number, player, limits, environment)
+        except BaseException:
+            _numbers.give_back(number)
+            raise
+
+    def _confined(
+        self,
+        command: tuple[str, ...],
+        number: int,
+        player: Player,
+        limits: Limits,
+        environment: Mapping[bytes, bytes],
+    ) -> "Confinement":
+        """Return the command of the bot with this number in a sandbox that confines it."""
         settings = runtime_settings(player.command, limits, core_count())
         confined = _bubblewrapped(
-            self.tools, command, index, player, limits, environment, counted=self.tier is Tier.CGROUP
+            self.tools, command, number, player, limits, environment, counted=self.tier is Tier.CGROUP
         )
-        confined = replace(confined, environment=merged(settings, confined.environment), settings=settings)
+        confined = replace(
+            confined, environment=merged(settings, confined.environment), settings=settings, number=number
+        )
         redirections = SAVE_STREAMS.format(**_free_descriptors(confined.descriptors))
         group, members = None, ""
         if self.tier is Tier.CGROUP:
             try:
-                group = BotGroup(self.cgroup, group_name(index), limits)
+                group = BotGroup(self.cgroup, group_name(number), limits)
             except CgroupError as error:
                 confined.close()
                 confined.close_status_pipe()
@@ -190,7 +209,9 @@ class Confinement:
     it."""
 
     group: BotGroup | None = None
-    """The control group that the command joins; the program that starts the command removes the group."""
+    """The control group that the command joins."""
+    number: int | None = None
+    """The bot's number among the confined ones of this process; None where it is not confined."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Variables of ``environment`` that pass limits to the runtime (referee/sandbox/runtime_settings.py)."""
     working_directory: WorkingDirectory | None = None
@@ -206,11 +227,42 @@ class Confinement:
         if self.status is not None:
             os.close(self.status)
 
+    def release(self) -> None:
+        """Remove the control group, and free the bot's number.  Its processes must have ended."""
+        if self.group is not None:
+            self.group.remove()
+        if self.number is not None:
+            _numbers.give_back(self.number)
+
+
+class _Numbers:
+    """The numbers of the confined bots that this process runs now, from all of its games and threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._taken: set[int] = set()
+
+    def take(self) -> int:
+        """Return the lowest free number.  Raises RefereeError if there is none."""
+        with self._lock:
+            number = next((number for number in range(MAX_BOTS) if number not in self._taken), None)
+            if number is None:
+                raise RefereeError(f"this process runs {MAX_BOTS} confined bots already, as many as it can")
+            self._taken.add(number)
+        return number
+
+    def give_back(self, number: int) -> None:
+        with self._lock:
+            self._taken.discard(number)
+
+
+_numbers = _Numbers()
+
 
 def _bubblewrapped(
     tools: Tools,
     command: tuple[str, ...],
-    index: int,
+    number: int,
     player: Player,
     limits: Limits,
     environment: Mapping[bytes, bytes],
@@ -231,7 +283,7 @@ def _bubblewrapped(
         game_files = [
             Path(path) for path in os.fsdecode(environment.get(GAMES, b"")).split(os.pathsep) if path
         ]
-        user = bot_user(index) if as_root else None
+        user = bot_user(number) if as_root else None
         own_files, directory = _own_files(player, game_files, limits, descriptors, user)
         words = [
             tools.bwrap,
@@ -239,7 +291,7 @@ def _bubblewrapped(
             *_namespaces(as_root=as_root),
             *_system(),
             *_file_systems(limits),
-            *_names(bot_user(index) if as_root else os.getuid(), descriptors),
+            *_names(bot_user(number) if as_root else os.getuid(), descriptors),
             *own_files,
             *("--chdir", player.cwd, "--remount-ro", "/dev"),
             # In /proc a bot could change the scheduling of its own processes (autogroup).
@@ -422,15 +474,15 @@ def _allowed(name: str, wanted: int) -> int:
     return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
-def bot_user(index: int) -> int:
-    """Return the number of the user that a bot of this process runs as, when the referee is root.
+def bot_user(number: int) -> int:
+    """Return the user that the bot with this number in this process runs as, when the referee is root.
 
-    A process referees one game at a time, so that no two bots of a host have the same user.
+    No two bots of a host have the same user at a time: Linux has at most 2**22 process numbers.
     """
-    number = 2 * os.getpid() + index
+    bot = MAX_BOTS * os.getpid() + number
     if _has_all_users():
-        return FIRST_USER + number
-    return FEW_USERS_FIRST + number % FEW_USERS
+        return FIRST_USER + bot
+    return FEW_USERS_FIRST + bot % FEW_USERS
 
 
 def can_assign_users() -> bool:

@@ -23,7 +23,7 @@ SPARE_PROCESSES = 8
 """Processes added to a bot's limit, for bubblewrap's own two and the programs that start the bot's."""
 BOTS_GROUP = "kalarena-bot-"
 """Beginning of the names of bots' groups; the number of the process that made the group follows, and the
-bot's index."""
+bot's number there."""
 SPLIT_TRIES = 20
 """Attempts to enable the controllers while another program keeps starting processes in the same group."""
 EMPTY_S = 0.2
@@ -35,9 +35,9 @@ DELEGATED = ("trusted.delegate", "user.delegate")
 second one since version 251, and only the second one is shown to ordinary users."""
 
 
-def group_name(index: int) -> str:
-    """Return the name of the control group for this process's bot with this index."""
-    return f"{BOTS_GROUP}{os.getpid()}-{index}"
+def group_name(number: int) -> str:
+    """Return the name of the control group for this process's bot with this number."""
+    return f"{BOTS_GROUP}{os.getpid()}-{number}"
 
 
 class CgroupError(Exception):

@@ -229,7 +229,7 @@ def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...
     """Run a command to its end as a bot made of the files ``reads``, and return the outcome."""
     player = Player("probe", command, "/", reads=reads)
     try:
-        confined = sandbox.confine(0, player, Limits(), os.environb)
+        confined = sandbox.confine(player, Limits(), os.environb)
     except (RefereeError, ValueError, OSError) as error:
         return Run(-1, "", str(error), 0.0)
     began = time.monotonic()
@@ -253,7 +253,7 @@ def run_as_bot(sandbox: Sandbox, command: tuple[str, ...], reads: tuple[str, ...
         confined.close_status_pipe()
         if confined.group is not None:
             confined.group.kill()
-            confined.group.remove()
+        confined.release()
     return Run(
         done.returncode, done.stdout.removeprefix(READY.decode()), done.stderr, time.monotonic() - began
     )

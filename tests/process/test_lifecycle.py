@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -18,7 +19,7 @@ import trio
 from referee import session
 from referee.errors import RefereeError
 from referee.function_player import FunctionBot, FunctionPlayer
-from referee.games.catalog import parse_game
+from referee.games.catalog import AnyGame, parse_game
 from referee.games.kalah import Kalah
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
@@ -31,7 +32,7 @@ from referee.process.subreaper import become_subreaper, kill_orphans
 from referee.sandbox.bubblewrap import Sandbox, can_assign_users
 from referee.session import Session
 from tests.support.confinement import kill_all_with, living_with, needs_sandbox, outcome, reading_bot
-from tests.support.paths import SUPPORT
+from tests.support.paths import REPOSITORY_ROOT, SUPPORT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="ptrace and /proc as on Linux")
 
@@ -207,3 +208,42 @@ def test_a_function_that_fails_with_a_long_message_does_not_block_the_end() -> N
     closing.join(20)
     assert not closing.is_alive()
     assert threading.active_count() <= before
+
+
+async def test_two_games_at_a_time_in_one_process(tmp_path: Path) -> None:
+    """Their confined bots are different users where they are users of their own.
+
+    No game goes on before both bots have begun to play.
+    """
+    program = tmp_path / "bot.py"
+    first_legal = REPOSITORY_ROOT / "sample_bots" / "first_legal.py"
+    program.write_text(
+        "import os, runpy, sys\nprint('user', os.getuid(), file=sys.stderr, flush=True)\n"
+        f"runpy.run_path({str(first_legal)!r}, run_name='__main__')\n"
+    )
+    command = (sys.executable, "-S", "-E", str(program))
+    bot = Player("bot", command, str(tmp_path), reads=(str(tmp_path), str(first_legal)))
+    waiting = 0
+    both_play = trio.Event()
+
+    async def choose(game: AnyGame, state: Any) -> Any:
+        nonlocal waiting
+        waiting += 1
+        if waiting == 2:
+            both_play.set()
+        await both_play.wait()
+        return game.legal_moves(state)[0]
+
+    person = FunctionPlayer(choose)
+    records: list[GameRecord] = []
+    sandbox = needs_sandbox()
+
+    async def play_one() -> None:
+        confined = job(bot, person.identity, sandbox)
+        records.append(await play_game(confined, functions={1: person}))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(play_one)
+        nursery.start_soon(play_one)
+    assert [record.result.reason.value for record in records] == ["score"] * 2
+    assert len({record.stderr[0] for record in records}) == (2 if can_assign_users() else 1)

@@ -2,8 +2,9 @@
 
 import os
 import resource
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from referee.sandbox.bubblewrap import (
     FEW_USERS,
     FEW_USERS_FIRST,
     FIRST_USER,
+    MAX_BOTS,
     Confinement,
     Sandbox,
     Tier,
@@ -34,14 +36,13 @@ READ_ONLY = Limits(directory_mb=0)
 def confined(
     sandbox: Sandbox, player: Player = PLAYER, limits: Limits | None = None
 ) -> Iterator[Confinement]:
-    made = sandbox.confine(0, player, limits or Limits(), ENVIRONMENT)
+    made = sandbox.confine(player, limits or Limits(), ENVIRONMENT)
     try:
         yield made
     finally:
         made.close()
         made.close_status_pipe()
-        if made.group is not None:
-            made.group.remove()
+        made.release()
 
 
 def open_descriptors() -> int:
@@ -115,9 +116,34 @@ def test_no_bot_runs_as_root(monkeypatch: pytest.MonkeyPatch, user: int) -> None
 def test_each_bot_of_a_game_is_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bot_user(0) != bot_user(1)
     monkeypatch.setattr(bubblewrap, "_has_all_users", lambda: True)
-    assert bot_user(0) == FIRST_USER + 2 * os.getpid()
+    assert bot_user(0) == FIRST_USER + MAX_BOTS * os.getpid()
     monkeypatch.setattr(bubblewrap, "_has_all_users", lambda: False)
     assert FEW_USERS_FIRST <= bot_user(1) < FEW_USERS_FIRST + FEW_USERS
+
+
+def test_each_confined_bot_of_a_process_has_a_user_and_a_group_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of two games at a time; numbers are used again when their bots have ended."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    sandbox = Sandbox(Tier.CGROUP, TOOLS, str(tmp_path))
+    with ExitStack() as games:
+        made = [games.enter_context(confined(sandbox)) for _ in range(MAX_BOTS)]
+        assert len({one.group.path for one in made if one.group is not None}) == MAX_BOTS
+        users = {word for one in made for word in one.command if word.startswith("--reuid=")}
+        assert len(users) == MAX_BOTS
+        with pytest.raises(RefereeError, match="32 confined bots already"):
+            sandbox.confine(PLAYER, Limits(), ENVIRONMENT)
+    shutil.rmtree(tmp_path / f"kalarena-bot-{os.getpid()}-0")  # as the kernel's files go with their group
+    with confined(sandbox) as again:
+        assert again.group is not None
+        assert again.group.path == tmp_path / f"kalarena-bot-{os.getpid()}-0"
+
+
+def test_a_sandbox_that_cannot_be_made_takes_no_number(tmp_path: Path) -> None:
+    for _ in range(MAX_BOTS + 1):
+        with pytest.raises(RefereeError, match="no control group could be made"):
+            Sandbox(Tier.CGROUP, TOOLS, str(tmp_path / "gone")).confine(PLAYER, Limits(), ENVIRONMENT)
 
 
 def test_own_files_under_their_own_names_each_once(tmp_path: Path) -> None:
@@ -145,9 +171,9 @@ def test_a_failure_gives_all_descriptors_back(tmp_path: Path, monkeypatch: pytes
     player = replace(PLAYER, reads=(str(tmp_path),))
     before = open_descriptors()
     with pytest.raises(RefereeError, match="chmod -R"):
-        Sandbox(Tier.BUBBLEWRAP, TOOLS).confine(0, player, Limits(), ENVIRONMENT)
+        Sandbox(Tier.BUBBLEWRAP, TOOLS).confine(player, Limits(), ENVIRONMENT)
     with pytest.raises(RefereeError, match="no control group could be made"):
-        Sandbox(Tier.CGROUP, TOOLS, str(tmp_path / "gone")).confine(0, PLAYER, Limits(), ENVIRONMENT)
+        Sandbox(Tier.CGROUP, TOOLS, str(tmp_path / "gone")).confine(PLAYER, Limits(), ENVIRONMENT)
     with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)):
         assert open_descriptors() == before + 5  # a pipe's two ends, the filter, two files of /etc
     assert open_descriptors() == before
