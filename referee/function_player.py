@@ -70,7 +70,7 @@ class FunctionBot:
         self._lock = threading.Lock()
         """Held while a pipe is written or closed: another file may have a closed descriptor's number."""
         self._is_closed = False
-        self._token: trio.lowlevel.TrioToken | None = None
+        self._token = trio.lowlevel.current_trio_token()
         self._lines = LineBuffer()
         self.stdout, self._replies = _pipe()
         self.errors, self._complaints = _pipe()
@@ -79,7 +79,6 @@ class FunctionBot:
 
     def wait_ready(self) -> None:
         """Do nothing: a function needs no time to start."""
-        self._token = trio.lowlevel.current_trio_token()
 
     def write(self, line: str) -> Event:
         """Follow the game, and call the function if it is the player's turn."""

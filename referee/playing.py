@@ -4,10 +4,11 @@ import contextlib
 import os
 import platform
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from typing import TypeVar
 
 import trio
 
@@ -37,6 +38,8 @@ from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.host_resources import usable_cores
 from referee.session import AnyMatch, Observer, Session
 from referee.version import VERSION
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ def play(
         opening,
         sandbox or Sandbox(),
     )
-    return run_blocking(partial(play_game, job, functions=functions))
+    return run_blocking(partial(play_game, job, functions=functions, owns_loop=True))
 
 
 async def play_game(
@@ -127,15 +130,16 @@ async def play_game(
     cancel_fd: int | None = None,
     feed: str | None = None,
     functions: Mapping[int, FunctionPlayer] = NO_FUNCTIONS,
+    owns_loop: bool = False,
 ) -> GameRecord:
     """Play a game with real processes, or with functions in the place of some.
-
-    Run one game at a time in a process, and nothing else in its event loop: the game polls for up to a
-    millisecond without giving way, so that the lines of another game would be read, and stamped, late.
 
     All processes of the bots' two process groups end with the game, also when it is cancelled.  Some may be
     left only if this process itself is killed, or if the system cannot end them; the record of a game that
     has a verdict then says so (``GameRecord.warnings``).
+
+    Several games can be played at a time in one event loop, with less exact times, since each takes time from
+    the others; a tournament plays each game in a process of its own.
 
     Args:
         job: The game.
@@ -143,6 +147,9 @@ async def play_game(
         cancel_fd: Descriptor that becomes readable when the game is cancelled.
         feed: Path of a socket for snapshots of the game, see referee/live_feed.py.
         functions: Index of a player -> the function that plays it, in this process.
+        owns_loop: True if the event loop has nothing to do but this game.  The loop is then blocked for some
+            moments, which makes a quick game quicker.  Otherwise long waits are in threads, and the verdict
+            on a bot that closes its input may lack the bot's exit status.
 
     Raises:
         RefereeError: The referee or its host failed; the game has no result.
@@ -151,9 +158,10 @@ async def play_game(
         bots: list[Bot | FunctionBot] = []
         warnings: list[str] = []
         try:
-            record = await _play(job, bots, warnings, observe, cancel_fd, feed, functions)
+            record = await _play(job, bots, warnings, observe, cancel_fd, feed, functions, owns_loop)
         finally:
-            warnings += _end(bots)
+            with trio.CancelScope(shield=True):  # bounded by the limits of ``Bot.close``
+                warnings += await _run(partial(_end, bots), owns_loop)
         return _with_warnings(record, warnings)
 
 
@@ -165,6 +173,7 @@ async def _play(
     cancel_fd: int | None,
     feed: str | None,
     functions: Mapping[int, FunctionPlayer],
+    owns_loop: bool,
 ) -> GameRecord:
     """Play a game, and return its record.  The caller closes the bots.
 
@@ -184,10 +193,9 @@ async def _play(
             match.handle(NotStarted(index, now(), str(error)))
             # Nothing was sent to the other bot yet, and nothing needs to be.
             return _record(job, match, bots, started_at, began)
-    for bot in bots:
-        bot.wait_ready()
+    await _run(partial(_wait_ready, bots), owns_loop)
     publisher = None if feed is None else Feed(feed, match)
-    session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher)
+    session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher, owns_loop=owns_loop)
     with contextlib.closing(session):
         try:
             await session.referee(sends)
@@ -206,6 +214,21 @@ async def _play(
         except Exception as error:
             warnings.append(f"the bots could not be ended: {described(error)}")
     return _record(job, match, bots, started_at, began, session, warnings)
+
+
+async def _run(function: Callable[[], T], owns_loop: bool) -> T:
+    """Call a function that may block: in a thread if the event loop has other tasks."""
+    if owns_loop:
+        return function()
+    try:
+        return await trio.to_thread.run_sync(function)
+    except RuntimeError:  # no thread can be started, for example because a bot has started too many
+        return function()
+
+
+def _wait_ready(bots: Sequence[Bot | FunctionBot]) -> None:
+    for bot in bots:
+        bot.wait_ready()
 
 
 def _end(bots: Sequence[Bot | FunctionBot]) -> list[str]:
@@ -389,7 +412,9 @@ def play_alone(
     The process adopts the processes that the bots leave behind, and kills them.
     """
     with adopting_orphans() as left:
-        record = trio.run(partial(play_game, job, observe=observe, cancel_fd=cancel_fd, feed=feed))
+        record = trio.run(
+            partial(play_game, job, observe=observe, cancel_fd=cancel_fd, feed=feed, owns_loop=True)
+        )
     return _with_warnings(record, left)
 
 

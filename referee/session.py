@@ -192,7 +192,8 @@ class Session:
 
     ``cancel_fd`` is a descriptor that becomes readable when the tournament runner cancels the game, which
     then ends with a GameStoppedError.  ``feed`` publishes new moves for spectators whenever the bots' memory
-    is checked, so that a move costs no more time.
+    is checked, so that a move costs no more time.  With ``owns_loop`` the event loop has nothing else to do,
+    and may be blocked for a moment; otherwise no wait blocks it.
     """
 
     def __init__(
@@ -202,6 +203,8 @@ class Session:
         observe: Observer | None = None,
         cancel_fd: int | None = None,
         feed: Feed | None = None,
+        *,
+        owns_loop: bool = False,
     ) -> None:
         self._match = match
         self._bots = bots
@@ -210,7 +213,9 @@ class Session:
         self._observe = observe
         self._feed = feed
         self._observed = 0
-        self._poller = Poller()
+        self._poller = Poller(owns_loop=owns_loop)
+        self._end_wait_s = END_OF_OUTPUT_GRACE_S if owns_loop else 0.0
+        """Seconds that a bot that has closed its input is waited for in the event loop."""
         self._start_poll_s = START_POLL_S
         self._exit_reported = [False, False]
         self._end_reported = [False, False]
@@ -280,7 +285,7 @@ class Session:
                 timer.begin_game(now() - match.began)
         bot = self._bots[send.player]
         event = bot.write(send.line)
-        return bot.closed_input_event(event, END_OF_OUTPUT_GRACE_S) if type(event) is InputClosed else event
+        return bot.closed_input_event(event, self._end_wait_s) if type(event) is InputClosed else event
 
     def _handle(self, event: Event) -> None:
         match = self._match
@@ -331,7 +336,7 @@ class Session:
                 self.timer.begin_game(now() - self._match.began)
             self._handle(StartRead(player, now()))
         elif bot.has_closed_input() and not self._exit_reported[player]:
-            self._handle(bot.closed_input_event(InputClosed(player, now()), END_OF_OUTPUT_GRACE_S))
+            self._handle(bot.closed_input_event(InputClosed(player, now()), self._end_wait_s))
         else:
             return False
         return True
@@ -459,6 +464,8 @@ class Session:
     async def _drain_once(self, timeout_s: float) -> None:
         if any(bot.exit_descriptor is None for bot in self._bots):
             timeout_s = min(timeout_s, EXIT_POLL_S)
+        if self._poller.is_checkpoint_due:
+            await self._poller.checkpoint()
         for index, kind in self._poller.poll() or await self._poller.wait(timeout_s):
             bot = self._bots[index]
             if kind == OUTPUT:

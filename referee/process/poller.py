@@ -16,14 +16,14 @@ import trio
 from referee.errors import RefereeError
 
 BRIEF_WAIT_S = 0.001
-"""Seconds that a poll may block the event loop: the selector's own resolution.  Each game runs in a worker
-process whose loop has nothing else to do."""
+"""Seconds that a poll may block the event loop of a process that does nothing but play one game: the
+selector's own resolution."""
 YIELDS = 4
 """Number of polls with a mere yield of the CPU before ``poll`` sleeps.  Where the bots share a core with the
 referee, a bot that answers at once has then answered.  Measured: a tenth of the time and CPU of a move less;
 more yields gain nothing."""
 POLLS_PER_CHECKPOINT = 64
-"""Number of polls after which other tasks run, and cancellation is noticed."""
+"""Number of polls after which other tasks run, and cancellation is noticed; in a shared loop, one."""
 
 
 _READ = getattr(select, "EPOLLIN", 0)
@@ -62,9 +62,13 @@ class _PortableSelector:
 
 
 class Poller:
-    """A set of descriptors to wait for, each with a tag that identifies it."""
+    """A set of descriptors to wait for, each with a tag that identifies it.
 
-    def __init__(self) -> None:
+    With ``owns_loop`` the event loop has nothing else to do, and ``poll`` may block it for a moment.
+    """
+
+    def __init__(self, *, owns_loop: bool = False) -> None:
+        self._owns_loop = owns_loop
         try:
             self._selector: _Selector = select.epoll() if sys.platform == "linux" else _PortableSelector()
         except OSError as error:  # out of descriptors
@@ -83,16 +87,22 @@ class Poller:
             self._selector.unregister(descriptor)
 
     def poll(self) -> list[tuple[int, str]]:
-        """Return the tags of readable descriptors, after at most BRIEF_WAIT_S; the task is not parked."""
+        """Return the tags of readable descriptors, after at most BRIEF_WAIT_S; the task is not parked.
+
+        In a loop that is shared this does not wait at all.
+        """
         poll = self._selector.poll
-        for _ in range(YIELDS):
+        for _ in range(YIELDS if self._owns_loop else 0):
             found = poll(0.0)
             if found:
                 break
             os.sched_yield()
         else:
-            found = poll(BRIEF_WAIT_S)
-        self._polls += 1
+            found = poll(BRIEF_WAIT_S if self._owns_loop else 0.0)
+        if self._owns_loop:
+            self._polls += 1
+        elif found:  # else the caller waits, and other tasks run
+            self._polls = POLLS_PER_CHECKPOINT
         tags = self._tags
         return [tags[descriptor] for descriptor, _ in found]
 

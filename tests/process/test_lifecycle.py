@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from referee.judge.limits import Limits
 from referee.judge.results import GameRecord, Player
 from referee.playing import Job, adopting_orphans, play_game
 from referee.process import bot as bot_module
-from referee.process import subreaper
+from referee.process import launch, subreaper
 from referee.process.bot import Bot
 from referee.process.subreaper import become_subreaper, kill_orphans
 from referee.sandbox.bubblewrap import Sandbox, can_assign_users
@@ -187,7 +188,7 @@ async def test_a_system_call_that_fails_is_no_loss(
         await play_game(job(first, reading_bot(), sandbox))
 
 
-def test_a_function_that_fails_with_a_long_message_does_not_block_the_end() -> None:
+async def test_a_function_that_fails_with_a_long_message_does_not_block_the_end() -> None:
     """Its traceback is longer than a pipe, and nobody reads the pipe after the game."""
     game = parse_game("kalah(2,2)")
     is_called, may_fail = threading.Event(), threading.Event()
@@ -247,3 +248,46 @@ async def test_two_games_at_a_time_in_one_process(tmp_path: Path) -> None:
         nursery.start_soon(play_one)
     assert [record.result.reason.value for record in records] == ["score"] * 2
     assert len({record.stderr[0] for record in records}) == (2 if can_assign_users() else 1)
+
+
+@pytest.mark.parametrize("owns_loop", [False, True])
+async def test_waits_of_a_game_do_not_block_a_shared_event_loop(
+    monkeypatch: pytest.MonkeyPatch, owns_loop: bool
+) -> None:
+    """Blocking calls are counted: a measured pause could be the machine's."""
+    blocking: list[str] = []
+    loop = threading.get_ident()
+
+    def counted(name: str, wait_s: float) -> None:
+        if wait_s > 0 and threading.get_ident() == loop:
+            blocking.append(name)
+
+    real_wait, real_sleep, real_epoll = bot_module.wait_readable, time.sleep, select.epoll
+
+    def wait_readable(descriptor: int, within_s: float) -> bool:
+        counted("wait_readable", within_s)
+        return real_wait(descriptor, within_s)
+
+    def sleep(seconds: float) -> None:
+        counted("sleep", seconds)
+        real_sleep(seconds)
+
+    class Epoll:
+        def __init__(self) -> None:
+            self._epoll = real_epoll()
+
+        def poll(self, timeout: float) -> list[tuple[int, int]]:
+            counted("poll", timeout)
+            return self._epoll.poll(timeout)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._epoll, name)
+
+    for module in (bot_module, launch):
+        monkeypatch.setattr(module, "wait_readable", wait_readable)
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(select, "epoll", Epoll)
+    closes_input = reading_bot("--do", "close-input", "--reply", "1")
+    record = await play_game(job(closes_input, reading_bot(), needs_sandbox()), owns_loop=owns_loop)
+    assert outcome(record) == (1, "exit", "closed-input")
+    assert bool(blocking) == owns_loop, set(blocking)
