@@ -183,6 +183,7 @@ async def _play(
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
     sends = match.start(began)
+    failed: list[NotStarted] = []
     for index, player in enumerate(job.players):
         if index in functions:
             bots.append(FunctionBot(index, functions[index], match.game, opening=bool(job.opening)))
@@ -190,9 +191,12 @@ async def _play(
         try:
             bots.append(Bot(index, player, environment_of(job), sandbox=job.sandbox, limits=job.limits))
         except NotRunnableError as error:
-            match.handle(NotStarted(index, now(), str(error)))
-            # Nothing was sent to the other bot yet, and nothing needs to be.
-            return _record(job, match, bots, started_at, began)
+            failed.append(NotStarted(index, now(), str(error)))
+    if failed:
+        why_other = failed[1].why if len(failed) > 1 else ""
+        match.handle(failed[0]._replace(why_other=why_other))
+        # Nothing was sent to the other bot yet, and nothing needs to be.
+        return _record(job, match, bots, started_at, began)
     await _run(partial(_wait_ready, bots), owns_loop)
     publisher = None if feed is None else Feed(feed, match)
     session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher, owns_loop=owns_loop)

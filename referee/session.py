@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from referee.errors import GameStoppedError
 from referee.games.base import Side
-from referee.judge.events import Event, InputClosed, LineReceived, Send, StartRead, TimePassed
+from referee.judge.events import Event, InputClosed, LineReceived, NotStarted, Send, StartRead, TimePassed
 from referee.judge.match import Match, carry_out
 from referee.judge.results import WireLine
 from referee.judge.stderr import StderrBuffer
@@ -285,10 +285,22 @@ class Session:
                 timer.begin_game(now() - match.began)
         bot = self._bots[send.player]
         event = bot.write(send.line)
-        return bot.closed_input_event(event, self._end_wait_s) if type(event) is InputClosed else event
+        if type(event) is not InputClosed:
+            return event
+        return self._with_other_failure(bot.closed_input_event(event, self._end_wait_s))
+
+    def _with_other_failure(self, event: Event) -> Event:
+        """Return the event, with the other bot's reason if neither command could be run in its sandbox."""
+        if type(event) is NotStarted and not event.why_other:
+            other = 1 - event.player
+            wait_s = min(self._end_wait_s, EXIT_SETTLE_S)
+            end = self._bots[other].closed_input_event(InputClosed(other, event.at), wait_s)
+            if type(end) is NotStarted:
+                return event._replace(why_other=end.why)
+        return event
 
     def _handle(self, event: Event) -> None:
-        match = self._match
+        match, event = self._match, self._with_other_failure(event)
         if needs_counters_first(match, event):
             self._carry_out(match.handle(self._time_passed(event.at)))
             if match.result is not None:

@@ -108,6 +108,8 @@ class NotStarted(NamedTuple):
     player: int
     at: float
     why: str
+    why_other: str = ""
+    """The reason why the other bot's command could not be run either; empty if that is not so."""
 
 
 class TimePassed(NamedTuple):

@@ -48,6 +48,8 @@ def fact_of(event: Event, at_us: int, after: int) -> Fact:
         return Fact(None, NAMES[TimePassed], at_us, after, tuple(event[1:]))
     if isinstance(event, BotExited) and not event.held_mb and not event.full:
         return Fact(event.player, NAMES[BotExited], at_us, after, tuple(event[2:-2]))  # as in older records
+    if isinstance(event, NotStarted) and not event.why_other:
+        return Fact(event.player, NAMES[NotStarted], at_us, after, (event.why,))  # the same
     return Fact(event.player, NAMES[type(event)], at_us, after, tuple(event[2:]))
 
 

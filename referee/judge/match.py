@@ -12,7 +12,8 @@ be judged again from its record with the same verdict.  With the fair clock a de
 a check: where the counters show that less time is charged than passed, the deadline is put off by the
 difference.
 
-Every fault ends the game, with the other side credited.  Where one event shows several faults, PRECEDENCE
+Every fault ends the game, with the other side credited; if neither bot's command could be run, the game is a
+draw.  Where one event shows several faults, PRECEDENCE
 decides, by the event's own time stamp; an event later than the deadline therefore always finds a bot that had
 lost on time before it happened.  A line stamped exactly at the deadline counts.
 """
@@ -518,6 +519,11 @@ class Match(Generic[S, M]):
         return self._lose(event.player, reason, fault, detail)
 
     def _not_started(self, event: NotStarted) -> list[Send]:
+        if event.why_other:
+            whys = (event.why, event.why_other)[:: -1 if event.player else 1]
+            detail = verdict_text.neither_started(self.names, self.seats, whys)
+            self._finish(MatchResult(None, Reason.START, detail, None, "not-runnable"), None)
+            return []  # nobody is there to be sent END
         return self._lose(event.player, Reason.START, "not-runnable", verdict_text.not_started(event.why))
 
     def _lose(self, player: int, reason: Reason, fault: str, event: str, note: str = "") -> list[Send]:

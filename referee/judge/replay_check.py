@@ -51,8 +51,9 @@ DATA_TYPES: dict[str, tuple[type, ...]] = {
     NAMES[NotStarted]: (str,),
 }
 """Types of the data of each fact about a player; a fact that is not listed has no data."""
-DATA_TYPES_AT_LIMITS = {NAMES[BotExited]: (int, str, str, int, str)}
-"""Types of the data for a bot that was near its memory limit, or had filled a directory, when it ended."""
+LONGER_DATA_TYPES = {NAMES[BotExited]: (int, str, str, int, str), NAMES[NotStarted]: (str, str)}
+"""Types of the data for a bot that was near its memory limit, or had filled a directory, when it ended, and
+for two bots that could not be started."""
 LIMIT_FIELDS = {"memory": "memory_mb", "process": "processes", "files": "directory_files"}
 """Name of a limit in LimitPassed -> its field in Limits, if this version has it."""
 WORDING = ("detail", "note")
@@ -125,7 +126,7 @@ def _check_rows(record: GameRecord) -> None:
         if fact.name in (NAMES[TimePassed], LATE_LINE):
             usages.append((where, fact.data[1] or ()))
         elif (types := tuple(map(type, fact.data))) != DATA_TYPES.get(fact.name, ()) and (
-            types != DATA_TYPES_AT_LIMITS.get(fact.name)
+            types != LONGER_DATA_TYPES.get(fact.name)
         ):
             follows = ", ".join(one.__name__ for one in DATA_TYPES.get(fact.name, ())) or "nothing"
             raise _ReplayStopped(Complaint("data", where, repr(fact.data), follows))

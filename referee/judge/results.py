@@ -49,7 +49,8 @@ class Reason(StrEnum):
     BLOCKED = "blocked"
     """The bot does not read its input, so that no more could be written to it."""
     START = "start"
-    """The bot never started: the command could not be run, or START was not taken in time."""
+    """The bot never started: the command could not be run, or START was not taken in time.  A draw if neither
+    command could be run."""
 
 
 GONE = (Reason.EXIT, Reason.MEMORY, Reason.FILES)

@@ -118,6 +118,12 @@ def not_started(why: str) -> str:
     return f"it could not be started: {why}"
 
 
+def neither_started(names: Sequence[str], seats: Sequence[object], whys: Sequence[str]) -> str:
+    """Return the verdict on a game in which neither command could be run; the first player's texts first."""
+    each = [f"{name} ({seat}): {why}" for name, seat, why in zip(names, seats, whys, strict=True)]
+    return f"neither bot could be started: {'; '.join(each)}"
+
+
 def long_line(head: str) -> str:
     """Return the sentence for a line that is too long."""
     return (

@@ -145,6 +145,20 @@ def test_a_bot_that_cannot_be_started_loses() -> None:
     assert "there is no file x" in judged.result.detail
 
 
+@pytest.mark.parametrize("player", [0, 1])
+def test_two_bots_that_cannot_be_started_draw_whichever_was_tried_first(player: int) -> None:
+    judged = Judged(asleep=(0, 1))
+    whys = ("no file x", "no file y")
+    judged.tell(NotStarted(player, 0.0, whys[player], whys[1 - player]))
+    assert judged.verdict == (None, Reason.START)
+    first, second = judged.match.names
+    assert judged.result.detail == (
+        f"neither bot could be started: {first} (South): no file x; {second} (North): no file y"
+    )
+    assert judged.result.fault == "not-runnable"
+    assert not any(line.line == "END" for line in judged.match.wire)
+
+
 # Clocks.  The first turn has 0.5 s that are not charged, a move 1 s, the margin is 0.25 s.
 
 

@@ -282,6 +282,13 @@ def not_runnable() -> GameRecord:
     return recorded(match)
 
 
+def neither_runnable() -> GameRecord:
+    match: Match[Any, Any] = Match(parse_game(SMALL), JUDGED_CONTROL, ("Ada", "Bob"))
+    match.start(0.0)
+    match.handle(NotStarted(0, 0.001, "there is no such program", "it is a directory"))
+    return recorded(match)
+
+
 def never_started() -> GameRecord:
     judged = begun(asleep=(1,))
     judged.tell(TimePassed(10.5, ("", ""), Usage(11_000_000, 0, 0), "running"))
@@ -301,6 +308,7 @@ def records() -> dict[str, GameRecord]:
     makers = (
         *(opened, swapped, timed, of_kalamala, late_reply, late_but_illegal, early_lines, gone, flooded),
         *(gave_up_on_its_output, gave_up_without_a_cause, ended_near_its_limit, not_runnable, never_started),
+        neither_runnable,
     )
     return {
         **{maker.__name__: maker() for maker in makers},

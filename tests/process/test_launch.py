@@ -15,6 +15,7 @@ import trio
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
+from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player
 from referee.playing import Job, play_game
 from referee.process import launch
@@ -124,6 +125,25 @@ async def test_a_command_that_cannot_be_run(
     assert record.moves == []
     assert record.exit_status[seat] in (None, 127)  # or the loader was missing inside the sandbox
     assert living_with(mark) == []
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("problem", ["missing", pytest.param("loader", marks=pytest.mark.slow)])
+async def test_two_bots_that_cannot_be_run_draw(tmp_path: Path, problem: str, tier: str) -> None:
+    """The program without a loader fails inside the sandbox, where one of the two ends first."""
+    command = program_that_cannot_run(tmp_path, problem)
+    one, other = (Player(name, command, str(tmp_path), reads=(str(tmp_path),)) for name in ("one", "other"))
+    record = await play_game(job(one, other, sandbox_of(tier)), owns_loop=True)
+    assert outcome(record) == (None, "start", "not-runnable"), record.result
+    assert record.result.detail.startswith("neither bot could be started: one (South): ")
+    assert check_replay(record) == []
+
+
+async def test_a_bot_that_cannot_be_run_loses_to_a_bot_that_can(tmp_path: Path) -> None:
+    missing = Player("culprit", (str(tmp_path / "bot"),), str(tmp_path))
+    record = await play_game(job(reading_bot(), missing, Sandbox()))
+    assert outcome(record) == (0, "start", "not-runnable")
+    assert check_replay(record) == []
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -206,6 +206,15 @@ def test_only_faults_of_the_environment_are_problems(reason: Reason, fault: str,
     assert problem_of(draw) is None
 
 
+def test_a_bot_that_starts_in_neither_seat_is_a_problem() -> None:
+    verdict = "neither bot could be started: one (South): why; one (North): why"
+    record = make_record(result=MatchResult(None, Reason.START, verdict, None, "not-runnable"))
+    problem = problem_of(record)
+    assert problem is not None
+    assert (problem.bot, problem.why) == ("one", verdict)
+    assert problem.advice
+
+
 def test_a_long_name_and_a_hostile_text_fit_the_table() -> None:
     problems = [
         Problem("n" * 60, "its last words: \x1b[2J" + "word " * 60, "do\tthis"),

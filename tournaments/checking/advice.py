@@ -127,7 +127,7 @@ LONGEST_SHOWN = 90
 def what_happened(played: PlayedScenario) -> str:
     """Return the verdict on the checked bot without its name: the event, and its cause if that is known."""
     result = played.record.result
-    text = result.detail.partition(" lost: ")[2]
+    text = result.detail.partition(" lost: ")[2] or result.detail
     observed = played.observed
     if result.fault == "long-line" and observed is not None:
         text += (

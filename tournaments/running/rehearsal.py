@@ -149,11 +149,11 @@ async def _rehearse(job: Job, engine: Engine) -> Problem | None:
 def problem_of(record: GameRecord) -> Problem | None:
     """Return the problem that the environment caused, worded as by `kalarena check`; None without any."""
     result = record.result
-    if result.winner is None or result.fault is None or result.reason in PASSED:
+    if result.fault is None or result.reason in PASSED:
         return None
     if result.reason is Reason.PROTOCOL and result.fault not in NOISE:
         return None
-    loser = 1 - result.winner
+    loser = 0 if result.winner is None else 1 - result.winner  # in a draw both seats failed
     scenario = Scenario(record.key, "against itself", "", record.game, loser, record.players[loser].name)
     played = PlayedScenario(scenario, record)
     advice = what_to_do(played)
