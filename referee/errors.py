@@ -18,17 +18,17 @@ class GameStoppedError(RefereeError):
 
 
 @contextmanager
-def unexpected_errors_as_referee_errors() -> Iterator[None]:
-    """Raise a RefereeError in place of any other Exception of this block.
+def unexpected_errors_as_referee_errors(*expected: type[Exception]) -> Iterator[None]:
+    """Raise a RefereeError in place of any other Exception of this block, except ``expected`` ones.
 
     Everything that plays a whole game is such a block, so that a bug or a failure of the host costs one game
     and never a run.  The original exception is the cause.
     """
     try:
         yield
-    except RefereeError:
-        raise
     except Exception as error:
+        if isinstance(error, (RefereeError, *expected)):
+            raise
         raise RefereeError(f"unexpected {described(error)}") from error
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ import pytest
 import trio
 
 from referee import session
+from referee.conformance.game import play_conformance_game
+from referee.conformance.script import TestOpponent
 from referee.errors import RefereeError
 from referee.function_player import FunctionBot, FunctionPlayer
 from referee.games.catalog import AnyGame, parse_game
@@ -107,7 +109,12 @@ async def test_what_fails_after_the_verdict_is_a_warning(monkeypatch: pytest.Mon
 
     for name in ("written_files", "close"):
         real = getattr(Bot, name)
-        monkeypatch.setattr(Bot, name, lambda bot, real=real: (real(bot), fail()))
+
+        def failing(bot: Bot, real: Callable[[Bot], object] = real) -> None:
+            real(bot)
+            fail()
+
+        monkeypatch.setattr(Bot, name, failing)
     monkeypatch.setattr(Session, "wind_down", fail)
     played = replace(job(reading_bot("--do", "crlf", "--reply", "1"), reading_bot()), keep_files=True)
     record = await play_game(played)
@@ -161,6 +168,8 @@ async def test_a_bug_of_a_game_is_an_error_of_one_game(monkeypatch: pytest.Monke
     monkeypatch.setattr(Kalah, "apply", fail)
     with pytest.raises(RefereeError, match=r"unexpected ZeroDivisionError: a bug \(in fail, line"):
         await play_game(job(reading_bot(), reading_bot()))
+    with pytest.raises(RefereeError, match="unexpected ZeroDivisionError: a bug"):
+        play_conformance_game(job(reading_bot(), reading_bot()), 0, TestOpponent(lambda *_: None))
 
 
 @pytest.mark.parametrize(("call", "caller"), [("pipe", "_bubblewrapped"), ("open", "_folder_words")])
@@ -262,7 +271,7 @@ async def test_waits_of_a_game_do_not_block_a_shared_event_loop(
         if wait_s > 0 and threading.get_ident() == loop:
             blocking.append(name)
 
-    real_wait, real_sleep, real_epoll = bot_module.wait_readable, time.sleep, select.epoll
+    real_wait, real_sleep, real_epoll = launch.wait_readable, time.sleep, select.epoll
 
     def wait_readable(descriptor: int, within_s: float) -> bool:
         counted("wait_readable", within_s)

@@ -55,6 +55,10 @@ class LocalEngine:
         self, job: Job, on_start: OnStart | None = None, on_snapshot: OnSnapshot | None = None
     ) -> PackedGame:
         """Play one game in a worker; see ``Engine.play``.  Raises RefereeError, EngineError."""
+        with unexpected_errors_as_referee_errors(EngineError):
+            return await self._play(job, on_start, on_snapshot)
+
+    async def _play(self, job: Job, on_start: OnStart | None, on_snapshot: OnSnapshot | None) -> PackedGame:
         path, pipe = self._open_pipe()
         socket = self._scratch / FEED_PATTERN.replace("*", path.name)
         played: PackedGame | Exception = EngineError("unplayed")
@@ -82,8 +86,7 @@ class LocalEngine:
                 await trio.to_thread.run_sync(kill_orphans)  # its bots, which are ours now
             raise EngineError(f"the worker process of game {job.key} died") from played
         if isinstance(played, Exception):
-            with unexpected_errors_as_referee_errors():
-                raise played
+            raise played
         return played
 
     async def check(self) -> None:
