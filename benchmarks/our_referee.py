@@ -100,7 +100,7 @@ def describe(played: list[Played]) -> dict[str, Any]:
 
 
 async def play_here(jobs: list[Job]) -> list[Played]:
-    return [Played.of(await play_game(job, owns_loop=True)) for job in jobs]
+    return [Played.of(await play_game(job)) for job in jobs]
 
 
 def measure(players: Players, games: int) -> dict[str, Any]:

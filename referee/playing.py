@@ -120,7 +120,7 @@ def play(
         opening,
         sandbox or Sandbox(),
     )
-    return run_blocking(partial(play_game, job, functions=functions, owns_loop=True))
+    return run_blocking(partial(play_game, job, functions=functions))
 
 
 async def play_game(
@@ -130,7 +130,7 @@ async def play_game(
     cancel_fd: int | None = None,
     feed: str | None = None,
     functions: Mapping[int, FunctionPlayer] = NO_FUNCTIONS,
-    owns_loop: bool = False,
+    owns_loop: bool = True,
 ) -> GameRecord:
     """Play a game with real processes, or with functions in the place of some.
 
@@ -138,8 +138,8 @@ async def play_game(
     left only if this process itself is killed, or if the system cannot end them; the record of a game that
     has a verdict then says so (``GameRecord.warnings``).
 
-    Several games can be played at a time in one event loop, with less exact times, since each takes time from
-    the others; a tournament plays each game in a process of its own.
+    With ``owns_loop=False`` several games can be played at a time in one event loop, with less exact times,
+    since each takes time from the others.  A tournament plays each game in a process of its own.
 
     Args:
         job: The game.
@@ -147,9 +147,9 @@ async def play_game(
         cancel_fd: Descriptor that becomes readable when the game is cancelled.
         feed: Path of a socket for snapshots of the game, see referee/live_feed.py.
         functions: Index of a player -> the function that plays it, in this process.
-        owns_loop: True if the event loop has nothing to do but this game.  The loop is then blocked for some
-            moments, which makes a quick game quicker.  Otherwise long waits are in threads, and the verdict
-            on a bot that closes its input may lack the bot's exit status.
+        owns_loop: True if the event loop has nothing to do but this game, and may be blocked for some
+            moments.  If False, long waits are in threads, and the fault of a bot that closes its input may be
+            ``closed-input`` although its process ends a moment later.
 
     Raises:
         RefereeError: The referee or its host failed; the game has no result.
@@ -200,23 +200,24 @@ async def _play(
     await _run(partial(_wait_ready, bots), owns_loop)
     publisher = None if feed is None else Feed(feed, match)
     session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher, owns_loop=owns_loop)
-    with contextlib.closing(session):
-        try:
-            await session.referee(sends)
-            await session.wind_down(job.limits.end_grace_s)
-        except GameStoppedError as error:
-            if match.result is None:
-                error.unfinished = _record(job, match, bots, started_at, began, session)
+    try:
+        await session.referee(sends)
+        await session.wind_down(job.limits.end_grace_s)
+    except GameStoppedError as error:
+        if match.result is None:
+            error.unfinished = _record(job, match, bots, started_at, began, session)
+        raise
+    except Exception as error:
+        if match.result is None:
             raise
-        except Exception as error:
-            if match.result is None:
-                raise
-            warnings.append(f"after the verdict: {described(error)}")
+        warnings.append(f"after the verdict: {described(error)}")
+    finally:
         try:
             with trio.CancelScope(shield=True):  # bounded by KILL_LIMIT_S
                 await session.kill()
+            session.close()
         except Exception as error:
-            warnings.append(f"the bots could not be ended: {described(error)}")
+            warnings.append(f"the game could not be ended in order: {described(error)}")
     return _record(job, match, bots, started_at, began, session, warnings)
 
 
@@ -416,9 +417,7 @@ def play_alone(
     The process adopts the processes that the bots leave behind, and kills them.
     """
     with adopting_orphans() as left:
-        record = trio.run(
-            partial(play_game, job, observe=observe, cancel_fd=cancel_fd, feed=feed, owns_loop=True)
-        )
+        record = trio.run(partial(play_game, job, observe=observe, cancel_fd=cancel_fd, feed=feed))
     return _with_warnings(record, left)
 
 

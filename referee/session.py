@@ -204,7 +204,7 @@ class Session:
         cancel_fd: int | None = None,
         feed: Feed | None = None,
         *,
-        owns_loop: bool = False,
+        owns_loop: bool = True,
     ) -> None:
         self._match = match
         self._bots = bots

@@ -67,7 +67,7 @@ class Poller:
     With ``owns_loop`` the event loop has nothing else to do, and ``poll`` may block it for a moment.
     """
 
-    def __init__(self, *, owns_loop: bool = False) -> None:
+    def __init__(self, *, owns_loop: bool = True) -> None:
         self._owns_loop = owns_loop
         try:
             self._selector: _Selector = select.epoll() if sys.platform == "linux" else _PortableSelector()

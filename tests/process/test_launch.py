@@ -133,7 +133,7 @@ async def test_two_bots_that_cannot_be_run_draw(tmp_path: Path, problem: str, ti
     """The program without a loader fails inside the sandbox, where one of the two ends first."""
     command = program_that_cannot_run(tmp_path, problem)
     one, other = (Player(name, command, str(tmp_path), reads=(str(tmp_path),)) for name in ("one", "other"))
-    record = await play_game(job(one, other, sandbox_of(tier)), owns_loop=True)
+    record = await play_game(job(one, other, sandbox_of(tier)))
     assert outcome(record) == (None, "start", "not-runnable"), record.result
     assert record.result.detail.startswith("neither bot could be started: one (South): ")
     assert check_replay(record) == []

@@ -115,11 +115,18 @@ async def test_what_fails_after_the_verdict_is_a_warning(monkeypatch: pytest.Mon
             fail()
 
         monkeypatch.setattr(Bot, name, failing)
+    real_close = Session.close
+
+    def failing_close(one: Session) -> None:
+        real_close(one)
+        fail()
+
+    monkeypatch.setattr(Session, "close", failing_close)
     monkeypatch.setattr(Session, "wind_down", fail)
     played = replace(job(reading_bot("--do", "crlf", "--reply", "1"), reading_bot()), keep_files=True)
     record = await play_game(played)
     assert outcome(record) == (1, "protocol", "crlf")
-    assert len(record.warnings) == 5
+    assert len(record.warnings) == 6
     assert all("Input/output error" in warning for warning in record.warnings)
 
 
@@ -250,7 +257,7 @@ async def test_two_games_at_a_time_in_one_process(tmp_path: Path) -> None:
 
     async def play_one() -> None:
         confined = job(bot, person.identity, sandbox)
-        records.append(await play_game(confined, functions={1: person}))
+        records.append(await play_game(confined, functions={1: person}, owns_loop=False))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(play_one)
