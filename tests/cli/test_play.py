@@ -14,7 +14,7 @@ from referee.sandbox.bubblewrap import Tier
 from referee.sandbox.host_resources import default_memory_here
 from sample_bots.catalog import SAMPLE_BOTS
 from tests.support.builders import invoke, kalarena, one_object, quick_sample_bot
-from tests.support.paths import REPOSITORY_ROOT
+from tests.support.paths import REPOSITORY_ROOT, SUPPORT
 
 ROOT = REPOSITORY_ROOT
 SMALL = "kalah(3,2)"
@@ -223,3 +223,16 @@ def test_play_with_bots_by_path_and_by_command_line() -> None:
     game = one_object(invoke("play", "my bot", command, "--game", SMALL, "--json").stdout)
     assert [player["name"] for player in game["players"]] == ["my bot", "bot"]
     assert game["reason"] == "score"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ptrace as on Linux")
+def test_what_a_bot_leaves_behind_is_named_beside_the_result(tmp_path: Path) -> None:
+    """The bot's own descendant traces it, so that the referee cannot reap it."""
+    bot = f"{sys.executable} {SUPPORT / 'traced_bot.py'} {tmp_path.name} nonsense"
+    words = ("play", bot, "first_legal", "--game", SMALL, "--sandbox", "off", "--json")
+    done = kalarena(tmp_path, *words)
+    view = one_object(done.stdout)
+    assert (done.returncode, view["winner"], view["reason"]) == (0, 1, "protocol")
+    (warning,) = view["warnings"]
+    assert "cannot be reaped" in warning
+    assert done.stderr.endswith(f"the game has its result, but {warning}\n")
