@@ -18,7 +18,6 @@ MODULES = sorted(
 ABOUT_ONE_GAME = {
     "referee/adapters/command.py": "knows which games a protocol can describe",
     "referee/adapters/kgp.py": "is a protocol for games with pits alone",
-    "referee/adapters/kgp_server.py": "is a protocol for games with pits alone",
     "tournaments/cli/solve.py": "solves one game alone",
     "tournaments/cli/main.py": "has the line that says so",
     "tournaments/config/host_speed.py": "times a walk through one game's positions, whatever is played",
