@@ -7,6 +7,7 @@ killed.  Processes that this one started for other purposes (workers, multiproce
 in its own session, and spared.  A bot begins a session of its own, and no process can return to another one.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -61,6 +62,19 @@ def _is_reaped(pid: int) -> bool:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
         return False
+
+
+def reap_orphans() -> None:
+    """Reap the ended children of this process that are in other sessions.
+
+    For a process that lives long: it adopts the sandbox reapers of the processes that it started, and
+    bubblewrap's first processes, which end by themselves later than their parents.
+    """
+    own, spared = os.getsid(0), reaper_pid()
+    for pid in _children():
+        if pid != spared and _session(pid) not in (own, None):
+            with contextlib.suppress(ChildProcessError):  # another thread has reaped it
+                os.waitpid(pid, os.WNOHANG)
 
 
 def _session(pid: int) -> int | None:

@@ -3,16 +3,21 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from tests.bots.zips import Member, make_zip
-from tests.server.harness import GAME, starter
-from tests.server.served_course import served_course
+from tests.server.harness import GAME, built_bot, starter
+from tests.server.served_course import POLL_S, served_course
 from tests.server.server_process import ORPHANED_WORKER
+from tests.support.confinement import needs_sandbox
 from tournaments.course.model import VersionState
+
+REAPED_WITHIN_S = 10.0
+"""Bound for the end of a sandbox's guard, which takes milliseconds."""
 
 
 def test_an_upload_from_the_zip_to_the_verdict(tmp_path: Path) -> None:
@@ -30,6 +35,33 @@ def test_an_upload_from_the_zip_to_the_verdict(tmp_path: Path) -> None:
         course.server.assert_ends()
         with pytest.raises(httpx2.ConnectError):
             course.send(archive, student=student)
+
+
+def zombies_of(pid: int) -> list[str]:
+    """Return the programs of a process's children that have ended and were not reaped."""
+    listed = subprocess.run(
+        ["ps", "-o", "stat=,comm=", "--ppid", str(pid)], stdout=subprocess.PIPE, text=True
+    )
+    return [line.split()[1] for line in listed.stdout.splitlines() if line.startswith("Z")]
+
+
+@pytest.mark.parametrize("checks", [1, pytest.param(100, marks=pytest.mark.slow)])
+def test_checks_leave_no_zombie(tmp_path: Path, checks: int) -> None:
+    """Each check has a guard of sandboxes, which ends after the check and is adopted by the server."""
+    needs_sandbox()
+    with served_course(tmp_path / "data", game=GAME, sandbox_mode="required") as course:
+        for number in range(checks):
+            files = built_bot(f"exit {number % 100 + 1}")
+            archive = make_zip(*(Member(file.path, file.content) for file in files))
+            response = course.send(archive)
+            assert response.status_code == 201, response.text
+            version = course.decided(response.json()["version"]["id"])
+            assert version.state is VersionState.FAILED
+        give_up = time.monotonic() + REAPED_WITHIN_S
+        while zombies := zombies_of(course.server.process.pid):
+            assert time.monotonic() < give_up, zombies
+            time.sleep(POLL_S)
+        course.server.assert_ends()
 
 
 SPAWN = "from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=0, pipe_handle={})"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import trio
 
+from referee.process.subreaper import reap_orphans
 from tournaments.course.course import Course
 from tournaments.course.roster import invite_first_admin
 from tournaments.database.location import Database
@@ -72,6 +73,7 @@ class Host:
                         server.serve, Application(site), self.sockets, site.closing, self.file.networks
                     )
                     nursery.start_soon(_purge, self.course)
+                    nursery.start_soon(_reap_orphans)
                     ready(await self._ready(service))
                     number = await anext(aiter(signals))
                     LOG.info("shutting down: %s", signal.Signals(number).name)
@@ -117,6 +119,14 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
                 yield Host(directory, course, database, file, sockets, key, demo)
     finally:
         server.close(sockets)
+
+
+async def _reap_orphans() -> None:
+    """Reap processes that this one adopts, such as the guard of a sandbox that outlives its check."""
+    with trio.open_signal_receiver(signal.SIGCHLD) as signals:
+        reap_orphans()
+        async for _ in signals:
+            reap_orphans()
 
 
 async def _purge(course: Course) -> None:
