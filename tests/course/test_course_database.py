@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, inspect
 
-from tests.support.courses import FAST_PASSWORDS, NOW, add_student, after
+from tests.support.courses import FAST_PASSWORDS, NOW, add_student, after, note
 from tournaments.course import model, schema
 from tournaments.course.course import MIGRATIONS, Course
 from tournaments.course.model import CourseError, Role
@@ -106,7 +106,7 @@ def test_a_transaction_keeps_everything(course: Course) -> None:
     with course.transaction():
         team = course.teams.add("Team 1", NOW)
         student = course.accounts.add("student-1", "Student 1", Role.STUDENT, team.id, NOW)
-        course.journal.note(NOW, None, "roster.import", "student-1")
+        note(course, NOW, None, "roster.import", "student-1")
         assert course.accounts.get(student.id) == student  # its own changes are visible in it
         with pytest.raises(CourseError, match="is taken"):
             course.teams.add("TEAM 1", NOW)
@@ -121,7 +121,7 @@ def test_a_transaction_that_fails_keeps_nothing(course: Course, error: BaseExcep
     def fails() -> None:
         with course.transaction():
             course.teams.add("Team 1", NOW)
-            course.journal.note(NOW, None, "team.add", "Team 1")
+            note(course, NOW, None, "team.add", "Team 1")
             raise error
 
     with pytest.raises(type(error)):
@@ -143,7 +143,7 @@ def test_reads_in_one_block_are_of_one_moment(course: Course, place: Location) -
 
 def test_writes_are_counted_by_groups_of_tables(course: Course) -> None:
     everything, people = course.writes, course.writes_of_people
-    course.journal.note(NOW, None, "x", "y")
+    note(course, NOW, None, "x", "y")
     assert (course.writes, course.writes_of_people) == (everything + 1, people)
     with course.transaction():
         add_student(course, course.teams.add("Team 1", NOW))
@@ -157,12 +157,12 @@ def test_writes_are_counted_by_groups_of_tables(course: Course) -> None:
 
 def test_entries_are_stored_as_a_whole_and_listed_newest_first(course: Course) -> None:
     student = add_student(course)
-    first = course.journal.note(NOW, None, "server.start", "")
+    first = note(course, NOW, None, "server.start", "")
     detail = {"n": [1, None, "\0"]}
-    second = course.journal.note(after(hours=1), student.id, "upload", "Größe\0\ud800", detail)
+    second = note(course, after(hours=1), student.id, "upload", "Größe\0\ud800", **detail)
     assert first == model.Event(first.number, NOW, None, "server.start", "", {})
     assert second == model.Event(second.number, after(hours=1), student.id, "upload", "Größe␀?", detail)
-    third = course.journal.note(after(hours=2), None, "server.end", "")
+    third = note(course, after(hours=2), None, "server.end", "")
     assert course.journal.entries(10) == [third, second, first]
     assert course.journal.entries(2) == [third, second]
     assert course.journal.entries(2, before=second.number) == [first]
@@ -187,7 +187,7 @@ OWN_CHANGE = {
 @BOTH_KINDS
 def test_no_entry_can_be_changed(place: Location, course: Course) -> None:
     for number in range(3):
-        course.journal.note(NOW, None, "action", str(number))
+        note(course, NOW, None, "action", str(number))
     before = course.journal.entries(10)
     kind = "sqlite" if isinstance(place, SQLiteFile) else "postgresql"
     with Connections(place) as connections:

@@ -136,7 +136,7 @@ def test_reads_do_not_wait_for_a_transaction(course: Course) -> None:
 
 PROGRAM = """
 import sys
-from tests.support.courses import FAST_PASSWORDS, NOW
+from tests.support.courses import FAST_PASSWORDS, NOW, note
 from tests.support.store_locations import from_argument
 from tournaments.course.course import Course
 
@@ -145,7 +145,7 @@ with Course(from_argument(sys.argv[1]), FAST_PASSWORDS) as course:
     team_id, account_id = map(int, sys.stdin.readline().split())
     for number in range(20):
         course.versions.add(team_id, f"{sys.argv[2]}-{number}", 1, 1, account_id, "api", NOW)
-        course.journal.note(NOW, None, "upload", sys.argv[2])
+        note(course, NOW, None, "upload", sys.argv[2])
 """
 
 

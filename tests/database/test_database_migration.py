@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.builders import make_record
 from tests.support.courses import FAST_PASSWORDS as PASSWORDS
-from tests.support.courses import NOW, add_account, add_student, add_version, decide
+from tests.support.courses import NOW, add_account, add_student, add_version, decide, note
 from tests.support.postgresql import PostgreSQLServer
 from tournaments.course.backup.database_migration import Moved, MoveError, contents, move
 from tournaments.course.course import Course
@@ -37,7 +37,7 @@ def source(tmp_path: Path) -> Database:
         made = course.competitions.add(SLUG, "Cup", CompetitionKind.TOURNAMENT, {"x": 1}, lecturer.id, NOW)
         course.competitions.enter(made.id, "Team 1 v1", 1, None)
         course.settings.change(title="Course \N{SNOWMAN}")
-        course.journal.note(NOW, None, "course.begin", "it", {"why": ["a", None]})
+        note(course, NOW, None, "course.begin", "it", why=["a", None])
     with Store(database.competition(SLUG)) as store:
         store.claim("Cup", {"game": "manchester"}, {"a": "b"})
         for number in range(1, 4):
@@ -79,7 +79,7 @@ def test_all_rows_are_moved(
             # Numbers go on after the last one.
             student = add_student(new, new.teams.add("Team 2", NOW), "student-new")
             assert student.id == max(account.id for account in old.accounts.all()) + 1
-            assert new.journal.note(NOW, None, "a", "b").number == old.journal.entries(1)[0].number + 1
+            assert note(new, NOW, None, "a", "b").number == old.journal.entries(1)[0].number + 1
         with Store(source.competition(SLUG)) as old_store, Store(target.competition(SLUG)) as new_store:
             assert new_store.games() == old_store.games()
             assert new_store.record("r001-2v9") == old_store.record("r001-2v9")
@@ -105,7 +105,7 @@ def test_the_digest_of_a_table_depends_on_its_rows(source: Database) -> None:
         assert before == contents(connection, table)
         assert before != contents(connection, metadata.tables["version"])
     with Course(place, PASSWORDS) as course:
-        course.journal.note(NOW, None, "course.begin", "it", {"why": ["a", None]})
+        note(course, NOW, None, "course.begin", "it", why=["a", None])
     with Connections(place) as connections, connections.reading() as connection:
         after = contents(connection, table)
     assert after.rows == before.rows + 1

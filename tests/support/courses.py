@@ -2,11 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import argon2
 
 from tournaments.course.course import Course
-from tournaments.course.model import Account, Checked, Role, Team, Version, VersionState
+from tournaments.course.model import Account, Checked, Event, Role, Team, Version, VersionState
 from tournaments.course.passwords import Passwords
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -21,6 +22,15 @@ _numbers = count(1)
 def after(**units: float) -> datetime:
     """Return a moment this much later than NOW."""
     return NOW + timedelta(**units)
+
+
+def note(
+    course: Course, now: datetime, account_id: int | None, action: str, subject: str, **detail: Any
+) -> Event:
+    """Add an entry to the journal and return it."""
+    with course.act(now, account_id, action, subject, **detail):
+        pass
+    return course.journal.entries(1)[0]
 
 
 def add_student(course: Course, team: Team | None = None, login: str | None = None) -> Account:

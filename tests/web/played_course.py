@@ -18,6 +18,7 @@ from tests.web.site import World, open_world
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile, Upload
 from tournaments.course.model import (
+    Account,
     Checked,
     Competition,
     CompetitionKind,
@@ -120,33 +121,42 @@ class PlayedTournaments:
     def rejudging(self, competition_id: int) -> None:
         """Return that no games are being judged again."""
 
-    async def rejudge(self, competition_id: int) -> None:
-        self.requests.append(("rejudge", competition_id))
+    async def rejudge(self, competition_id: int, by: Account) -> None:
+        self._control("rejudge", competition_id, by)
 
-    async def start(self, competition_id: int) -> None:
-        self.requests.append(("start", competition_id))
+    async def start(self, competition_id: int, by: Account) -> None:
+        self._control("start", competition_id, by)
 
-    async def pause(self, competition_id: int) -> None:
-        self.requests.append(("pause", competition_id))
+    async def pause(self, competition_id: int, by: Account) -> None:
+        self._control("pause", competition_id, by)
 
-    async def resume(self, competition_id: int) -> None:
-        self.requests.append(("resume", competition_id))
+    async def resume(self, competition_id: int, by: Account) -> None:
+        self._control("resume", competition_id, by)
+
+    def _control(self, action: str, competition_id: int, by: Account) -> None:
+        assert by.role.teaches
+        self.requests.append((action, competition_id))
 
     async def rule(
-        self, competition_id: int, action: Action, subject: str, why: str, annul: bool | None = None
+        self, competition_id: int, action: Action, subject: str, why: str, annul: bool | None, by: Account
     ) -> list[str]:
         summary = await self.summary(competition_id)
         ruling = withdrawal(summary, subject, annul) if action is Action.WITHDRAW else Ruling(action, subject)
-        return self._store_rulings(competition_id, summary, [ruling], why)
+        return self._store_rulings(competition_id, summary, [ruling], why, by)
 
-    async def pair(self, competition_id: int, request: PairingRequest, why: str) -> list[str]:
+    async def pair(self, competition_id: int, request: PairingRequest, why: str, by: Account) -> list[str]:
         summary = await self.summary(competition_id)
-        return self._store_rulings(competition_id, summary, pairing_rulings(summary, request), why)
+        return self._store_rulings(competition_id, summary, pairing_rulings(summary, request), why, by)
 
     def _store_rulings(
-        self, competition_id: int, summary: TournamentResults, rulings: list[Ruling], why: str
+        self,
+        competition_id: int,
+        summary: TournamentResults,
+        rulings: list[Ruling],
+        why: str,
+        by: Account,
     ) -> list[str]:
-        entries = entries_of(summary, rulings, why, NOW)
+        entries = entries_of(summary, rulings, why, NOW, by.login)
         self.stores[competition_id].note(*entries)
         return [f"noted: {entry}" for entry in entries]
 
@@ -182,7 +192,8 @@ class PlayedService:
         checked = self.world.course.versions.checked(version_id)
         return CheckLog.of(checked.log if checked is not None else "")
 
-    async def recheck(self, version_id: int) -> None:
+    async def recheck(self, version_id: int, by: Account) -> None:
+        assert by.role.teaches
         self.rechecked.append(version_id)
         self.world.course.versions.requeue(version_id)
 

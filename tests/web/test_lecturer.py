@@ -14,10 +14,10 @@ import httpx2 as httpx
 import pytest
 from openpyxl import load_workbook
 
-from tests.support.courses import NOW
+from tests.support.courses import NOW, note
 from tests.web.played_course import REFERENCE, Played, open_played
 from tests.web.site import Browser
-from tournaments.course.model import CompetitionState, Role
+from tournaments.course.model import Account, CompetitionState, Role
 from tournaments.server.competitions.tournament_spec import TournamentSpec
 
 ROSTER = "login,name,team\nstudent-1,Student One,Team 1\nstudent-9,Student 9,Team 9\n"
@@ -232,7 +232,7 @@ async def test_the_dashboard_shows_what_needs_attention(played: Played) -> None:
 async def test_long_lists_are_read_page_by_page(played: Played) -> None:
     course = played.world.course
     for number in range(120):
-        course.journal.note(NOW, None, "test.note", f"entry {number:03d}", {"text": "x" * number * 5})
+        note(course, NOW, None, "test.note", f"entry {number:03d}", text="x" * number * 5)
     seen: list[str] = []
     async with played.world.browser("lecturer") as browser:
         path = "/teach/journal"
@@ -250,9 +250,9 @@ async def test_long_lists_are_read_page_by_page(played: Played) -> None:
 
 
 async def test_a_tournament_is_previewed_and_created(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[tuple[TournamentSpec, int]] = []
+    made: list[tuple[TournamentSpec, Account]] = []
 
-    async def create(spec: TournamentSpec, created_by: int) -> Any:
+    async def create(spec: TournamentSpec, created_by: Account) -> Any:
         made.append((spec, created_by))
         return played.cup
 
@@ -274,10 +274,9 @@ async def test_a_tournament_is_previewed_and_created(played: Played, monkeypatch
         assert made == []
         await sent(browser, "/teach/tournaments/new", **fields, do="create")
     ((spec, by),) = made
-    assert by == played.world.accounts["lecturer"].id
+    assert by == played.world.accounts["lecturer"]
     assert (spec.title, spec.rounds, spec.seed, spec.references) == ("Final", 2, 7, ["first_legal"])
     assert spec.time.move_s == 1
-    assert newest_actions(played) == ["tournament.create"]
 
 
 async def test_versions_are_chosen_and_problems_of_a_tournament_are_shown(played: Played) -> None:
@@ -321,11 +320,8 @@ async def test_a_tournament_is_controlled_and_ruled_on(played: Played) -> None:
         await sent(browser, f"{CUP}/rule", 400, game="r001-1v3", action="add", why="x")
         await sent(browser, f"{CUP}/rule", bot="Team 1 v1", action="withdraw", why="a copy", annul="yes")
         assert "Team 1 v1 (withdrawn)" in main_of(await browser.get(CUP))
-    assert newest_actions(played, 6) == [
-        "tournament.withdraw",
-        "tournament.void",
-        *(f"tournament.{action}" for action in ("rejudge", "resume", "pause", "start")),
-    ]
+    summary = await tournaments.summary(played.cup.id)
+    assert {entry.by for entry in summary.journal} == {"lecturer"}
 
 
 async def test_a_pause_may_come_too_late(played: Played) -> None:

@@ -10,7 +10,7 @@ from itsdangerous import URLSafeTimedSerializer
 from starlette.responses import Response
 from trio.testing import wait_all_tasks_blocked
 
-from tests.support.courses import FAST_PASSWORDS, NOW, add_student
+from tests.support.courses import FAST_PASSWORDS, NOW, add_student, note
 from tournaments.course.course import Course
 from tournaments.course.model import LinkPurpose
 from tournaments.database.base import Location
@@ -93,7 +93,7 @@ def scene(place: Location) -> Iterator[Scene]:
 async def test_a_session_is_cached_for_a_moment_whatever_else_is_written(scene: Scene) -> None:
     assert await scene.is_signed_in()
     scene.end_elsewhere()
-    scene.course.journal.note(NOW, scene.student.id, "submit", "x")
+    note(scene.course, NOW, scene.student.id, "submit", "x")
     scene.course.settings.change(title="Another course")
     assert await scene.is_signed_in()
     scene.now += MAX_AGE

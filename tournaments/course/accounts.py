@@ -53,14 +53,24 @@ class Accounts:
         """Return the members of a team, by login."""
         return self._listed(select(account).where(account.c.team_id == team_id))
 
-    def set_password(self, account_id: int, password: str) -> Account:
-        """Change the password: all sessions end, and the account's link becomes void.
+    def hash_password(self, password: str) -> str:
+        """Return the hash of a new password, for ``keep_password``.  Takes long: not for a transaction.
 
-        Raises CourseError if it is too short or too long, or there is no such account.
+        Raises CourseError if the password is too short, too long or common.
         """
-        kept = self._passwords.hash(password)
+        return self._passwords.hash(password)
+
+    def keep_password(self, account_id: int, kept: str) -> Account:
+        """Store a new password's hash: all sessions end, and the account's link becomes void.
+
+        Raises CourseError if there is no such account.
+        """
         with self._transactions.writing() as connection:
             return keep_password(connection, account_id, kept)
+
+    def set_password(self, account_id: int, password: str) -> Account:
+        """Hash a new password and store it.  Raises CourseError."""
+        return self.keep_password(account_id, self.hash_password(password))
 
     def check_password(self, login: str, password: str) -> Account | None:
         """Return the account with this login and password; None if there is none.

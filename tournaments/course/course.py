@@ -1,11 +1,13 @@
 """The database of a course: people, submissions, competitions, and a journal of actions."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from tournaments.course.accounts import Accounts
-from tournaments.course.audit import AuditLog
+from tournaments.course.audit import Act, AuditLog
 from tournaments.course.competitions import Competitions
 from tournaments.course.credentials import Links, Sessions, Tokens
 from tournaments.course.passwords import Passwords
@@ -88,3 +90,22 @@ class Course:
         """
         with self._transactions.writing():
             yield
+
+    def act(
+        self, now: datetime, account_id: int | None, action: str, subject: str = "", **detail: Any
+    ) -> AbstractContextManager[Act]:
+        """Record an action in the journal, in one transaction with the changes of the block.
+
+        There is no other way to add an entry.  The block may complete the yielded ``Act``.  If it raises, or
+        this process is killed, neither the changes nor the entry exist.  As for ``transaction``, the block
+        must not hash passwords or wait.
+
+        Args:
+            now: The moment of the action.
+            account_id: The account that acts; None for the server and the command line.
+            action: Name of the action, such as ``version.withdraw``.
+            subject: Object of the action, such as a login.
+            detail: JSON data without secrets.
+
+        """
+        return self.journal.act(now, account_id, action, subject, **detail)

@@ -96,15 +96,19 @@ class Links:
             return None if row is None else (account_of(row), LinkPurpose(row.purpose))
 
     def use(self, secret: str, password: str, now: datetime) -> Account:
-        """Set the password with a link.  Of two simultaneous uses of a link one succeeds.
+        """Hash a password and set it with a link; see ``use_hashed``.
 
-        Sessions end; after a reset, tokens are revoked, too.
-
-        Raises CourseError if the link is void, or the password too short or too long, which leaves it valid.
+        Raises CourseError if the link is void, or the password is not accepted, which leaves it valid.
         """
         if self.find(secret, now) is None:  # before the costly hash
             raise CourseError(VOID)
-        kept = self._passwords.hash(password)
+        return self.use_hashed(secret, self._passwords.hash(password), now)
+
+    def use_hashed(self, secret: str, kept: str, now: datetime) -> Account:
+        """Set the password with a link, given its hash.  Of two simultaneous uses of a link one succeeds.
+
+        Sessions end; after a reset, tokens are revoked, too.  Raises CourseError if the link is void.
+        """
         with self._transactions.writing() as connection:
             found = self.find(secret, now)
             if found is None:

@@ -90,9 +90,12 @@ def pairing_rulings(summary: TournamentResults, request: PairingRequest) -> list
     return rulings
 
 
-def entries_of(summary: TournamentResults, rulings: Sequence[Ruling], why: str, now: datetime) -> list[Entry]:
+def entries_of(
+    summary: TournamentResults, rulings: Sequence[Ruling], why: str, now: datetime, by: str | None = None
+) -> list[Entry]:
     """Return the entries for rulings, for ``Store.note``.  Raises RulingError for an invalid ruling.
 
+    ``by`` is the login of the account that makes them, None on the command line.
     All have one round and one moment: a replacement begins when the replaced bot ends.
     """
     under_way = round_under_way(summary.schedule, summary.history)
@@ -103,6 +106,8 @@ def entries_of(summary: TournamentResults, rulings: Sequence[Ruling], why: str, 
         data = dict(ruling.data)
         if data.get("annul"):
             data["games"] = known.games_of(ruling.subject)
+        if by is not None:
+            data["by"] = by
         entry = Entry(ruling.action, ruling.subject, " ".join(why.split()), under_way, at, data)
         known.check(entry)
         entries.append(entry)

@@ -71,6 +71,11 @@ class Entry:
         return self.action in (Action.VOID, Action.REPLAY) or self.data.get("what") == GAME
 
     @property
+    def by(self) -> str | None:
+        """Login of the account that made the ruling on a server, ``data["by"]``; None elsewhere."""
+        return self.data.get("by")
+
+    @property
     def of_pairing(self) -> Action | None:
         """Action on a pairing that is taken, or taken back; None if the entry has another subject."""
         action = self.data.get("what") if self.action is Action.RESTORE else self.action

@@ -18,7 +18,14 @@ from referee.sandbox.host_resources import default_memory_here, usable_cores
 from tournaments.bots.storage import ContentStore, content_digest
 from tournaments.bots.upload.limits import Upload
 from tournaments.course.course import Course
-from tournaments.course.model import CompetitionKind, CompetitionState, CourseError, Version, VersionState
+from tournaments.course.model import (
+    Account,
+    CompetitionKind,
+    CompetitionState,
+    CourseError,
+    Version,
+    VersionState,
+)
 from tournaments.course.settings import day_of, may_upload
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
@@ -105,9 +112,18 @@ class Service:
         files = len(upload.files)
         return course.versions.add(team_id, content, files, size, account_id, origin, now, settings)
 
-    async def recheck(self, version_id: int) -> Version:
+    async def recheck(self, version_id: int, by: Account | None = None) -> Version:
         """Check a version again; until it has qualified it does not play.  Raises CourseError, StoreError."""
-        version = await trio.to_thread.run_sync(self._context.course.versions.requeue, version_id)
+        course, now = self._context.course, self._context.now()
+        author = None if by is None else by.id
+
+        def requeue() -> Version:
+            with course.act(now, author, "version.recheck", f"version {version_id}") as act:
+                version = course.versions.requeue(version_id)
+                act.detail["number"] = version.number
+            return version
+
+        version = await trio.to_thread.run_sync(requeue)
         self._context.bots.forget(version.content)
         self._qualifying.queued(version_id)
         self._practice.wake()

@@ -69,8 +69,9 @@ class Opened:
         return found
 
     def note(self, action: str, subject: str, **detail: Any) -> None:
-        """Add an entry of the command line to the course's journal."""
-        self.course.journal.note(self.now, None, action, subject, {**detail, "by": "kalarena admin"})
+        """Add an entry of the command line to the course's journal, within a transaction."""
+        with self.course.act(self.now, None, action, subject, **detail, by="kalarena admin"):
+            pass
 
 
 def server_file(data: Path, config: Path | None) -> ServerFile:

@@ -2,8 +2,9 @@
 
 The course's database holds each tournament's specification, and each tournament's store holds its games.  A
 tournament in the state RUNNING is resumed whenever ``run`` begins, so that a server that was killed continues
-as if nothing had happened.  All changes of a tournament are made by tasks of ``run``, one at a time for each
-tournament: a lecturer who closes the page half-way leaves nothing half done.
+as if nothing had happened.  Each action of a lecturer is in the course's journal.  All changes of a
+tournament are made by tasks of ``run``, one at a time for each tournament: a lecturer who closes the page
+half-way leaves nothing half done.
 
 **Pausing** lets games that are being played end; games that take longer than PAUSE_LIMIT_S are cancelled, and
 are replayed when the tournament is resumed.  **A ruling** on a tournament that is being played pauses it for
@@ -13,16 +14,20 @@ are cancelled.
 
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import trio
 
 from referee.judge.results import GameRecord
 from tournaments.config.tournament_file import LimitsTable
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState, CourseError
+from tournaments.course.audit import Act
+from tournaments.course.model import Account, Competition, CompetitionKind, CompetitionState, CourseError
 from tournaments.course.settings import frozen_moment
+from tournaments.database.base import StoreError
 from tournaments.reporting.ruling_requests import (
     PairingRequest,
     Ruling,
@@ -90,8 +95,11 @@ class TournamentManager:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._summaries.run)
                 self._nursery = nursery
-                for competition in await trio.to_thread.run_sync(self._context.course.competitions.all):
-                    if _is_tournament(competition) and competition.state is CompetitionState.RUNNING:
+                known = await trio.to_thread.run_sync(self._context.course.competitions.all)
+                tournaments = list(filter(_is_tournament, known))
+                await trio.to_thread.run_sync(self._record_all_rulings, tournaments)
+                for competition in tournaments:
+                    if competition.state is CompetitionState.RUNNING:
                         self._begin(competition)
                 await trio.sleep_forever()
         finally:
@@ -105,7 +113,7 @@ class TournamentManager:
 
     # Creation, start and pause
 
-    async def create_tournament(self, spec: TournamentSpec, created_by: int | None) -> Competition:
+    async def create_tournament(self, spec: TournamentSpec, by: Account | None) -> Competition:
         """Create a tournament with fixed bots and settings; it is not started.
 
         Raises TournamentSpecError with all problems; CourseError, StoreError.
@@ -126,69 +134,102 @@ class TournamentManager:
             courses = context.course.competitions
             slug = free_slug(spec.title, {one.slug for one in courses.all()})
             kind = CompetitionKind.TOURNAMENT
-            with context.course.transaction():
-                made = courses.add(slug, spec.title, kind, fixed.to_json(), created_by, context.now())
+            with self._act("create", slug, by, title=spec.title) as act:
+                author = None if by is None else by.id
+                made = courses.add(slug, spec.title, kind, fixed.to_json(), author, context.now())
                 for entered in fixed.field:
                     courses.enter(made.id, entered.name, entered.version, entered.reference)
+                act.detail["bots"] = [entered.name for entered in fixed.field]
             open_run(tournament_of(fixed, players), self._stores.get(slug))
             return made
 
         async with self._making:
             return await trio.to_thread.run_sync(make)
 
-    async def start(self, competition_id: int) -> None:
-        """Start or resume a tournament.  Raises CourseError if it is being played, StoreError."""
-        await self._do_to_tournament(competition_id, self._start)
+    async def start(self, competition_id: int, by: Account | None = None) -> None:
+        """Start a tournament.  Raises CourseError if it is being played, StoreError."""
+        await self._do_to_tournament(competition_id, partial(self._start, "start", by))
 
-    resume = start
+    async def resume(self, competition_id: int, by: Account | None = None) -> None:
+        """Resume a tournament.  Raises CourseError if it is being played, StoreError."""
+        await self._do_to_tournament(competition_id, partial(self._start, "resume", by))
 
-    async def pause(self, competition_id: int) -> None:
+    async def pause(self, competition_id: int, by: Account | None = None) -> None:
         """Pause a tournament; see the module.  Raises CourseError if it is not being played, StoreError."""
-        await self._do_to_tournament(competition_id, self._pause)
+        await self._do_to_tournament(competition_id, partial(self._pause, by))
 
-    async def _start(self, competition: Competition) -> None:
+    async def _start(self, action: str, by: Account | None, competition: Competition) -> None:
         if competition.state is CompetitionState.RUNNING:
             raise CourseError(f"{competition.title!r} is being played")
-        await self._go_on(competition)
+        self._begin(await self._act_on_state(action, by, competition, Outcome(CompetitionState.RUNNING)))
 
-    async def _pause(self, competition: Competition) -> None:
+    async def _pause(self, by: Account | None, competition: Competition) -> None:
         if competition.state is not CompetitionState.RUNNING:
             raise CourseError(f"{competition.title!r} is not being played: it is {competition.state}")
         outcome = await self._stop(competition, self.pause_limit_s)
-        await self._set(competition, outcome or Outcome(CompetitionState.PAUSED))
+        await self._act_on_state("pause", by, competition, outcome or Outcome(CompetitionState.PAUSED))
+
+    def _act(self, action: str, slug: str, by: Account | None, **detail: Any) -> AbstractContextManager[Act]:
+        """Return ``Course.act`` for an action on a tournament, of an account or of the server."""
+        now, author = self._context.now(), None if by is None else by.id
+        return self._context.course.act(now, author, f"tournament.{action}", slug, **detail)
+
+    async def _act_on_state(
+        self, action: str, by: Account | None, competition: Competition, outcome: Outcome
+    ) -> Competition:
+        def change() -> Competition:
+            with self._act(action, competition.slug, by):
+                return self._set_state(competition, outcome)
+
+        return await trio.to_thread.run_sync(change)
 
     # Rulings
 
     async def rule(
-        self, competition_id: int, action: Action, subject: str, why: str, annul: bool | None = None
+        self,
+        competition_id: int,
+        action: Action,
+        subject: str,
+        why: str,
+        annul: bool | None = None,
+        by: Account | None = None,
     ) -> list[str]:
         """Add a ruling on a game or a bot, whether the tournament is being played or not.
 
-        ``annul`` applies to a bot that withdraws, see ``ruling_requests.withdrawal``.  Returns sentences on
-        the new journal entries and on their unexpected consequences.  A finished tournament is resumed if
-        games become due.  Raises RulingError for an invalid ruling; CourseError, StoreError.
+        The ruling has the login of the account that made it, ``by``.  ``annul`` applies to a bot that
+        withdraws, see ``ruling_requests.withdrawal``.  Returns sentences on the new journal entries and on
+        their unexpected consequences.  A finished tournament is resumed if games become due.  Raises
+        RulingError for an invalid ruling; CourseError, StoreError.
         """
 
         def rulings(summary: TournamentResults) -> list[Ruling]:
             return [_ruling(summary, action, subject, annul)]
 
-        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why))
+        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why, by))
 
-    async def pair(self, competition_id: int, request: PairingRequest, why: str) -> list[str]:
+    async def pair(
+        self, competition_id: int, request: PairingRequest, why: str, by: Account | None = None
+    ) -> list[str]:
         """Fix or forbid pairings of a coming round, or take such rulings back; otherwise as ``rule``."""
         rulings = partial(pairing_rulings, request=request)
-        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why))
+        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why, by))
 
     async def _rule(
-        self, rulings: Callable[[TournamentResults], list[Ruling]], why: str, competition: Competition
+        self,
+        rulings: Callable[[TournamentResults], list[Ruling]],
+        why: str,
+        by: Account | None,
+        competition: Competition,
     ) -> list[str]:
         def note(*, for_good: bool) -> tuple[list[str], bool]:
             store = self._stores.get(competition.slug)
             summary = TournamentResults.load(store)
-            entries = entries_of(summary, rulings(summary), why, self._context.now())
+            author = None if by is None else by.login
+            entries = entries_of(summary, rulings(summary), why, self._context.now(), author)
             if not for_good:
                 return [], False
             store.note(*entries)
+            self._record_all_rulings([competition])
             summary = TournamentResults.load(store)
             due = len(summary.schedule.due(summary.history))
             return [*(f"noted: {entry}" for entry in entries), *unexpected(summary, entries)], bool(due)
@@ -211,6 +252,30 @@ class TournamentManager:
             raise failure
         return sentences
 
+    def _record_rulings(self, competition: Competition) -> None:
+        """Add the missing entries of the course's journal for the rulings of a tournament.
+
+        The rulings are in a database of their own, whose transaction ends first.  What a crash or a failure
+        leaves out here is added with the next ruling, or at the next start.
+        """
+        course = self._context.course
+        for ruling in self._stores.get(competition.slug).journal():
+            author = None if ruling.by is None else course.accounts.by_login(ruling.by)
+            if author is None:  # of the command line
+                continue
+            detail = {"ruled_on": ruling.subject, "why": ruling.why, "ruling": ruling.number}
+            action, at = f"tournament.{ruling.action}", datetime.fromisoformat(ruling.at)
+            with course.act(at, author.id, action, competition.slug, **detail) as act:
+                known = course.journal.of_subject(competition.slug)
+                act.is_recorded = all(event.detail.get("ruling") != ruling.number for event in known)
+
+    def _record_all_rulings(self, tournaments: Sequence[Competition]) -> None:
+        for competition in tournaments:
+            try:
+                self._record_rulings(competition)
+            except (CourseError, StoreError) as error:
+                self._context.failures.note(f"the rulings of {competition.title}", error)
+
     # Results
 
     async def summary(self, competition_id: int, *, wait: bool = False) -> TournamentResults:
@@ -228,9 +293,9 @@ class TournamentManager:
         competition = await self._cached_competition(competition_id)
         return await trio.to_thread.run_sync(lambda: self._stores.get(competition.slug).record(key))
 
-    async def rejudge(self, competition_id: int) -> Rejudging:
+    async def rejudge(self, competition_id: int, by: Account | None = None) -> Rejudging:
         """Begin to rejudge all games, unless that is in progress.  Raises CourseError, StoreError."""
-        return await self._do(competition_id, self._rejudge)
+        return await self._do(competition_id, partial(self._rejudge, by))
 
     def rejudging(self, competition_id: int) -> Rejudging | None:
         """Return the latest rejudging since the server was started, if any."""
@@ -242,11 +307,16 @@ class TournamentManager:
         if competition_id in self._rejudgings:
             self._rejudgings[competition_id][1].cancel()
 
-    async def _rejudge(self, competition: Competition) -> Rejudging:
+    async def _rejudge(self, by: Account | None, competition: Competition) -> Rejudging:
         before = self.rejudging(competition.id)
         if before is not None and not before.over:
             return before
-        job = await trio.to_thread.run_sync(self._rejudge_job, competition)
+
+        def prepare() -> RejudgeJob:
+            with self._act("rejudge", competition.slug, by):
+                return self._rejudge_job(competition)
+
+        job = await trio.to_thread.run_sync(prepare)
         progress, scope = Rejudging(total=len(job.games)), trio.CancelScope()
         self._rejudgings[competition.id] = progress, scope
 
@@ -323,10 +393,11 @@ class TournamentManager:
         )
 
     async def _set(self, competition: Competition, outcome: Outcome) -> Competition:
+        return await trio.to_thread.run_sync(self._set_state, competition, outcome)
+
+    def _set_state(self, competition: Competition, outcome: Outcome) -> Competition:
         set_state = self._context.course.competitions.set_state
-        return await trio.to_thread.run_sync(
-            set_state, competition.id, outcome.state, outcome.message, self._context.now()
-        )
+        return set_state(competition.id, outcome.state, outcome.message, self._context.now())
 
     async def _go_on(self, competition: Competition) -> None:
         self._begin(await self._set(competition, Outcome(CompetitionState.RUNNING)))

@@ -24,7 +24,7 @@ from tournaments.web.api.schemas import (
     TableAnswer,
 )
 from tournaments.web.http.errors import BadInput, Conflict
-from tournaments.web.http.request_context import log_action, site_of
+from tournaments.web.http.request_context import signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.tournament_control import tournament_of
 from tournaments.web.pages.games import game_in_path
@@ -95,10 +95,11 @@ async def pairings(request: Request) -> Response:
     tournament = await tournament_of(request)
     wanted = PairingRequest(body.pairs, body.byes, body.forbidden, body.round, body.undo)
     try:
-        noted = await site_of(request).service.tournaments.pair(tournament.id, wanted, body.why)
+        noted = await site_of(request).service.tournaments.pair(
+            tournament.id, wanted, body.why, signed_in_user(request)
+        )
     except RulingError as error:
         raise Conflict(str(error)) from error
-    await log_action(request, "tournament.pair", tournament.slug, **body.model_dump(mode="json"))
     return answer(RulingsAnswer(noted=noted))
 
 

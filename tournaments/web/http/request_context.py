@@ -4,11 +4,12 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import trio
 from starlette.requests import Request
 
+from tournaments.course.audit import Act
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Session
 from tournaments.course.settings import Settings
@@ -22,6 +23,8 @@ from tournaments.web.http.sessions import Cookies, SessionCache
 from tournaments.web.http.streams import Streams
 from tournaments.web.views.competition_view import ViewedCompetitions
 from tournaments.web.views.game_caches import LiveBoards, MoveTimes
+
+T = TypeVar("T")
 
 MOST_REPLAYS = 64
 """Most replays in the cache, of about 100 KiB each."""
@@ -134,7 +137,12 @@ def signed_in_user(request: Request) -> Account:
     return user
 
 
-async def log_action(request: Request, action: str, subject: str, **detail: Any) -> None:
-    """Add an entry to the journal; ``detail`` must be valid JSON and hold no secrets."""
-    site = site_of(request)
-    await in_thread(site.course.journal.note, site.now(), signed_in_user(request).id, action, subject, detail)
+async def act(request: Request, work: Callable[[Act], T], action: str, subject: str = "", **detail: Any) -> T:
+    """Call ``work`` in a thread, as an action of the current account; see ``Course.act``."""
+    site, user = site_of(request), signed_in_user(request)
+
+    def do() -> T:
+        with site.course.act(site.now(), user.id, action, subject, **detail) as act:
+            return work(act)
+
+    return await in_thread(do)

@@ -5,14 +5,15 @@ from collections.abc import Callable
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tournaments.course.audit import Act
 from tournaments.course.model import Account, CourseError, Role
 from tournaments.web.http.errors import BadInput, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, log_action, signed_in_user, site_of
+from tournaments.web.http.request_context import Site, act, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.new_links import make_link, replace_link, show_links
-from tournaments.web.lecturer.people import disabled_response, state_of
+from tournaments.web.lecturer.new_links import NewLink, make_link, replace_link, show_links
+from tournaments.web.lecturer.people import set_disabled, state_of
 
 HERE = "/teach/accounts"
 ROLES = tuple(role for role in Role if role.teaches)
@@ -36,20 +37,25 @@ async def page(request: Request, status: int = 200, wrong: str = "", **values: s
 
 async def add(request: Request) -> Response:
     """Add an account, and show its link."""
-    site, form = site_of(request), await request.form()
+    form = await request.form()
     given = {name: text_of(form, name).strip() for name in ("login", "name", "role")}
     role = _role(given["role"])
     try:
-        account = await in_thread(
-            site.course.accounts.add, given["login"], given["name"] or given["login"], role, None, site.now()
+        made = await act(
+            request, lambda act: _add(request, act, given["login"], given["name"], role), "account.add"
         )
     except CourseError as error:
         return await page(request, 400, str(error), **given)
-    await log_action(request, "account.add", account.login, role=role.value)
-    made = await make_link(request, account)
     return show_links(
-        request, [made], f"A new {role.value}", f"{account.name} can sign in with this link.", (HERE, "Back")
+        request, [made], f"A new {role.value}", f"{made.name} can sign in with this link.", (HERE, "Back")
     )
+
+
+def _add(request: Request, act: Act, login: str, name: str, role: Role) -> NewLink:
+    site = site_of(request)
+    account = site.course.accounts.add(login, name or login, role, None, site.now())
+    act.subject, act.detail = account.login, {"role": role.value}
+    return make_link(request, account)
 
 
 async def link(request: Request) -> Response:
@@ -65,8 +71,13 @@ async def role(request: Request) -> Response:
     """Change the role of an account."""
     site, account, form = site_of(request), await _account_in_path(request), await request.form()
     wanted = _role(text_of(form, "role"))
-    await in_thread(_guarded, site, account, lambda: site.course.accounts.set_role(account.id, wanted))
-    await log_action(request, "account.role", account.login, role=wanted.value)
+    await act(
+        request,
+        lambda _act: _guarded(site, account, lambda: site.course.accounts.set_role(account.id, wanted)),
+        "account.role",
+        account.login,
+        role=wanted.value,
+    )
     return see_other(request, HERE, f"{account.login} is {wanted.value} now.")
 
 
@@ -76,8 +87,11 @@ async def disable(request: Request) -> Response:
     disabled = text_of(await request.form(), "disabled") == "yes"
     if disabled and account.id == signed_in_user(request).id:
         raise BadInput("You cannot disable your own account: another admin can.")
-    await in_thread(_guarded, site, account, lambda: site.course.accounts.set_disabled(account.id, disabled))
-    return await disabled_response(request, account, disabled, HERE)
+
+    def change() -> None:
+        _guarded(site, account, lambda: site.course.accounts.set_disabled(account.id, disabled))
+
+    return await set_disabled(request, account, disabled, HERE, change)
 
 
 def _role(text: str) -> Role:
@@ -95,19 +109,18 @@ async def _account_in_path(request: Request) -> Account:
 
 
 def _guarded(site: Site, account: Account, change: Callable[[], object]) -> None:
-    """Change an account, unless that leaves the course without an admin.
+    """Change an account within an act, unless that leaves the course without an admin.
 
     Raises:
         BadInput: The account is the last admin that is enabled.
 
     """
-    with site.course.transaction():
-        change()
-        admins = [
-            other for other in site.course.accounts.all() if other.role is Role.ADMIN and not other.disabled
-        ]
-        if not admins:
-            raise BadInput(f"{account.login} is the last admin: make another one first.")
+    change()
+    admins = [
+        other for other in site.course.accounts.all() if other.role is Role.ADMIN and not other.disabled
+    ]
+    if not admins:
+        raise BadInput(f"{account.login} is the last admin: make another one first.")
 
 
 ROUTES = (

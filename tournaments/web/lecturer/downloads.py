@@ -23,7 +23,7 @@ from tournaments.reporting.site.site import ReportError, build_site
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.store import Store
 from tournaments.web.http.errors import Conflict, NotFound, Unavailable
-from tournaments.web.http.request_context import Site, log_action, site_of
+from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread, limiter_of_loop
 from tournaments.web.lecturer.tournament_control import HERE, tournament_of
 from tournaments.web.views.competition_view import entrants_of
@@ -112,7 +112,7 @@ async def _report(request: Request, *, anonymous: bool) -> Response:
         raise Conflict("No game was played yet: there is nothing to report.")
     pseudonyms = await in_thread(_pseudonyms, site, tournament, list(summary.bots)) if anonymous else None
     title = "report-anonymous" if anonymous else f"report-{tournament.slug}"  # titles have names in them
-    await log_action(request, "tournament.report", tournament.slug, anonymous=anonymous)
+    await act(request, lambda _act: None, "tournament.report", tournament.slug, anonymous=anonymous)
     return await _file_response(
         request, tournament, partial(_packed, title, pseudonyms), f"{title}.zip", "application/zip"
     )

@@ -14,7 +14,7 @@ from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import XLSX, WorkbookError
 from tournaments.web.http.rendering import attachment, render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
-from tournaments.web.http.request_context import Site, log_action, site_of
+from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.tournament_control import tournament_of
 
@@ -88,7 +88,7 @@ async def make(request: Request) -> Response:
         content = await in_thread(sheet_file, sheet, wanted)
     except WorkbookError as error:
         return _page(request, tournament, rules, str(error), unfinished)
-    await log_action(request, "marks.export", tournament.slug, form=wanted, **sheet.about)
+    await act(request, lambda _act: None, "marks.export", tournament.slug, form=wanted, **sheet.about)
     return attachment(content, f"marks-{tournament.slug}.{wanted}", MEDIA_TYPES[wanted])
 
 

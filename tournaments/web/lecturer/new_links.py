@@ -12,8 +12,7 @@ from starlette.responses import Response
 from tournaments.course.model import Account, LinkPurpose
 from tournaments.reporting.tables import inert
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import Site, log_action, site_of
-from tournaments.web.http.routing import in_thread
+from tournaments.web.http.request_context import Site, act, site_of
 
 COLUMNS = ("login", "name", "team", "link")
 
@@ -28,12 +27,12 @@ class NewLink:
     link: str
 
 
-async def make_link(request: Request, account: Account) -> NewLink:
-    """Make a link for choosing a password, which voids an earlier one.  Raises CourseError."""
+def make_link(request: Request, account: Account, team: str = "") -> NewLink:
+    """Make a link for choosing a password, which voids an earlier one.  Blocks.  Raises CourseError."""
     site = site_of(request)
     purpose = LinkPurpose.RESET if account.has_password else LinkPurpose.INVITATION
-    secret = await in_thread(site.course.links.make, account.id, purpose, site.now())
-    return NewLink(account.login, account.name, "", address(request, secret))
+    secret = site.course.links.make(account.id, purpose, site.now())
+    return NewLink(account.login, account.name, team, address(request, secret))
 
 
 async def replace_link(request: Request, account: Account, back: tuple[str, str]) -> Response:
@@ -41,8 +40,7 @@ async def replace_link(request: Request, account: Account, back: tuple[str, str]
 
     Raises CourseError.
     """
-    made = await make_link(request, account)
-    await log_action(request, "account.link", account.login)
+    made = await act(request, lambda _act: make_link(request, account), "account.link", account.login)
     return show_links(
         request, [made], f"A link for {account.login}", "An earlier link is no longer valid.", back
     )

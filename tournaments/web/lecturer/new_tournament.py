@@ -18,7 +18,7 @@ from tournaments.server.competitions.entrants import candidates
 from tournaments.server.competitions.tournament_spec import CURRENT, TournamentSpec, TournamentSpecError
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, log_action, settings_of, signed_in_user, site_of
+from tournaments.web.http.request_context import Site, settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.forms import Section, form_fields, form_value
 from tournaments.web.lecturer.preview import Preview, preview_of
@@ -205,10 +205,9 @@ async def create(request: Request) -> Response:
         preview = await _preview(request, spec)
         if text_of(form, "do") != "create":
             return await _page(request, values, ticked, preview=preview)
-        made = await site.service.tournaments.create_tournament(spec, signed_in_user(request).id)
+        made = await site.service.tournaments.create_tournament(spec, signed_in_user(request))
     except TournamentSpecError as error:
         return await _page(request, values, ticked, error.problems)
-    await log_action(request, "tournament.create", made.slug, title=made.title, bots=list(preview.names))
     return see_other(
         request, f"/teach/tournaments/{made.slug}", "The tournament was created. You can start it now."
     )

@@ -1,15 +1,17 @@
 """Pages of the roster: students, their teams, and their links for choosing a password."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tournaments.course.audit import Act
 from tournaments.course.model import Account, CourseError, Role, Team, Version, VersionState
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, log_action, site_of
+from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import NewLink, make_link, replace_link, show_links
 
@@ -81,26 +83,26 @@ async def page(request: Request, status: int = 200, wrong: str = "", **values: s
 
 async def add(request: Request) -> Response:
     """Add a student from the form; a missing team is made."""
-    site, form = site_of(request), await request.form()
+    form = await request.form()
     given = {name: text_of(form, name).strip() for name in ("login", "name", "team")}
     try:
-        account = await in_thread(_add, site, **given)
+        link = await act(request, lambda act: _add(request, act, **given), "account.add")
     except CourseError as error:
         return await page(request, 400, str(error), **given)
-    await log_action(request, "account.add", account.login, role=account.role, team=given["team"])
-    link = await make_link(request, account)
     return show_links(
         request,
-        [NewLink(link.login, link.name, given["team"], link.link)],
+        [link],
         "A new student",
-        f"{account.name} can sign in with this link.",
+        f"{link.name} can sign in with this link.",
         ("/teach/roster", "Back to the roster"),
     )
 
 
-def _add(site: Site, login: str, name: str, team: str) -> Account:
-    with site.course.transaction():  # makes no team if the login is taken
-        return site.course.accounts.add(login, name or login, Role.STUDENT, team_id(site, team), site.now())
+def _add(request: Request, act: Act, login: str, name: str, team: str) -> NewLink:
+    site, role = site_of(request), Role.STUDENT
+    account = site.course.accounts.add(login, name or login, role, team_id(site, team), site.now())
+    act.subject, act.detail = account.login, {"role": role, "team": team}
+    return make_link(request, account, team)
 
 
 def team_id(site: Site, name: str) -> int | None:
@@ -156,13 +158,21 @@ async def disable(request: Request) -> Response:
     """Disable a student's account, or enable it again."""
     site, account = site_of(request), await _account_in_path(request)
     disabled = text_of(await request.form(), "disabled") == "yes"
-    await in_thread(site.course.accounts.set_disabled, account.id, disabled)
-    return await disabled_response(request, account, disabled, f"/teach/roster/{account.id}")
+    return await set_disabled(
+        request,
+        account,
+        disabled,
+        f"/teach/roster/{account.id}",
+        lambda: site.course.accounts.set_disabled(account.id, disabled),
+    )
 
 
-async def disabled_response(request: Request, account: Account, disabled: bool, path: str) -> Response:
-    """Log that an account was disabled or enabled, and redirect to a page that shows it."""
-    await log_action(request, "account.disable" if disabled else "account.enable", account.login)
+async def set_disabled(
+    request: Request, account: Account, disabled: bool, path: str, work: Callable[[], object]
+) -> Response:
+    """Disable or enable an account with ``work``, and redirect to a page that shows it."""
+    action = "account.disable" if disabled else "account.enable"
+    await act(request, lambda _act: work(), action, account.login)
     done = "cannot sign in any more" if disabled else "can sign in again"
     return see_other(request, path, f"{account.login} {done}.")
 
@@ -172,19 +182,21 @@ async def change(request: Request) -> Response:
     site, account, form = site_of(request), await _account_in_path(request), await request.form()
     name, team = text_of(form, "name").strip(), text_of(form, "team").strip()
     try:
-        changed = await in_thread(_change, site, account, name, team)
+        await act(
+            request, lambda act: _change(site, act, account, name, team), "account.change", account.login
+        )
     except CourseError as error:
         return await student(request, 400, str(error))
-    if changed != account:
-        await log_action(request, "account.change", account.login, name=changed.name, team=team)
     return see_other(request, f"/teach/roster/{account.id}", "Saved.")
 
 
-def _change(site: Site, account: Account, name: str, team: str) -> Account:
-    with site.course.transaction():
-        changed = account if name == account.name else site.course.accounts.rename(account.id, name)
-        wanted = team_id(site, team)
-        return changed if wanted == account.team_id else site.course.accounts.move(account.id, wanted)
+def _change(site: Site, act: Act, account: Account, name: str, team: str) -> None:
+    changed = account if name == account.name else site.course.accounts.rename(account.id, name)
+    wanted = team_id(site, team)
+    if wanted != account.team_id:
+        changed = site.course.accounts.move(account.id, wanted)
+    act.detail = {"name": changed.name, "team": team}
+    act.is_recorded = changed != account
 
 
 async def rename_team(request: Request) -> Response:
@@ -195,11 +207,21 @@ async def rename_team(request: Request) -> Response:
     if team is None:
         raise NotFound("There is no such team.")
     try:
-        renamed = await in_thread(site.course.teams.rename, number, text_of(form, "name").strip())
+        renamed = await act(
+            request,
+            lambda act: _rename(site, act, number, text_of(form, "name").strip()),
+            "team.rename",
+            team.name,
+        )
     except CourseError as error:
         return await page(request, 400, str(error))
-    await log_action(request, "team.rename", team.name, name=renamed.name)
     return see_other(request, "/teach/roster#teams", f"{team.name} is now called {renamed.name}.")
+
+
+def _rename(site: Site, act: Act, number: int, name: str) -> Team:
+    renamed = site.course.teams.rename(number, name)
+    act.detail["name"] = renamed.name
+    return renamed
 
 
 ROUTES = (

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tournaments.course.audit import Act
 from tournaments.course.course import Course
 from tournaments.course.model import Account
 from tournaments.course.roster import RosterError, RosterResult, enrol, parse_roster
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
-from tournaments.web.http.request_context import Site, signed_in_user, site_of
+from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import new_links, show_links
 
@@ -95,7 +96,7 @@ async def send(request: Request) -> Response:
     try:
         if text_of(form, "do") != "import":
             return await page(request, text, preview=await in_thread(preview_roster, site.course, text, site))
-        result = await in_thread(_import, site, text, signed_in_user(request).id)
+        result = await act(request, lambda act: _import(site, text, act), "roster.import")
     except RosterError as error:
         return await page(request, text, str(error))
     links = await in_thread(new_links, request, site, result.links)
@@ -106,22 +107,15 @@ async def send(request: Request) -> Response:
     return show_links(request, links, "The roster is imported", done, ("/teach/roster", "To the roster"))
 
 
-def _import(site: Site, text: str, account_id: int) -> RosterResult:
+def _import(site: Site, text: str, act: Act) -> RosterResult:
     roster = parse_roster(text)
-    now = site.now()
-    with site.course.transaction():
-        result = enrol(site.course, roster, now)
-        site.course.journal.note(
-            now,
-            account_id,
-            "roster.import",
-            f"{len(roster.rows)} students",
-            {
-                "added": [account.login for account in result.added],
-                "moved": [account.login for account in result.moved],
-                "renamed": [account.login for account in result.renamed],
-            },
-        )
+    result = enrol(site.course, roster, site.now())
+    act.subject = f"{len(roster.rows)} students"
+    act.detail = {
+        "added": [account.login for account in result.added],
+        "moved": [account.login for account in result.moved],
+        "renamed": [account.login for account in result.renamed],
+    }
     return result
 
 

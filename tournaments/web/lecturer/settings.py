@@ -6,10 +6,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tournaments.course.audit import Act
 from tournaments.course.settings import Settings, SettingsError, settings_of_form
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, log_action, site_of
+from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.forms import Section, form_fields, form_value
 
@@ -70,27 +71,29 @@ async def save(request: Request) -> Response:
         settings = settings_of_form(given)
     except SettingsError as error:
         return await _page(request, given, error.problems)
-    changed = await in_thread(_save, site, settings)
+    changed = await act(request, lambda act: _save(site, act, settings), "settings.change")
     site.service.settings_changed()
-    if changed:
-        await log_action(request, "settings.change", ", ".join(changed), changes=changed)
     return see_other(request, HERE, "The settings are saved." if changed else "Nothing was changed.")
 
 
-def _save(site: Site, settings: Settings) -> dict[str, object]:
-    with site.course.transaction():
-        before = site.course.settings.load()
-        site.course.settings.save(settings)
-    return changes(before, settings)
+def _save(site: Site, act: Act, settings: Settings) -> dict[str, object]:
+    changed = changes(site.course.settings.load(), settings)
+    site.course.settings.save(settings)
+    act.subject, act.detail, act.is_recorded = ", ".join(changed), {"changes": changed}, bool(changed)
+    return changed
 
 
 async def freeze(request: Request) -> Response:
     """Freeze the versions as they are at this moment, or unfreeze them."""
     site, form = site_of(request), await request.form()
     frozen = text_of(form, "freeze") == "now"
-    await in_thread(lambda: site.course.settings.change(frozen_at=site.now() if frozen else None))
+    await act(
+        request,
+        lambda _act: site.course.settings.change(frozen_at=site.now() if frozen else None),
+        "settings.freeze" if frozen else "settings.unfreeze",
+        "versions",
+    )
     site.service.settings_changed()
-    await log_action(request, "settings.freeze" if frozen else "settings.unfreeze", "versions")
     sentence = "Versions are frozen as they are now." if frozen else "Versions are not frozen any more."
     return see_other(request, HERE, sentence)
 

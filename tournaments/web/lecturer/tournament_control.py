@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState, CourseError
+from tournaments.course.model import Account, Competition, CompetitionKind, CompetitionState, CourseError
 from tournaments.results.journal import Action
 from tournaments.results.rulings import RulingError
 from tournaments.web.http.errors import BadInput, Conflict, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import log_action, site_of
+from tournaments.web.http.request_context import signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.views.visibility import competition_of
 
@@ -114,14 +114,13 @@ async def rejudge(request: Request) -> Response:
 
 
 async def _control(
-    request: Request, action: str, work: Callable[[int], Awaitable[object]], done: str
+    request: Request, action: str, work: Callable[[int, Account], Awaitable[object]], done: str
 ) -> RedirectResponse:
     tournament = await tournament_of(request)
     try:
-        await work(tournament.id)
+        await work(tournament.id, signed_in_user(request))
     except CourseError as error:
         raise Conflict(str(error)) from error
-    await log_action(request, f"tournament.{action}", tournament.slug)
     if action == "pause" and (await tournament_of(request)).state is CompetitionState.FINISHED:
         done = "has finished: its last games ended before the pause"
     return see_other(request, _path(tournament), f"{tournament.title} {done}.")
@@ -143,13 +142,15 @@ async def rule(request: Request) -> Response:
         return await page(request, 400, f"The reason is longer than {LONGEST_REASON} characters.", **given)
     try:
         effects = await site.service.tournaments.rule(
-            tournament.id, Action(given["action"]), subject, given["why"], ANNULS[given["annul"]]
+            tournament.id,
+            Action(given["action"]),
+            subject,
+            given["why"],
+            ANNULS[given["annul"]],
+            signed_in_user(request),
         )
     except (RulingError, CourseError) as error:
         return await page(request, 400, str(error), **given)
-    await log_action(
-        request, f"tournament.{given['action']}", tournament.slug, ruled_on=subject, why=given["why"]
-    )
     sentence = ". ".join(effects)
     return see_other(request, f"{_path(tournament)}#rulings", sentence[:1].upper() + sentence[1:])
 

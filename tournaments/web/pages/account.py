@@ -7,7 +7,7 @@ from tournaments.course.model import Account, CourseError
 from tournaments.web.http.errors import BadInput, NotFound
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import Site, signed_in_user, site_of
+from tournaments.web.http.request_context import Site, act, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sessions import Cookie
 
@@ -64,12 +64,16 @@ async def change_password(request: Request) -> Response:
         if await in_thread(site.course.accounts.check_password, user.login, text_of(form, "old")) is None:
             return await _page(request, 400, wrong_password="The old password is wrong.")
         try:
-            await in_thread(site.course.accounts.set_password, user.id, text_of(form, "password"))
+            kept = await in_thread(site.course.accounts.hash_password, text_of(form, "password"))
         except CourseError as error:
             return await _page(request, 400, wrong_password=str(error))
     site.limits.sign_in_login.give_back(user.login.casefold(), now.timestamp())
-    await in_thread(site.course.sessions.end_all, user.id)
-    secret, _session = await in_thread(site.course.sessions.start, user.id, now)
+
+    def change() -> str:
+        site.course.accounts.keep_password(user.id, kept)  # which ends all sessions
+        return site.course.sessions.start(user.id, now)[0]
+
+    secret = await act(request, lambda _act: change(), "account.password", user.login)
     response = see_other(request, "/account", "The password is changed; other browsers are signed out.")
     site.cookies.write(response, Cookie.SESSION, secret)
     return response
@@ -87,7 +91,14 @@ async def make_token(request: Request) -> Response:
             request, 400, token_name=name, wrong_token=f"You have {MOST_TOKENS} tokens: revoke one first."
         )
     try:
-        secret, _token = await in_thread(site.course.tokens.make, user.id, name, site.now(), LASTS[lasts])
+        secret, _token = await act(
+            request,
+            lambda _act: site.course.tokens.make(user.id, name, site.now(), LASTS[lasts]),
+            "token.make",
+            user.login,
+            name=name,
+            days=LASTS[lasts],
+        )
     except CourseError as error:
         return await _page(request, 400, token_name=name, wrong_token=str(error))
     return await _page(request, 201, new_token=secret)
@@ -97,9 +108,16 @@ async def revoke_token(request: Request) -> Response:
     """Revoke one of the account's tokens."""
     site, user = site_of(request), signed_in_user(request)
     number = request.path_params["token"]
-    if number not in {token.id for token in await in_thread(site.course.tokens.of, user.id)}:
+    tokens = {token.id: token.name for token in await in_thread(site.course.tokens.of, user.id)}
+    if number not in tokens:
         raise NotFound("You have no such token.")
-    await in_thread(site.course.tokens.revoke, number, user.id)
+    await act(
+        request,
+        lambda _act: site.course.tokens.revoke(number, user.id),
+        "token.revoke",
+        user.login,
+        name=tokens[number],
+    )
     return see_other(request, "/account", "The token is revoked.")
 
 

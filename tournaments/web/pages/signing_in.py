@@ -1,5 +1,7 @@
 """Signing in and out, and one-time links for choosing a password."""
 
+from collections.abc import Callable
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -9,7 +11,7 @@ from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
-from tournaments.web.http.request_context import context_of, site_of
+from tournaments.web.http.request_context import Site, context_of, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.security import local_path
 from tournaments.web.http.sessions import Cookie
@@ -81,14 +83,24 @@ async def use_link(request: Request) -> Response:
         return _link_page(request, account, purpose, "The two passwords are not the same.")
     try:
         async with site.hashing:
-            account = await in_thread(
-                site.course.links.use, request.path_params["secret"], password, site.now()
-            )
+            kept = await in_thread(site.course.accounts.hash_password, password)
+        secret = request.path_params["secret"]
+        note = f"Welcome, {account.name or account.login}."
+        return await _begin_session(
+            request, account, _first_page(account), note, lambda: _use_link(site, secret, kept)
+        )
     except CourseError as error:
         return _link_page(request, account, purpose, str(error))
-    return await _begin_session(
-        request, account, _first_page(account), f"Welcome, {account.name or account.login}."
-    )
+
+
+def _use_link(site: Site, secret: str, kept: str) -> None:
+    now = site.now()
+    found = site.course.links.find(secret, now)
+    if found is None:
+        raise CourseError(OLD_LINK)
+    account, purpose = found
+    with site.course.act(now, account.id, "account.password", account.login, link=purpose.value):
+        site.course.links.use_hashed(secret, kept, now)
 
 
 def _first_page(account: Account) -> str:
@@ -112,12 +124,28 @@ async def _find_link(request: Request) -> tuple[Account, LinkPurpose]:
     return found
 
 
-async def _begin_session(request: Request, account: Account, path: str, note: str | None = None) -> Response:
-    """Begin a new session and end the browser's old one, which somebody else may have put there."""
-    site, context = site_of(request), context_of(request)
-    if context.session_secret is not None:
-        await in_thread(site.course.sessions.end, context.session_secret)
-    secret, _session = await in_thread(site.course.sessions.start, account.id, site.now())
+async def _begin_session(
+    request: Request,
+    account: Account,
+    path: str,
+    note: str | None = None,
+    before: Callable[[], None] = lambda: None,
+) -> Response:
+    """Begin a new session and end the browser's old one, which somebody else may have put there.
+
+    ``before`` is called in the same transaction.
+    """
+    site, old = site_of(request), context_of(request).session_secret
+
+    def begin() -> str:
+        now = site.now()
+        with site.course.act(now, account.id, "account.sign_in", account.login):
+            before()
+            if old is not None:
+                site.course.sessions.end(old)
+            return site.course.sessions.start(account.id, now)[0]
+
+    secret = await in_thread(begin)
     response = see_other(request, path, note)
     site.cookies.write(response, Cookie.SESSION, secret)
     site.cookies.clear(response, Cookie.FORM)

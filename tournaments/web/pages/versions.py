@@ -17,7 +17,7 @@ from tournaments.results.game_files import slug
 from tournaments.web.http.errors import Conflict, NotFound
 from tournaments.web.http.rendering import attachment, render, see_other
 from tournaments.web.http.request_body import number_in, text_of
-from tournaments.web.http.request_context import Site, settings_of, signed_in_user, site_of
+from tournaments.web.http.request_context import Site, act, settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
 from tournaments.web.pages.starter_kits import zip_archive
@@ -192,9 +192,15 @@ async def withdraw(request: Request) -> Response:
     refusal = may_withdraw(settings_of(request), user, site.now())
     if refusal:
         raise Conflict(refusal)
-    await in_thread(_withdraw, site.course, records.version, withdrawn, user, site.now())
-    site.service.settings_changed()
     number = records.version.number
+    await act(
+        request,
+        lambda _act: site.course.versions.withdraw(records.version.id, withdrawn),
+        "version.withdraw" if withdrawn else "version.restore",
+        f"version {records.version.id}",
+        number=number,
+    )
+    site.service.settings_changed()
     note = f"Version {number} was withdrawn." if withdrawn else f"Version {number} is in use again."
     return see_other(request, f"/my/versions/{records.version.id}", note)
 
@@ -214,24 +220,13 @@ def may_withdraw(settings: Settings, user: Account, now: datetime) -> str:
     return ""
 
 
-def _withdraw(course: Course, version: Version, withdrawn: bool, user: Account, now: datetime) -> None:
-    course.versions.withdraw(version.id, withdrawn)
-    action = "version.withdraw" if withdrawn else "version.restore"
-    course.journal.note(now, user.id, action, f"version {version.id}", {"number": version.number})
-
-
 async def recheck(request: Request) -> Response:
     """Check a version again; it does not play until it has qualified."""
     site, user, records = await _requested(request)
     if records.version.state in UNDECIDED:
         raise CourseError("It is about to be checked already.")
-    await site.service.recheck(records.version.id)
-    await in_thread(_note_recheck, site.course, records.version, user, site.now())
+    await site.service.recheck(records.version.id, user)
     return see_other(request, f"/my/versions/{records.version.id}", "It is checked again.")
-
-
-def _note_recheck(course: Course, version: Version, user: Account, now: datetime) -> None:
-    course.journal.note(now, user.id, "version.recheck", f"version {version.id}", {"number": version.number})
 
 
 ROUTES = (
