@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -220,6 +221,36 @@ def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:
     shutil.copy(went_on / "results.json", killed)
     (line,) = found(killed)
     assert line.startswith(f"results.json: {OLD}")
+
+
+RULINGS = (("void", KEY), ("restore", KEY), ("withdraw", "greedy"), ("restore", "greedy"))
+
+
+@pytest.mark.parametrize("interrupted", [1, 4])
+def test_the_tables_after_rulings_and_a_kill_are_old(copy: Path, tmp_path: Path, interrupted: int) -> None:
+    """A ruling was killed between its entry and the tables, at each point of a sequence of rulings."""
+    for number, (action, subject) in enumerate(RULINGS, 1):
+        before = Path(shutil.copytree(copy, tmp_path / f"before {number}"))
+        assert invoke("tournament", action, copy, subject, "--why", "x").exit_code == 0
+        assert found(copy) == []
+        for name in TABLES[:interrupted]:
+            shutil.copy(before / name, copy / name)
+        result = invoke("verify", copy)
+        assert result.exit_code == 0, result.output
+        for name in TABLES[:interrupted]:
+            if (before / name).read_bytes() != table_of(copy, name):
+                assert f"{name}: made " in result.output
+        (copy / "standings.csv").write_text("bot\n")
+        assert invoke("verify", copy).exit_code == 1  # a table that never was
+        with Store(copy / "results.db", read_only=True) as store:
+            TournamentDirectory(copy).write_reports(TournamentResults.load(store))
+
+
+def table_of(directory: Path, name: str) -> bytes:
+    """Return a table as the rulings so far make it."""
+    with tempfile.TemporaryDirectory() as folder, Store(directory / "results.db", read_only=True) as store:
+        TournamentDirectory(Path(folder)).write_reports(TournamentResults.load(store))
+        return Path(folder, name).read_bytes()
 
 
 def test_old_tables_are_compared_if_a_game_is_gone(killed: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.support.builders import invoke
 from tournaments.cli.tournament import run
 from tournaments.config import tournament
+from tournaments.results.game_files import BOOT_FILE, GAMES
 from tournaments.results.store import Store
 
 KALARENA = str(Path(sys.executable).parent / "kalarena")
@@ -174,3 +175,28 @@ def test_too_much_memory_for_the_host_is_reported_at_the_start(
     result = invoke("tournament", "run", path, "--out", tmp_path / "other")
     assert result.exit_code == 2
     assert "the bots of a game may use 4000 MB" in result.stderr
+
+
+def test_damaged_files_of_games_are_written_again_after_a_crash_of_the_machine(tmp_path: Path) -> None:
+    """A crash of the machine can leave empty files in folders that are in place; the store is complete."""
+    path, out = tmp_path / "cup.toml", tmp_path / "out"
+    path.write_text("name = 'cup'\ngame = 'kalah(3,2)'\nbots = ['first_legal', 'greedy']\n")
+
+    def run_again() -> None:
+        done = invoke("tournament", "run", path, "--out", out, "--sandbox", "off")
+        assert done.exit_code == 0, done.stderr
+
+    run_again()
+    wire = out / GAMES / "r001-1v2" / "wire.txt"
+    whole = wire.read_bytes()
+    wire.write_bytes(b"")
+    run_again()
+    assert wire.read_bytes() == b""  # the machine was not started again: somebody has changed the file
+    (out / GAMES / BOOT_FILE).write_text("another start of the machine")
+    run_again()
+    assert wire.read_bytes() == whole
+    wire.unlink()
+    (out / GAMES / BOOT_FILE).unlink()
+    run_again()
+    assert wire.read_bytes() == whole
+    assert invoke("verify", out).exit_code == 0

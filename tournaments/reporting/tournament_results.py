@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from operator import attrgetter
@@ -53,6 +53,10 @@ class TournamentResults(TournamentConfig):
         """Create the results of a store.  Raises StoreError."""
         head = store.head()  # before the games, so that all games that it covers are shown
         return cls.from_json(store.config(), kept=store.games(), journal=store.journal(), head=head)
+
+    def before_rulings(self, number: int) -> Self:
+        """Return the results of the same games with the first ``number`` rulings alone."""
+        return replace(self, journal=self.journal[:number])
 
     @cached_property
     def rulings(self) -> Rulings:

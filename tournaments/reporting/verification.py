@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +45,11 @@ _NOT_CHAINED = (
 _OLD_TABLE = (
     "made from {} games, there are {} now: run the tournament again to have it written anew, or see "
     "kalarena tournament table"
+)
+
+_OLD_RULINGS = (
+    "made before the last {} of the journal: a ruling was interrupted before it wrote the tables; run the "
+    "tournament again to have them written anew"
 )
 
 _OLD_VERSION = (
@@ -206,10 +211,10 @@ class Verification:
     ) -> Iterator[RecordFinding]:
         """Compare the tables that were written last with the stored games.
 
-        A run that was killed has written none: the tables are then those of an earlier time.
+        A run or a ruling that was killed has written none: the tables are then those of an earlier time.
         """
         games_csv = _read(directory / "games.csv")
-        made_from = _made_from(games_csv or "", summary, started)
+        made_from = cache(partial(_made_from_before_rulings, games_csv or "", summary, started))
         reports: dict[str, Callable[[TournamentResults], str]] = {
             "results.json": lambda made: made.render("json") + "\n",
             "standings.csv": lambda made: made.render("csv") + "\n",
@@ -230,7 +235,7 @@ class Verification:
                 continue
             if written == follows:
                 continue
-            games = made_from
+            games = made_from()
             if games is None and (name == "results.json" or games_csv is None):
                 games = _games_in(_read(directory / "results.json") or "")
             if games is not None and games < len(summary.games):
@@ -238,6 +243,11 @@ class Verification:
                 continue
             if is_old:
                 yield RecordFinding(name, Remark(_OLD_VERSION))
+                continue
+            missing = _missing_rulings(summary, made, written)
+            if missing:
+                entries = "entry" if missing == 1 else f"{missing} entries"
+                yield RecordFinding(name, Remark(_OLD_RULINGS.format(entries)))
                 continue
             for complaint in _text_differences(name, written, follows):
                 yield self._elsewhere(name, complaint)
@@ -530,6 +540,28 @@ def _made_from(games_csv: str, summary: TournamentResults, started: Mapping[str,
         return None
     newest = max((started.get(key, "") for key in keys), default="")
     return len(keys) if all(started.get(key, "") > newest for key in lacking) else None
+
+
+def _made_from_before_rulings(
+    games_csv: str, summary: TournamentResults, started: Mapping[str, str]
+) -> int | None:
+    """Return ``_made_from`` for the rulings of the same time, or of an earlier one."""
+    for number in range(len(summary.journal), -1, -1):
+        found = _made_from(games_csv, summary.before_rulings(number), started)
+        if found is not None:
+            return found
+    return None
+
+
+def _missing_rulings(
+    summary: TournamentResults, made: Callable[[TournamentResults], str], written: str
+) -> int:
+    """Return the number of latest rulings without which a table is as it was written; 0 if there is none."""
+    for number in range(len(summary.journal) - 1, -1, -1):
+        with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
+            if made(summary.before_rulings(number)) == written:
+                return len(summary.journal) - number
+    return 0
 
 
 def _games_in(results_json: str) -> int | None:

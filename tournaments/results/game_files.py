@@ -23,6 +23,8 @@ SAFE_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 LONGEST_KEPT_NAME = 150
 GAMES = "games"
 """Folder of the games in a tournament's directory."""
+BOOT_FILE = ".boot"
+"""File in that folder with the boot id of the machine that wrote the games' files."""
 
 
 class GameFilesError(Exception):
@@ -52,6 +54,47 @@ def write_game_files(directory: Path, record: GameRecord) -> None:
         ) from error
 
 
+def has_game_files(directory: Path, record: GameRecord) -> bool:
+    """Return whether all files of a game are there, as ``write_game_files`` writes them.  Raises OSError."""
+    folder = directory / GAMES / record.key
+    wanted = {
+        folder / name: text.encode("utf-8", "backslashreplace") for name, text in _contents(record).items()
+    }
+    for number, (player, files) in enumerate(zip(record.players, record.kept_files, strict=True), 1):
+        inner = folder / kept_files_folder(number, player.name)
+        wanted |= {inner.joinpath(*_kept_path(file)): file.content for file in files}
+    try:
+        return all(path.read_bytes() == content for path, content in wanted.items())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def were_written_since_boot(directory: Path) -> bool:
+    """Return whether all files of games in a directory were written since this machine was started.
+
+    Files are not synchronized with the disk, for speed: a crash of the machine may leave them empty.
+    """
+    try:
+        return (directory / GAMES / BOOT_FILE).read_text(encoding="utf-8") == _boot() != ""
+    except FileNotFoundError:
+        return False
+
+
+def mark_written_since_boot(directory: Path) -> None:
+    """Store that ``were_written_since_boot`` holds.  Raises OSError."""
+    path = directory / GAMES / BOOT_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_boot(), encoding="utf-8")
+
+
+def _boot() -> str:
+    """Return the identity of this start of the machine; empty where there is none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+    except OSError:
+        return ""
+
+
 def kept_files_folder(number: int, bot: str) -> str:
     """Return the name of the folder for a bot's kept files; ``number`` is 1 for the bot that moved first."""
     return f"files-{number}-{_file_name(bot)}"
@@ -65,9 +108,7 @@ def write_kept_files(folder: Path, files: Sequence[KeptFile]) -> None:
     """
     folder.mkdir(mode=0o700)
     for file in files:
-        parts = [_safe_name(part) for part in file.path.split(b"/")]
-        if len(file.content) < file.size:
-            parts[-1] += ".end"
+        parts = _kept_path(file)
         inner = folder
         for part in parts[:-1]:
             inner /= part
@@ -75,6 +116,14 @@ def write_kept_files(folder: Path, files: Sequence[KeptFile]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(inner / parts[-1], flags, 0o600), "wb") as target:
             target.write(file.content)
+
+
+def _kept_path(file: KeptFile) -> list[str]:
+    """Return the harmless names of a kept file and its folders."""
+    parts = [_safe_name(part) for part in file.path.split(b"/")]
+    if len(file.content) < file.size:
+        parts[-1] += ".end"
+    return parts
 
 
 def _safe_name(name: bytes) -> str:

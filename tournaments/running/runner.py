@@ -22,7 +22,15 @@ from tournaments.config.late_entries import with_late_bots
 from tournaments.config.tournament import Tournament
 from tournaments.config.tournament_config import TournamentConfig
 from tournaments.engines.base import Engine, EngineError, OnStart, WorkerLostError
-from tournaments.results.game_files import GAMES, GameFilesError, write_game_files
+from tournaments.files.durable import os_errors_as
+from tournaments.results.game_files import (
+    GAMES,
+    GameFilesError,
+    has_game_files,
+    mark_written_since_boot,
+    were_written_since_boot,
+    write_game_files,
+)
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.rulings import Rulings, result_of
 from tournaments.results.store import Store, StoreError
@@ -275,21 +283,30 @@ async def play_all(
 
 
 def _restore_files(run: Run, directory: Path) -> None:
-    """Write the files of stored games that have none.  In a thread; can be cancelled between two games.
+    """Write the missing files of stored games.  In a thread; can be cancelled between two games.
 
     A kill between a game's transaction and its files must not lose them for good.  A game's folder exists
-    with all its files or not at all, so the list of folders shows what is missing.
+    with all its files or not at all, so the list of folders shows what is missing.  Only a crash of the
+    machine can leave folders with damaged files: after it was started again, all files are compared.
     """
     try:
         there = set(os.listdir(directory / GAMES))  # noqa: PTH208 - the names alone, of 100,000 at times
+        are_whole = were_written_since_boot(directory)
     except FileNotFoundError:
-        there = set()
+        there, are_whole = set(), True
     except OSError as error:
         raise GameFilesError(f"{directory / GAMES} cannot be read: {error.strerror}") from error
     for game in run.rulings.games:
-        if game.key not in there:
-            trio.from_thread.check_cancelled()
-            write_game_files(directory, run.store.record(game.key))
+        if game.key in there and are_whole:
+            continue
+        trio.from_thread.check_cancelled()
+        record = run.store.record(game.key)
+        with os_errors_as(GameFilesError, f"{directory / GAMES / game.key} cannot be read"):
+            is_whole = game.key in there and has_game_files(directory, record)
+        if not is_whole:
+            write_game_files(directory, record)
+    with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be written to"):
+        mark_written_since_boot(directory)
 
 
 async def _play(
