@@ -219,3 +219,11 @@ def test_access_ends_with_a_change_of_the_password_and_with_being_disabled(cours
         change()
         assert [course.sessions.find(secret, NOW) is not None for secret in sessions] == [False, False, True]
         assert [course.links.find(secret, NOW) is not None for secret in links] == [False, True]
+
+
+@pytest.mark.parametrize("password", ["Password123", "1234567890", "Sommer2026"])
+def test_common_passwords_are_refused(course: Course, password: str) -> None:
+    student = add_student(course)
+    with pytest.raises(CourseError, match="is a common one"):
+        course.accounts.set_password(student.id, password)
+    assert course.accounts.check_password(student.login, PASSWORD) is not None

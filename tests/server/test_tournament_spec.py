@@ -39,8 +39,8 @@ class FakeVersions:
         self.versions = {one.id: one for one in versions}
         self.asked: datetime | None = None
 
-    def get(self, version_id: int) -> Version | None:
-        return self.versions.get(version_id)
+    def by_ids(self, version_ids: Iterable[int]) -> dict[int, Version]:
+        return {number: self.versions[number] for number in version_ids if number in self.versions}
 
     def current(self, at: datetime | None = None) -> Mapping[int, Version]:
         self.asked = at

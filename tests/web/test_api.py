@@ -188,6 +188,35 @@ async def test_a_token_speaks_for_its_account(played: Played) -> None:
         assert (await browser.post(UPLOAD, content=b"x")).status_code == 401
 
 
+async def test_guesses_of_tokens_are_refused_before_the_database_is_read(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, read = played.world, 0
+    find = world.course.tokens.find
+
+    def counted(*values: Any) -> Any:
+        nonlocal read
+        read += 1
+        return find(*values)
+
+    monkeypatch.setattr(world.course.tokens, "find", counted)
+    async with world.browser() as browser:
+        known, new = world.bearer("student"), world.bearer("other")
+        assert (await browser.get("/api/v1/me", headers=known)).status_code == 200
+        guesses = [
+            (await browser.get("/api/v1/me", headers={"Authorization": f"Bearer kal_{number}"})).status_code
+            for number in range(100)
+        ]
+        assert guesses == [401] * 60 + [429] * 40
+        assert read == 1 + 60
+        assert (await browser.get("/api/v1/me", headers=known)).status_code == 200
+        assert (await browser.get("/api/v1/me", headers=new)).status_code == 429
+        world.clock.advance(seconds=1)
+        assert (await browser.get("/api/v1/me", headers=new)).status_code == 200
+        world.course.tokens.revoke(world.course.tokens.of(world.accounts["student"].id)[0].id, 1)
+        assert (await browser.get("/api/v1/me", headers=known)).status_code == 401
+
+
 async def test_the_rate_of_uploads_is_limited(played: Played) -> None:
     async with program(played.world, "student") as student:
         found = [await student.ask("POST", UPLOAD, content=b"%d" % number) for number in range(11)]

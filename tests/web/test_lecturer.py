@@ -13,12 +13,15 @@ from urllib.parse import unquote
 import httpx2 as httpx
 import pytest
 from openpyxl import load_workbook
+from sqlalchemy import Engine, event
 
-from tests.support.courses import NOW, note
+from tests.support.courses import NOW, add_student, add_version, note
 from tests.web.played_course import REFERENCE, Played, open_played
 from tests.web.site import Browser
 from tournaments.course.model import Account, CompetitionState, Role
 from tournaments.server.competitions.tournament_spec import TournamentSpec
+from tournaments.web.lecturer.people import people_of
+from tournaments.web.views.competition_view import entrants_of
 
 ROSTER = "login,name,team\nstudent-1,Student One,Team 1\nstudent-9,Student 9,Team 9\n"
 LINK = re.compile(r"http://testserver/links/([\w-]+)")
@@ -429,3 +432,35 @@ async def test_there_is_always_an_admin(played: Played) -> None:
         await sent(browser, f"{at}/disable", 400, disabled="yes")
     assert played.world.course.accounts.get(admin.id) == admin
     assert played.world.course.journal.entries(1) == []
+
+
+def test_people_and_entrants_are_read_in_one_query_for_all(played: Played) -> None:
+    course, cup = played.world.course, played.cup
+    statements = 0
+
+    def count(*_: object) -> None:
+        nonlocal statements
+        statements += 1
+
+    def queries() -> list[int]:
+        nonlocal statements
+        found = []
+        competitors = course.competitions.competitors(cup.id)
+        for read in (lambda: people_of(played.world.site), lambda: entrants_of(course, competitors)):
+            statements = 0
+            with course.reading():
+                assert len(read()) >= 2
+            found.append(statements)
+        return found
+
+    event.listen(Engine, "before_cursor_execute", count)
+    try:
+        before = queries()
+        for number in range(3, 13):
+            team = course.teams.add(f"Team {number}", NOW)
+            student = add_student(course, team, f"student-of-{number}")
+            version = add_version(course, team, student, f"content {number}")
+            course.competitions.enter(cup.id, f"Team {number} v1", version.id, None)
+        assert queries() == before
+    finally:
+        event.remove(Engine, "before_cursor_execute", count)

@@ -1,13 +1,15 @@
 """Signing in and out, one-time links, and the account's page."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.support.databases import database_of
-from tests.web.site import BROWSER, CSRF, PASSWORD, Browser, World, open_world
+from tests.web.site import BROWSER, CSRF, ORIGIN, PASSWORD, Browser, World, open_world
 from tournaments.course.model import LinkPurpose
 from tournaments.web.http import static_files
 from tournaments.web.pages import account, signing_in
@@ -96,6 +98,48 @@ async def test_guesses_of_a_password_are_limited(world: World) -> None:
     for _ in range(12):  # right passwords do not count
         async with world.browser() as browser:
             await browser.sign_in("student-2")
+
+
+@asynccontextmanager
+async def browser_at(world: World, address: str) -> AsyncIterator[Browser]:
+    transport = httpx2.ASGITransport(app=world.app, client=(address, 50_000))
+    async with Browser(transport=transport, base_url=ORIGIN) as browser:
+        yield browser
+
+
+async def test_guesses_from_elsewhere_do_not_keep_the_owner_out(world: World) -> None:
+    """Two wrong passwords a second, for ten minutes; then from many addresses."""
+    async with (
+        browser_at(world, "192.0.2.1") as guesser,
+        browser_at(world, "192.0.2.2") as owner,
+        browser_at(world, "192.0.2.3") as another,
+    ):
+        csrf = await guesser.csrf("/sign-in")
+        guess = WRONG | {"csrf": csrf}
+        for _ in range(1200):
+            world.clock.advance(seconds=0.5)
+            answer = await guesser.post("/sign-in", data=guess, headers=BROWSER)
+        assert answer.status_code == 429
+        await owner.sign_in("student-1")  # from an address without wrong passwords
+        await owner.submit("/account", to="/sign-out")
+        limit = world.site.limits.sign_in_login
+        while not limit.take("student-1", world.clock().timestamp()):
+            pass  # guesses from many addresses
+        answer = await another.submit("/sign-in", {"login": "student-1", "password": PASSWORD})
+        assert answer.status_code == 429
+        await owner.sign_in("student-1")  # a browser that the account has used
+        assert (await owner.submit("/account", to="/sign-out")).status_code == 303
+        answers = [await owner.submit("/sign-in", WRONG) for _ in range(11)]
+        assert [answer.status_code for answer in answers] == [403] * 10 + [429]
+
+
+async def test_sign_ins_are_in_the_journal(world: World) -> None:
+    async with world.browser() as browser:
+        await browser.submit("/sign-in", WRONG)
+        await browser.sign_in("student-1")
+    (entry,) = world.course.journal.entries(9)
+    assert (entry.action, entry.subject) == ("account.sign_in", "student-1")
+    assert entry.account_id == world.accounts["student"].id
 
 
 async def test_guesses_from_an_address_are_limited(world: World) -> None:

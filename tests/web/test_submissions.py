@@ -126,7 +126,7 @@ async def test_an_upload_that_cannot_be_stored_is_a_fault_of_the_server(
     else:
         monkeypatch.setattr(played.service, "submit", fail_later)
     async with played.world.browser("student") as browser:
-        for headers in ({},) if isinstance(error, OSError) else ({}, JSON):
+        for headers in ({}, JSON):
             answer = await send(browser, [("file", ("bot.py", BOT))], **headers)
             assert answer.status_code == 503
             sentence = answer.json()["error"] if headers else answer.text

@@ -1,6 +1,8 @@
 """Passwords, hashed with Argon2id."""
 
 import unicodedata
+from functools import cache
+from pathlib import Path
 from threading import BoundedSemaphore
 
 import argon2
@@ -12,6 +14,9 @@ SHORTEST, LONGEST = 10, 200
 """Minimum and maximum length in characters."""
 PARAMETERS = argon2.profiles.RFC_9106_LOW_MEMORY
 """RFC 9106, section 4, the second recommended option: 3 passes over 64 MiB in 4 lanes."""
+COMMON = Path(__file__).with_name("common_passwords.txt")
+"""Common passwords of ten characters and more, in lower case: of leaked lists, German ones, and words of this
+subject with usual endings."""
 AT_A_TIME = 2
 """Maximum number of simultaneous hashes, each of which takes 64 MiB.
 
@@ -27,12 +32,17 @@ class Passwords:
         self._turns = BoundedSemaphore(AT_A_TIME)
 
     def hash(self, password: str) -> str:
-        """Return the hash to be stored for a password.  Raises CourseError if it is too short or too long."""
+        """Return the hash to be stored for a password.
+
+        Raises CourseError if it is too short, too long, or a common one.
+        """
         text = _normal(password)
         if len(text) < SHORTEST:
             raise CourseError(f"a password needs at least {SHORTEST} characters")
         if len(text) > LONGEST:
             raise CourseError(f"a password has at most {LONGEST} characters")
+        if is_common(text):
+            raise CourseError("this password is a common one, which is guessed first: choose another one")
         return self._hash(text)
 
     def check(self, kept: str | None, password: str) -> bool:
@@ -56,6 +66,16 @@ class Passwords:
     def _hash(self, text: str) -> str:
         with self._turns:
             return self._hasher.hash(_bytes(text))
+
+
+def is_common(password: str) -> bool:
+    """Return whether a password is among the common ones, in any case of its letters."""
+    return password.casefold() in _common_passwords()
+
+
+@cache
+def _common_passwords() -> frozenset[str]:
+    return frozenset(COMMON.read_text(encoding="utf-8").splitlines())
 
 
 def _normal(password: str) -> str:

@@ -1,6 +1,7 @@
 """Versions of bots that teams submitted, with their checks."""
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -69,6 +70,11 @@ class Versions:
         """Return the version with an ``id``."""
         with self._transactions.reading() as connection:
             return _find(connection, version_id)
+
+    def by_ids(self, version_ids: Iterable[int]) -> dict[int, Version]:
+        """Return the versions with these ids, by id."""
+        found = self._listed(select(version).where(version.c.id.in_(set(version_ids))))
+        return {one.id: one for one in found}
 
     def of_team(self, team_id: int) -> list[Version]:
         """Return a team's versions, newest first."""

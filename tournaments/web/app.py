@@ -155,6 +155,8 @@ class Application:
             return JSONResponse({"error": error.sentence}, error.status, error.headers)
         if isinstance(error, NotSignedIn):
             return RedirectResponse(auth.sign_in_path(request), 303)
+        if "application/json" in request.headers.get("accept", ""):  # a script of a page
+            return JSONResponse({"error": error.sentence}, error.status, error.headers)
         try:
             if context is None:
                 context = RequestContext(self._site, await self._site.settings(), ERROR_ROUTE, "")

@@ -55,8 +55,9 @@ def candidates(
     problems: list[str] = []
     chosen: list[Version] = []
     if isinstance(spec.bots, list):
+        known = versions.by_ids(spec.bots)
         for version_id in spec.bots:
-            version = versions.get(version_id)
+            version = known.get(version_id)
             if version is None or version.team_id not in names:
                 problems.append(f"bots: there is no version {version_id}")
             elif (why := _unusable(version)) is not None:
@@ -74,8 +75,8 @@ def candidates(
         )
     else:
         found = versions.current(frozen_at if spec.bots == FROZEN else None).values()
-        known = [version for version in found if version.team_id in names]
-        chosen = sorted(known, key=lambda version: names[version.team_id].casefold())
+        of_teams = [version for version in found if version.team_id in names]
+        chosen = sorted(of_teams, key=lambda version: names[version.team_id].casefold())
     if problems:
         raise TournamentSpecError(problems)
     return [

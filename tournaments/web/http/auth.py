@@ -4,21 +4,20 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
+from tournaments.course.credentials import digest_of
 from tournaments.course.model import Role
-from tournaments.web.http.errors import BadInput, Forbidden, NotSignedIn, StaleForm, storage_failure
+from tournaments.web.http.errors import BadInput, Forbidden, NotSignedIn, StaleForm
 from tournaments.web.http.rate_limits import address_key
+from tournaments.web.http.request_body import form_of
 from tournaments.web.http.request_context import RequestContext
 from tournaments.web.http.routing import Access, in_thread
 from tournaments.web.http.security import local_path, may_post, same_text
 from tournaments.web.http.sessions import Cookie
 
-MOST_FILES = 2_000
-"""Most files of one form: a folder's, dropped into a page.  Submissions have a lower limit of their own."""
-MOST_FIELDS = 2_000
-"""Most fields of one form: the settings have some dozens."""
 FORM_FIELD = "csrf"
 FORM_HEADER = "x-csrf"
 """Header in place of the field, for scripts that send something other than a form."""
+API_TOO_OFTEN = "The API was asked too often."
 BEARER = "bearer "
 BEARER_ASKED = {"WWW-Authenticate": "Bearer"}
 
@@ -49,13 +48,21 @@ async def authenticate(request: Request, context: RequestContext) -> None:
 async def _recognize_token(request: Request, context: RequestContext) -> None:
     given = request.headers.get("authorization", "")
     secret = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else None
-    # The key is the address until the token proves valid: guesses do not get a bucket each.
-    key = address_key(context.address)
+    # Each request is counted before the database is read: for the account of a token that was valid before,
+    # else for the address, so that guesses do not get a bucket each.
+    site = context.site
+    limits, by_address = site.limits, address_key(context.address)
+    digest = None if secret is None else digest_of(secret)
+    account_id = limits.token_accounts.get(digest)
+    site.check_rate(limits.api, by_address if account_id is None else account_id, API_TOO_OFTEN)
     if secret is not None:
-        context.user = await in_thread(context.site.course.tokens.find, secret, context.site.now())
-        if context.user is not None and not context.user.disabled:
-            key = f"account {context.user.id}"
-    context.site.check_rate(context.site.limits.api, key, "The API was asked too often.")
+        context.user = await in_thread(site.course.tokens.find, secret, site.now())
+        if context.user is None:
+            limits.token_accounts.forget(digest)
+        elif account_id is None:
+            limits.token_accounts.keep(digest, context.user.id)
+            limits.api.give_back(by_address, site.now().timestamp())
+            site.check_rate(limits.api, context.user.id, API_TOO_OFTEN)
     if given and (context.user is None or context.user.disabled):
         raise NotSignedIn(
             "This token is not valid (any more): make one on your account's page.", BEARER_ASKED
@@ -114,10 +121,7 @@ async def check_form(request: Request, context: RequestContext) -> None:
     expected = context.session.csrf if context.session is not None else context.form_text
     given = request.headers.get(FORM_HEADER)
     if given is None:
-        try:
-            form = await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS)
-        except OSError as error:  # from the temporary files of large parts
-            raise storage_failure(error) from error
+        form = await form_of(request)
         for name, value in form.multi_items():
             if isinstance(value, str) and "\0" in name + value:
                 raise BadInput(f"The field {name.replace(chr(0), '')!r} has a NUL character: leave it out.")

@@ -58,19 +58,52 @@ class RateLimit:
             self._buckets.popitem(last=False)
 
 
+class TokenAccounts:
+    """Accounts of the API tokens that were valid when they were used last."""
+
+    def __init__(self, most: int = MOST_KEYS) -> None:
+        self._most = most
+        self._accounts: OrderedDict[str, int] = OrderedDict()
+        """Digest of a token -> id of its account; the least recently used token first."""
+
+    def get(self, digest: str | None) -> int | None:
+        """Return the account of a token; None if the token is unknown."""
+        if digest not in self._accounts:
+            return None
+        self._accounts.move_to_end(digest)
+        return self._accounts[digest]
+
+    def keep(self, digest: str | None, account_id: int) -> None:
+        """Store the account of a valid token."""
+        if digest is not None:
+            self._accounts[digest] = account_id
+            if len(self._accounts) > self._most:
+                self._accounts.popitem(last=False)
+
+    def forget(self, digest: str | None) -> None:
+        """Remove a token that is not valid (any more)."""
+        if digest is not None:
+            self._accounts.pop(digest, None)
+
+
 class Limits:
     """The limits of a site."""
 
     def __init__(self) -> None:
         self.sign_in_address = RateLimit(Rate(burst=60, per_s=1))
         """A whole course behind one address may sign in within a minute or two."""
-        self.sign_in_login = RateLimit(Rate(burst=10, per_s=1 / 20))
-        """Wrong passwords alone count: 4,300 guesses a day against a login."""
+        self.passwords = RateLimit(Rate(burst=10, per_s=1 / 20))
+        """By login and address together, or by a browser that the account has used before: 4,300 guesses a
+        day.  Here and for ``sign_in_login``, wrong passwords alone count."""
+        self.sign_in_login = RateLimit(Rate(burst=100, per_s=1 / 10))
+        """By login, for guesses from many addresses: 8,600 a day.  Guesses from two addresses alone do not
+        use it up, and browsers that the account has used before are exempt: others cannot lock it out."""
         self.links = RateLimit(Rate(burst=60, per_s=1))
         self.uploads = RateLimit(Rate(burst=10, per_s=1 / 15))
         """By account, beside the lecturer's own limits: each upload costs a check of a minute."""
         self.api = RateLimit(Rate(burst=60, per_s=2))
-        """By account, or by address without a valid token."""
+        """By account, or by address without a token that is known to be valid."""
+        self.token_accounts = TokenAccounts()
 
 
 def address_key(address: str) -> str:

@@ -2,10 +2,11 @@
 
 import trio
 from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from tournaments.bots.upload.limits import size_text
-from tournaments.web.http.errors import BadInput, TooLarge, TooSlow
+from tournaments.web.http.errors import BadInput, TooLarge, TooSlow, storage_failure
 
 PATIENCE_S = 20.0
 """Seconds allowed for any body."""
@@ -67,6 +68,25 @@ class Body:
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"This is too large: at most {size_text(self.limit)} are taken here.")
+
+
+MOST_FILES = 2_000
+"""Most files of one form: a folder's, dropped into a page.  Submissions have a lower limit of their own."""
+MOST_FIELDS = 2_000
+"""Most fields of one form: the settings have some dozens."""
+
+
+async def form_of(request: Request) -> FormData:
+    """Return the form of a request.
+
+    Raises:
+        Unavailable: A file of the form cannot be written to the disk.
+
+    """
+    try:
+        return await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS)
+    except OSError as error:  # from the temporary files of large parts
+        raise storage_failure(error) from error
 
 
 def number_in(text: str | None, default: int, most_digits: int = 8) -> int:

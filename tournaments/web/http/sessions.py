@@ -44,6 +44,9 @@ class Cookie(Enum):
     NOTE = Kind("note", 60)
     """A sentence for the page after a redirection."""
 
+    BROWSER = Kind("browser", 180 * DAY_S)
+    """The account that signed in last with this browser, and a nonce: others cannot lock it out."""
+
 
 class Cookies:
     """Reads and writes signed cookies, with HttpOnly and SameSite=Lax."""

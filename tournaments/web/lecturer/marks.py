@@ -107,11 +107,8 @@ def _sheet(
 
 def _marked(site: Site, tournament: Competition, summary: TournamentResults) -> Marked:
     competitors = site.course.competitions.competitors(tournament.id)
-    teams = {}
-    for competitor in competitors:
-        version = None if competitor.version_id is None else site.course.versions.get(competitor.version_id)
-        if version is not None:
-            teams[version.id] = version.team_id
+    ids = [one.version_id for one in competitors if one.version_id is not None]
+    teams = {version.id: version.team_id for version in site.course.versions.by_ids(ids).values()}
     return marked_people(competitors, teams, site.course.accounts.all(), summary.rulings.withdrawn)
 
 

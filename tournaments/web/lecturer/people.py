@@ -44,7 +44,7 @@ def people_of(site: Site) -> list[Person]:
     """Return all students, ordered by team and login; those without a team last."""
     teams = {team.id: team for team in site.course.teams.all()}
     current = site.course.versions.current()
-    newest = {team_id: next(iter(site.course.versions.of_team(team_id)), None) for team_id in teams}
+    newest = site.course.versions.newest()
     people = [
         Person(
             account,

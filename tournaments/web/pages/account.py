@@ -57,7 +57,7 @@ async def change_password(request: Request) -> Response:
     """Change the password, and end all other sessions of the account."""
     site, user, form = site_of(request), signed_in_user(request), await request.form()
     now = site.now()
-    site.check_rate(site.limits.sign_in_login, user.login.casefold(), "Too many attempts.")
+    site.check_rate(site.limits.passwords, user.id, "Too many attempts.")
     if text_of(form, "password") != text_of(form, "again"):
         return await _page(request, 400, wrong_password="The two new passwords are not the same.")
     async with site.hashing:
@@ -67,7 +67,7 @@ async def change_password(request: Request) -> Response:
             kept = await in_thread(site.course.accounts.hash_password, text_of(form, "password"))
         except CourseError as error:
             return await _page(request, 400, wrong_password=str(error))
-    site.limits.sign_in_login.give_back(user.login.casefold(), now.timestamp())
+    site.limits.passwords.give_back(user.id, now.timestamp())
 
     def change() -> str:
         site.course.accounts.keep_password(user.id, kept)  # which ends all sessions

@@ -1,6 +1,7 @@
 """Signing in and out, and one-time links for choosing a password."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from secrets import token_hex
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -8,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from tournaments.course.model import Account, CourseError, LinkPurpose
 from tournaments.course.texts import login_of
 from tournaments.web.http.errors import NotFound
-from tournaments.web.http.rate_limits import address_key
+from tournaments.web.http.rate_limits import RateLimit, address_key
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
 from tournaments.web.http.request_context import Site, context_of, site_of
@@ -19,6 +20,8 @@ from tournaments.web.http.sessions import Cookie
 WRONG = "The login or the password is wrong."
 """The same sentence whether or not there is such a login."""
 TOO_MANY_ATTEMPTS = "Too many attempts to sign in."
+NONCE_BYTES = 16
+"""Random bytes by which browsers of the same account differ."""
 OLD_LINK = "This link was used already, or is too old. Ask the lecturer for a new one."
 
 
@@ -32,22 +35,41 @@ async def form(request: Request) -> Response:
 
 async def sign_in(request: Request) -> Response:
     """Check login and password, and begin a session."""
-    site, context = site_of(request), context_of(request)
-    given = await request.form()
+    site, given = site_of(request), await request.form()
     login, password, wanted = (
         text_of(given, "login").strip(),
         text_of(given, "password"),
         text_of(given, "next"),
     )
-    site.check_rate(site.limits.sign_in_address, address_key(context.address), TOO_MANY_ATTEMPTS)
-    site.check_rate(site.limits.sign_in_login, _bucket(login), TOO_MANY_ATTEMPTS)
+    buckets = _buckets(request, login)
+    for limit, key in buckets:
+        site.check_rate(limit, key, TOO_MANY_ATTEMPTS)
     async with site.hashing:
         account = await in_thread(site.course.accounts.check_password, login, password)
     if account is None or account.disabled:
         values = {"next": local_path(wanted), "login": login, "wrong": WRONG}
         return render(request, "sign_in.html", 403, active="sign-in", **values)
-    site.limits.sign_in_login.give_back(_bucket(login), site.now().timestamp())
+    for limit, key in buckets:
+        if limit is not site.limits.sign_in_address:
+            limit.give_back(key, site.now().timestamp())
     return await _begin_session(request, account, local_path(wanted))
+
+
+def _buckets(request: Request, login: str) -> list[tuple[RateLimit, Hashable]]:
+    """Return the limits of an attempt to sign in, in their order, each with its key.
+
+    A browser with which the account has signed in before has a bucket of its own alone.
+    """
+    site, context, name = site_of(request), context_of(request), _bucket(login)
+    limits, address = site.limits, address_key(context.address)
+    known, _, nonce = (site.cookies.read(request.cookies, Cookie.BROWSER) or "").partition(":")
+    if nonce and known == name:
+        return [(limits.passwords, nonce)]
+    return [
+        (limits.sign_in_address, address),
+        (limits.passwords, (name, address)),
+        (limits.sign_in_login, name),
+    ]
 
 
 def _bucket(login: str) -> str:
@@ -148,6 +170,7 @@ async def _begin_session(
     secret = await in_thread(begin)
     response = see_other(request, path, note)
     site.cookies.write(response, Cookie.SESSION, secret)
+    site.cookies.write(response, Cookie.BROWSER, f"{_bucket(account.login)}:{token_hex(NONCE_BYTES)}")
     site.cookies.clear(response, Cookie.FORM)
     return response
 

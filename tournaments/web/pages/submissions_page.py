@@ -16,9 +16,9 @@ from tournaments.bots.upload.limits import Upload, UploadError, UploadLimits, si
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, Team, Version
 from tournaments.course.settings import Settings, day_of, may_upload
-from tournaments.web.http.auth import MOST_FIELDS, MOST_FILES
 from tournaments.web.http.errors import BadInput, Unavailable, UploadRefused
 from tournaments.web.http.rendering import render, see_other
+from tournaments.web.http.request_body import form_of
 from tournaments.web.http.request_context import settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.uploads import (
@@ -118,9 +118,7 @@ async def upload(request: Request) -> Response:
     by_script = "application/json" in request.headers.get("accept", "")
     site.check_rate(site.limits.uploads, user.id, TOO_MANY_UPLOADS)
     try:
-        files = await _received(
-            await request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS), upload_limits(settings)
-        )
+        files = await _received(await form_of(request), upload_limits(settings))
         version, is_new = await submit_upload(site, files, user, "page")
     except (UploadRefused, CourseError, BadInput, Unavailable) as error:
         status = error.status if isinstance(error, Unavailable) else 422

@@ -233,8 +233,9 @@ def make_view(
 def entrants_of(course: Course, competitors: list[Competitor]) -> list[Entrant]:
     """Return the entrants for these competitors, with their teams."""
     found = []
+    versions = course.versions.by_ids(one.version_id for one in competitors if one.version_id is not None)
     for one in competitors:
-        version = None if one.version_id is None else course.versions.get(one.version_id)
+        version = versions.get(one.version_id or 0)
         team, number = (None, None) if version is None else (version.team_id, version.number)
         found.append(Entrant(one.name, team, number, one.reference, one.version_id))
     return found
