@@ -145,3 +145,23 @@ def test_a_traceback_at_the_end_is_a_warning(tmp_path: Path) -> None:
     warnings = [item for item in report.items if item.status is Status.WARNING]
     assert [item.id for item in warnings] == ["end"]
     assert "exit status 1 after END: 'ValueError: END (at bot.py, line 20" in warnings[0].sentence
+
+
+NOTHING_TO_LOOK_AT = {"one-reply", "spelling", "end", "time", "idle", "memory", "stderr", "processes"}
+
+
+def test_a_bot_that_never_starts_passes_no_item(tmp_path: Path) -> None:
+    report = check(tmp_path, "raise SystemExit(1)\n")
+    assert {item.id for item in report.items if item.status is Status.PASSED} == {"found"}
+    sentences = {item.id: item.sentence for item in report.items if item.id in NOTHING_TO_LOOK_AT}
+    assert sentences.keys() == NOTHING_TO_LOOK_AT
+    assert all(sentence.startswith("not tried: ") for sentence in sentences.values()), sentences
+
+
+def test_lines_that_are_no_moves_are_not_well_written(tmp_path: Path) -> None:
+    program = "import sys\nfor line in sys.stdin: print('<html><b>x</b>', flush=True)\n"
+    report = check(tmp_path, program)
+    items = {item.id: item for item in report.items}
+    assert (items["plays-first"].status, items["spelling"].status) == (Status.FAILED, Status.FAILED)
+    assert "'<html><b>x</b>'" in items["plays-first"].sentence
+    assert items["spelling"].sentence.startswith("the same as under 'Plays as South'")

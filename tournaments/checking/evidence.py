@@ -116,6 +116,11 @@ class Evidence:
         """The conformance games, each with its observations."""
         return [(each, each.observed) for each in self.played if each.observed is not None]
 
+    @property
+    def has_started(self) -> bool:
+        """True if the bot took its START line in a game."""
+        return not all(each.never_started for each in self.played)
+
     def played_for(self, item: str) -> list[PlayedScenario]:
         """Return the scenarios that were played for an item."""
         return [each for each in self.played if each.scenario.item == item]

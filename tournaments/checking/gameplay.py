@@ -86,6 +86,8 @@ def swap(evidence: Evidence) -> Verdict:
     was = sum(any(player != each.bot for player in each.swaps) for each in evidence.played)
     own = [each for each in evidence.played if each.bot in each.swaps]
     offered = sum(each.bot == 1 and bool(each.own_moves) for each in evidence.played)
+    if not was and not offered:
+        return skipped("not tried: no game came to a swap")
     text = f"its opponent took its seat in {counted(was, 'game')}, and it played on from the other one"
     could = counted(offered, "game")
     if not own:
@@ -104,6 +106,8 @@ def extra_turns(evidence: Evidence) -> Verdict:
         return fault
     own = max((each.longest_chain(each.bot) for each in evidence.played), default=0)
     theirs = max((each.longest_chain(1 - each.bot) for each in evidence.played), default=0)
+    if max(own, theirs) < 2:
+        return skipped("not tried: nobody had an extra turn")
     text = f"its opponent made up to {theirs} moves in a row"
     if own < 2:
         return passed(f"{text}; it never had an extra turn itself in these games")

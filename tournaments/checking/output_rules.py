@@ -6,6 +6,8 @@ of a mistake.
 
 import re
 
+from protocol.codec import decode_bot_line
+from protocol.errors import RemoteProtocolError
 from referee.games.catalog import parse_game
 from referee.judge.crash_hints import READ_ONLY, explain
 from referee.judge.stderr import last_words
@@ -31,6 +33,7 @@ FLOOD_LINES = 20
 """Number of unexpected lines beyond any misunderstanding of turns."""
 NOT_WATCHED = "not tried: no conversation was watched"
 LEAVE_TURNS = "end the program when standard input ends: also its threads, its timers and what it started"
+NOT_STARTED = "not tried: it never took its START line"
 LEAVE = (
     "end the program when END is read (or standard input ends): also its threads, its timers and what it "
     "started; a signal handler that ignores SIGTERM does not help"
@@ -43,7 +46,7 @@ def spelling(evidence: Evidence) -> Verdict:
     for each in evidence.played:
         for line in each.lines("from"):
             replies += 1
-            if verdict := _unusual_number(line, each):
+            if verdict := _unusual_number(line, each) or _unknown_line(line, each):
                 return verdict
     slow = [
         (each, fragmented)
@@ -61,7 +64,7 @@ def spelling(evidence: Evidence) -> Verdict:
             "its line feed",
         )
     if not replies:
-        return skipped("it sent no line")
+        return skipped("not tried: it sent no line")
     return passed(f"all {replies} lines are written as the protocol has them")
 
 
@@ -81,12 +84,29 @@ def _unusual_number(line: str, played: PlayedScenario) -> Verdict | None:
     return None
 
 
+def _unknown_line(line: str, played: PlayedScenario) -> Verdict | None:
+    """Return the failure of a line that the protocol does not have; else None."""
+    try:
+        decode_bot_line(line)
+    except RemoteProtocolError as error:
+        fault = played.record.result.fault if played.lost_by_fault else None
+        return failed(
+            f"{played.where}, it sent {quote(line)}: {error}",
+            "print moves alone to standard output, and everything else to standard error",
+            cause=fault or "unknown line",
+            where=played.where,
+        )
+    return None
+
+
 def one_reply(evidence: Evidence) -> Verdict:
     """Judge whether the bot sends one line for each line that gives the turn, and none before it."""
     watched = [(each, seen) for each, seen in evidence.observed if each.scenario.item != "openings"]
     if not watched:
         return skipped(NOT_WATCHED)
     found = [(each, line) for each, observed in watched for line in observed.unexpected_lines]
+    if not found and not any(each.lines("from") for each, _ in watched):
+        return skipped("not tried: it sent no line")
     if not found:
         return passed("it sent nothing before it was asked, and no line too many")
     for each, observed in watched:
@@ -218,6 +238,8 @@ def stderr(evidence: Evidence) -> Verdict:
             return warned(f"{each.where}, it wanted to write a file where it may not", READ_ONLY)
     if not evidence.observed:
         return skipped(NOT_WATCHED)
+    if not evidence.has_started:
+        return skipped(NOT_STARTED)
     most = max(observed.stderr_bytes for _, observed in evidence.observed)
     return passed(
         f"at most {most} bytes in a game; {kept} are kept for you" if most else "it wrote nothing to it"
@@ -234,4 +256,6 @@ def processes(evidence: Evidence) -> Verdict:
             )
     if not evidence.observed:
         return skipped(NOT_WATCHED)
+    if all(each.lost_by_fault for each, _ in evidence.observed):
+        return skipped("not tried: each watched game was lost by a fault, and its processes were ended then")
     return passed("none was left behind")

@@ -56,7 +56,7 @@ def times(evidence: Evidence) -> Verdict:
         )
     numbers = move_numbers(evidence)
     if not numbers:
-        return skipped("it made no move")
+        return skipped("not tried: it made no move")
     control = evidence.played[0].record.control
     if control.move_s is not None:
         used_ms, limit_s, unit = numbers["move_worst_ms"], control.move_s, "move"
@@ -117,7 +117,7 @@ def idle(evidence: Evidence) -> Verdict:
             f"computed for {cpu:.1f} ms",
         )
     if not any(each.own_moves for each in evidence.played):
-        return skipped("it made no move")
+        return skipped("not tried: it made no move")
     return passed("it does not sleep in its turns")
 
 
@@ -154,8 +154,10 @@ def memory(evidence: Evidence) -> Verdict:
             verdict = fault_verdict(each)
             return failed(verdict.sentence, verdict.advice)
     most = max((observed.memory_bytes for _, observed in evidence.observed), default=0) >> 20
+    if not evidence.has_started:
+        return skipped("not tried: it never took its START line")
     if not most:
-        return skipped("it was not seen for long enough")
+        return skipped("not tried: it was not seen for long enough")
     text = f"at most {most} MB were seen, {evidence.memory_mb} MB are allowed"
     if most > NEAR * evidence.memory_mb:
         return warned(text, "keep less, or bound its tables: what passes the limit is killed")
