@@ -5,7 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.schedules import DRAW, FIRST, SECOND, VOID, bots, first_wins, history_of, met, play
+from tests.support.schedules import (
+    DRAW,
+    FIRST,
+    SECOND,
+    VOID,
+    better_wins,
+    bots,
+    first_wins,
+    history_of,
+    met,
+    play,
+)
 from tournaments.schedule.formats.bracket import (
     Match,
     MatchRules,
@@ -196,6 +207,24 @@ def test_places_only_as_far_as_decided() -> None:
     assert schedule.places(History(third)) == {4: 5, 5: 5, 6: 5, 7: 5, 3: 3, 2: 4}
     final = results | {"r003-1v2": SECOND, "r003-2v1": FIRST}
     assert schedule.places(History(final)) == {4: 5, 5: 5, 6: 5, 7: 5, 1: 1, 0: 2}
+
+
+@pytest.mark.parametrize("third_place", [True, False])
+@pytest.mark.parametrize("count", [5, 8])
+def test_bots_that_are_still_in_come_first_at_every_moment(count: int, third_place: bool) -> None:
+    schedule = Knockout(bots(count), third_place=third_place)
+    results: dict[str, Result] = {}
+    while due := schedule.due(History(results)):
+        results[due[0].key] = better_wins(due[0])
+        history = History(results)
+        order, places = schedule.standing_order(history), schedule.places(history)
+        assert places.items() <= order.items()
+        still_in = {bot for game in schedule.due(history) for bot in (game.first, game.second)}
+        if still_in:
+            assert set(order) == set(range(count))
+            out = [order[bot] for bot in places if places[bot] > 4]
+            assert max(order[bot] for bot in still_in) < min(out, default=5)
+    assert schedule.standing_order(History(results)) == schedule.places(History(results))
 
 
 def test_without_a_match_for_it_the_third_place_is_shared() -> None:

@@ -271,7 +271,7 @@ def test_a_tournament_with_match_points(tmp_path: Path) -> None:
     assert "match points  points" in do("table", out)
     is_clean(out)
     assert "Match points" in (report := report_of(out))
-    assert "scoring match" in report
+    assert "points are given for: " in report
     file.write_text(CUP_OF_GAMES + 'ranking = "points"\n')
     result = invoke("tournament", "run", file, "--out", out)
     assert result.exit_code == 2

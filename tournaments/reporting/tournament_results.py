@@ -100,8 +100,9 @@ class TournamentResults(TournamentConfig):
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Bot -> rank, where the format decides it."""
-        return {self.bots[number]: place for number, place in self.schedule.places(self.history).items()}
+        """Bot -> number that orders the table before all criteria, where the format decides ranks."""
+        order = self.schedule.standing_order(self.history)
+        return {self.bots[number]: place for number, place in order.items()}
 
     @cached_property
     def byes(self) -> Mapping[str, float]:

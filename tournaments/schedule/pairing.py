@@ -187,6 +187,13 @@ class Schedule(Protocol):
         """
         return {}
 
+    def standing_order(self, history: History) -> Mapping[int, int]:
+        """Return bot number -> number by which the table is ordered first, the least first.
+
+        These are the ``places``, and numbers for bots that are still in while the others have places.
+        """
+        return self.places(history)
+
     def byes(self, history: History) -> Mapping[int, float]:
         """Return bot number -> points without a game.  Bots without such points may be missing."""
         return {}

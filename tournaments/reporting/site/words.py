@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
+from tournaments.config.format_tables import FORMAT_TABLES, FormInput
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action, Entry, pairing_words
 
@@ -79,12 +82,22 @@ def date(at: str) -> str:
 
 
 def format_words(parameters: Mapping[str, Any], rounds: int) -> str:
-    """Return the words for a format with its parameters."""
-    settings = [
-        f"{name.replace('_', ' ')} {_value(value)}" for name, value in parameters.items() if name != "kind"
-    ]
-    return ", ".join([str(parameters["kind"]), *settings, f"{rounds} round{'s' * (rounds != 1)}"])
+    """Return the words for a format with its parameters, as the form for a new tournament has them."""
+    kind = str(parameters["kind"])
+    fields = FORMAT_TABLES[kind].model_fields
+    settings = []
+    for name, value in parameters.items():
+        if name != "kind":
+            field = fields.get(name)
+            title = (field and field.title) or name.replace("_", " ")
+            settings.append(f"{title[:1].lower()}{title[1:]}: {_value(value, field)}")
+    return "; ".join([kind, *settings, f"{rounds} round{'s' * (rounds != 1)}"])
 
 
-def _value(value: Any) -> str:
-    return " and ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def _value(value: Any, field: FieldInfo | None) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return " and ".join(map(str, value))
+    inputs = [] if field is None else [one for one in field.metadata if isinstance(one, FormInput)]
+    return next((label for one in inputs for choice, label in one.choices if choice == value), str(value))

@@ -249,6 +249,27 @@ class Bracket:
             places[final.winner] = 1
         return places
 
+    def standing_order(self, history: History) -> dict[int, int]:
+        """Return the decided places, and an order of the others as long as the bracket is played.
+
+        Those that won in the current round come first, then those whose match is open, and before the losers
+        of earlier rounds those that play for the third place.
+        """
+        rounds = self.rounds(history)
+        if not rounds:
+            return self.places(history)
+        order: dict[int, int] = {}
+        if self.third_place:
+            semi_finals = [row for row in rounds if len(row.matches) == 2]
+            outcomes = [outcome for row in semi_finals for outcome in row.outcomes if outcome is not None]
+            order |= dict.fromkeys((bot for outcome in outcomes for bot in outcome.losers), 3)
+        for match, outcome in zip(rounds[-1].matches, rounds[-1].outcomes, strict=True):
+            if outcome is None:
+                order |= dict.fromkeys(match.players, 2)
+            elif outcome.winner is not None:
+                order[outcome.winner] = 1
+        return order | self.places(history)
+
     def _match(self, number: int, one: int | None, other: int | None) -> Match:
         better, worse = sorted((one, other), key=lambda bot: float("inf") if bot is None else self._rank[bot])
         opening = self.first_opening + (number - self.first_round) * self.rules.openings

@@ -144,6 +144,12 @@ class Groups(Schedule):
             before += len(tier)
         return places | dict.fromkeys((bot for bot in self._entered if self._has_left(bot)), before + 1)
 
+    def standing_order(self, history: History) -> dict[int, int]:
+        """Return the places, and the order of bots that are still in the final's bracket."""
+        bracket = self.bracket(history)
+        order = {} if bracket is None else bracket.standing_order(history)
+        return order | self.places(history)
+
     def conclusion(self, history: History) -> str:
         """Return the sentence on the winner, with its number in braces: ``{3} wins the final``."""
         bracket = self.bracket(history)

@@ -70,6 +70,10 @@ class Knockout(Schedule):
         """Return the decided places, see ``Bracket.places``."""
         return self.bracket.places(history)
 
+    def standing_order(self, history: History) -> dict[int, int]:
+        """Return the places, and the order of bots that are still in, see ``Bracket.standing_order``."""
+        return self.bracket.standing_order(history)
+
     def conclusion(self, history: History) -> str:
         """Return the sentence on the winner, with its number in braces: ``{3} wins the knockout``."""
         return final_sentence(self.bracket.final(history), "the knockout")
