@@ -10,10 +10,11 @@ import pytest
 import trio
 
 from tests.server.harness import LIMIT_S, Harness, bot, open_harness, open_service, running, spec, until
-from tests.support.courses import FAST_PASSWORDS, add_account
+from tests.support.courses import FAST_PASSWORDS, NOW, add_account
 from tests.support.statement_faults import CourseContents, InjectedError, fault_before
 from tests.support.store_locations import to_argument
 from tournaments.course.course import Course
+from tournaments.course.marked_students import roster_at_end
 from tournaments.course.model import Account, Competition, CompetitionState, Event, Role
 from tournaments.database.base import Location
 from tournaments.database.location import Database
@@ -146,6 +147,26 @@ async def test_rulings_carry_their_account_in_both_journals(
                 break
     assert [entry.action for entry in entries] == [f"tournament.{entry.action}" for entry in rulings]
     assert number > 2  # faults before the ruling, at least
+
+
+async def test_the_roster_of_the_end_stays(tmp_path: Path) -> None:
+    """Marks go to those who were in the team when the tournament ended, whatever a later appeal changes."""
+    async with open_harness(tmp_path / "data") as harness, running(harness) as tournaments:
+        course = harness.course
+        team, other = (course.teams.add(f"Team {number}", NOW) for number in (1, 2))
+        students = [add_account(course, Role.STUDENT, f"student-{number}", team) for number in (1, 2, 3)]
+        one = await cup(harness, tournaments)
+        harness.engine.allow()
+        await tournaments.start(one.id)
+        await harness.until_state(one.id, FINISHED)
+        course.accounts.move(students[0].id, other.id)
+        course.accounts.set_disabled(students[1].id, True)
+        add_account(course, Role.STUDENT, "student-4", team)
+        await tournaments.rule(one.id, Action.REPLAY, GAME, "why")
+        await harness.until_state(one.id, FINISHED)
+        found = roster_at_end(course.accounts.all(), course.journal.of_subject(one.slug))
+        assert found == students
+        assert roster_at_end(students, []) == students
 
 
 @pytest.mark.slow

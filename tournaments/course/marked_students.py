@@ -1,9 +1,9 @@
 """Students and bots of a tournament, as data for a mark sheet (pure)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tournaments.course.model import Account, Competitor, Role
+from tournaments.course.model import Account, Competitor, Event, Role
 from tournaments.reporting.marks.people import People, Student
 
 
@@ -16,6 +16,33 @@ class Marked:
     """Bots that get no mark: reference players, and versions of a team that plays with a newer one."""
     remarks: tuple[str, ...]
     """Sentences on facts that are not wrong, but may be unintended."""
+
+
+FINISH = "tournament.finish"
+"""Action of the journal's entry on the end of a tournament, with the roster of that moment."""
+
+
+def roster_entry(accounts: Sequence[Account]) -> dict[str, int | None]:
+    """Return the roster for that entry: the login of each student -> the id of its team."""
+    students = [account for account in accounts if account.role is Role.STUDENT and not account.disabled]
+    return {account.login: account.team_id for account in students}
+
+
+def roster_at_end(accounts: Sequence[Account], events: Sequence[Event]) -> list[Account]:
+    """Return the accounts with the teams that they had when a tournament ended for the first time.
+
+    ``events`` are the entries of the journal on the tournament, oldest first.  Students who came later are
+    left out, and students who were disabled later are active.  Without an entry on the end, the accounts are
+    returned as they are.
+    """
+    roster = next((event.detail["roster"] for event in events if event.action == FINISH), None)
+    if roster is None:
+        return list(accounts)
+    return [
+        replace(account, team_id=roster[account.login], disabled=False, role=Role.STUDENT)
+        for account in accounts
+        if account.login in roster
+    ]
 
 
 def marked_people(

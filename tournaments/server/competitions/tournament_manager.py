@@ -25,6 +25,7 @@ import trio
 from referee.judge.results import GameRecord
 from tournaments.config.tournament_file import LimitsTable
 from tournaments.course.audit import Act
+from tournaments.course.marked_students import FINISH, roster_entry
 from tournaments.course.model import Account, Competition, CompetitionKind, CompetitionState, CourseError
 from tournaments.course.settings import frozen_moment
 from tournaments.database.base import StoreError
@@ -396,8 +397,12 @@ class TournamentManager:
         return await trio.to_thread.run_sync(self._set_state, competition, outcome)
 
     def _set_state(self, competition: Competition, outcome: Outcome) -> Competition:
-        set_state = self._context.course.competitions.set_state
-        return set_state(competition.id, outcome.state, outcome.message, self._context.now())
+        course, now = self._context.course, self._context.now()
+        with course.transaction():
+            if outcome.state is CompetitionState.FINISHED:
+                with course.act(now, None, FINISH, competition.slug) as act:
+                    act.detail["roster"] = roster_entry(course.accounts.all())
+            return course.competitions.set_state(competition.id, outcome.state, outcome.message, now)
 
     async def _go_on(self, competition: Competition) -> None:
         self._begin(await self._set(competition, Outcome(CompetitionState.RUNNING)))

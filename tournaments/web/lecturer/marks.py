@@ -5,7 +5,7 @@ from dataclasses import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tournaments.course.marked_students import Marked, marked_people
+from tournaments.course.marked_students import Marked, marked_people, roster_at_end
 from tournaments.course.model import Competition
 from tournaments.reporting.marks.marks_file import MarksError, read_marks
 from tournaments.reporting.marks.plan import MarkPlan, mark_sheet, plan_marks, sheet_file
@@ -109,7 +109,9 @@ def _marked(site: Site, tournament: Competition, summary: TournamentResults) -> 
     competitors = site.course.competitions.competitors(tournament.id)
     ids = [one.version_id for one in competitors if one.version_id is not None]
     teams = {version.id: version.team_id for version in site.course.versions.by_ids(ids).values()}
-    return marked_people(competitors, teams, site.course.accounts.all(), summary.rulings.withdrawn)
+    events = site.course.journal.of_subject(tournament.slug)
+    accounts = roster_at_end(site.course.accounts.all(), events)
+    return marked_people(competitors, teams, accounts, summary.rulings.withdrawn)
 
 
 def marks_plan(rules: str, summary: TournamentResults, marked: Marked) -> tuple[MarkPlan, tuple[str, ...]]:
