@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import AsyncIterator
 from functools import partial
 from ipaddress import ip_network
@@ -18,9 +19,11 @@ import pytest
 import trio
 import trio.testing
 
+from tests.server.served_course import served_course
 from tests.server.server_process import admin_link, served
 from tests.support.builders import invoke
 from tests.support.databases import database_of
+from tests.web.site import open_world
 from tournaments.course.course import Course
 from tournaments.web import server
 from tournaments.web.http import connections
@@ -120,6 +123,28 @@ def test_it_ends_in_time_with_all_kinds_of_clients(tmp_path: Path) -> None:
         assert status == 0, errors
         assert seconds < END_LIMIT_S
         assert "Traceback" not in errors
+
+
+@pytest.mark.any_database
+def test_it_ends_in_time_while_a_thread_waits_for_the_database(tmp_path: Path) -> None:
+    """Another program holds the database: a thread that waits for it cannot be cancelled."""
+    with served_course(tmp_path / "data") as course, course.client(course.student()) as browser:
+        student, one = course.students[0], course.server
+
+        def make_token() -> None:
+            headers = {"origin": one.url, "x-csrf": student.csrf}
+            with contextlib.suppress(httpx2.HTTPError):  # the server ends before it answers
+                browser.post("/account/tokens", data={"name": "x", "days": "30"}, headers=headers)
+
+        with course.course.transaction():
+            request = threading.Thread(target=make_token)
+            request.start()
+            for _ in range(20):
+                assert httpx2.get(f"{one.url}/health").status_code == 200
+            status, seconds, errors = one.end()
+        request.join()
+        assert (status, "Traceback" in errors) == (0, False), errors
+        assert seconds < END_LIMIT_S
 
 
 @pytest.mark.parametrize(
@@ -335,3 +360,30 @@ def test_the_address_in_the_message_of_the_start() -> None:
             assert server.url_of(sockets) == f"http://{shown}:{sockets[0].getsockname()[1]}"
         finally:
             server.close(sockets)
+
+
+# Requests that are refused before they are looked at.
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (b"X-Long: " + b"x" * 15_000, 404),
+        (b"X-Long: " + b"x" * 16_500, 431),
+        (b"\r\n".join(b"X-%d: %s" % (number, b"x" * 500) for number in range(40)), 431),
+        (b"Content-Length: 5\r\nTransfer-Encoding: chunked", 400),
+    ],
+)
+async def test_large_headers_and_two_lengths_are_refused(tmp_path: Path, headers: bytes, status: int) -> None:
+    with trio.fail_after(20), open_world(database_of(tmp_path).course(), tmp_path) as world:
+        async with serving(world.app) as (port, _), await trio.open_tcp_stream("127.0.0.1", port) as client:
+            body = b"0\r\n\r\n" if b"chunked" in headers else b""
+            head = b"POST /nowhere HTTP/1.1\r\nHost: testserver\r\n" + headers
+            await client.send_all(head + b"\r\n\r\n" + body)
+            answer = b""
+            while b"\r\n\r\n" not in answer:
+                answer += await client.receive_some()
+            assert answer.startswith(b"HTTP/1.1 %d" % status)
+            if status != 404:
+                while await client.receive_some():
+                    pass  # the connection is closed, and no further request is read

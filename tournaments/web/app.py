@@ -22,8 +22,10 @@ from starlette.types import Message, Receive, Scope, Send
 from tournaments.bots.upload.limits import MEBIBYTE
 from tournaments.course.model import CourseError
 from tournaments.web.http import auth
+from tournaments.web.http.connections import LARGEST_HEADERS
 from tournaments.web.http.errors import (
     BadInput,
+    HeadersTooLarge,
     MethodNotAllowed,
     NotFound,
     NotSignedIn,
@@ -39,6 +41,7 @@ from tournaments.web.http.security import client_address, host_allowed, masked, 
 LOG = logging.getLogger("kalarena.web")
 FORM_BYTES = 2 * MEBIBYTE
 """Bytes allowed for the rest of a form with an upload: names of files, boundaries between parts."""
+CLOSE = {"Connection": "close"}
 CLOSE_S = 5.0
 """Seconds to close the temporary files of a form, which takes milliseconds."""
 
@@ -105,6 +108,7 @@ class Application:
 
     async def _respond(self, request: Request, body: Body) -> Response:
         site = self._site
+        _check_headers(request.scope)
         if not host_allowed(request.headers.get("host", ""), site.public_url):
             raise BadInput("This server does not go by that name.")
         route = self._route(request)
@@ -209,6 +213,28 @@ class _ResponseSender:
         if message["type"] == "http.response.start":
             self.status = message["status"]
         await self._send(message)
+
+
+def _check_headers(scope: Scope) -> None:
+    """Check the size of a request's headers, and that they state one length of its body.
+
+    The HTTP library limits headers only as long as they are incomplete.  After a request with two lengths,
+    which a proxy may read otherwise, the connection is closed (RFC 9112, 6.3).
+
+    Raises:
+        HeadersTooLarge: The headers have more bytes than LARGEST_HEADERS.
+        BadInput: The request has both Content-Length and Transfer-Encoding.
+
+    """
+    size = len(scope.get("raw_path", b"")) + len(scope["query_string"])
+    names = set()
+    for name, value in scope["headers"]:
+        size += len(name) + len(value) + len(b": \r\n")
+        names.add(name.lower())
+    if size > LARGEST_HEADERS:
+        raise HeadersTooLarge(f"The headers of a request may have {LARGEST_HEADERS >> 10} KiB.", CLOSE)
+    if {b"content-length", b"transfer-encoding"} <= names:
+        raise BadInput("A request has either Content-Length or Transfer-Encoding, not both.", CLOSE)
 
 
 def _declared(scope: Scope) -> int | None:

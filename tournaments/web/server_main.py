@@ -1,8 +1,11 @@
 """One server from its start to its end: sockets, data directory, database, service, pages."""
 
+import contextlib
 import logging
+import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +32,8 @@ from tournaments.web.server_config import ServerFile
 
 LOG = logging.getLogger("kalarena.web")
 
+END_LIMIT_S = 1.8
+"""Seconds from a signal to the end of this process; the documentation promises two."""
 PURGE_S = 3600.0
 """Seconds between removals of expired sessions and links, which are refused before that, too."""
 
@@ -65,11 +70,14 @@ class Host:
     async def run(self, ready: Callable[[Ready], None]) -> None:
         """Serve until SIGTERM or SIGINT; ``ready`` is called once requests are answered."""
         config = ServiceConfig(slots=self.file.places, cluster=self.file.cluster)
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with (
+            trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+            contextlib.ExitStack() as end,
+        ):
             async with open_service(self.data.path, self.course, self.database, config) as service:
                 site = self._site(service)
-                async with trio.open_nursery() as nursery:
-                    await nursery.start(
+                async with trio.open_nursery() as requests, trio.open_nursery() as nursery:
+                    await requests.start(
                         server.serve, Application(site), self.sockets, site.closing, self.file.networks
                     )
                     nursery.start_soon(_purge, self.course)
@@ -77,8 +85,11 @@ class Host:
                     ready(await self._ready(service))
                     number = await anext(aiter(signals))
                     LOG.info("shutting down: %s", signal.Signals(number).name)
+                    if self.file.cluster is None:
+                        end.enter_context(_ending_by(END_LIMIT_S))
                     site.closing.set()
-                    nursery.cancel_scope.deadline = trio.current_time() + GRACE_S
+                    requests.cancel_scope.deadline = trio.current_time() + GRACE_S
+                    nursery.cancel_scope.cancel()
 
     def _site(self, service: Service) -> Site:
         return Site(
@@ -119,6 +130,27 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
                 yield Host(directory, course, database, file, sockets, key, demo)
     finally:
         server.close(sockets)
+
+
+@contextmanager
+def _ending_by(limit_s: float) -> Iterator[None]:
+    """End this process if the block takes longer: a thread may wait for another writer of the database.
+
+    That is safe at any moment, as SIGKILL is: changes are transactions, and workers end with this process.
+    """
+
+    def give_up() -> None:
+        LOG.warning("ended with work under way, which is done again after the next start")
+        logging.shutdown()
+        os._exit(0)
+
+    timer = threading.Timer(limit_s, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 async def _reap_orphans() -> None:

@@ -102,6 +102,13 @@ class TooMany(WebError):
         super().__init__(f"{what} Try again in {seconds} {unit}.", {"Retry-After": str(seconds)})
 
 
+class HeadersTooLarge(WebError):
+    """The address and the headers of a request are larger than the server allows."""
+
+    status = 431
+    title = "Too large"
+
+
 class Unavailable(WebError):
     """A part of the server is temporarily unavailable."""
 
