@@ -274,3 +274,17 @@ def test_quiet_hours(begins: str, ends: str, quiet: list[str], loud: list[str]) 
         moment = datetime.fromisoformat(f"2026-02-02T{clock}+01:00")
         assert is_quiet(settings, moment) is (clock in quiet), clock
     assert not is_quiet(Settings(), NOW)
+
+
+def test_a_time_that_the_clocks_leave_out_is_refused() -> None:
+    with pytest.raises(SettingsError) as error:
+        settings_of_form({**FORM, "deadline": "2026-03-29T02:30"})
+    assert error.value.problems == {
+        "deadline": "deadline: 2026-03-29 02:30 is left out in Europe/Berlin, where clocks are put forward: "
+        "choose another time"
+    }
+    for text, utc_hour in (("2026-03-29T01:59", 0), ("2026-03-29T03:00", 1), ("2026-10-25T02:30", 0)):
+        deadline = settings_of_form({**FORM, "deadline": text}).deadline
+        assert deadline is not None
+        assert deadline.hour == utc_hour
+    assert Settings(time_zone=BERLIN, deadline="2026-03-29T02:30+01:00").deadline is not None

@@ -285,3 +285,9 @@ async def test_a_newer_version_replaces_an_older_one(played: Played) -> None:
     async with played.world.browser("student") as browser:
         assert "version 2 is newer and active" in await browser.text(f"/my/versions/{old.id}")
         assert "Qualified and active." in await browser.text(f"/my/versions/{new.id}")
+
+
+async def test_deadlines_are_shown_in_the_zone_of_the_course(played: Played) -> None:
+    played.world.course.settings.change(time_zone="Europe/Berlin", deadline="2026-05-01T18:00")
+    for role, page in (("student", "/my"), ("student", "/"), ("lecturer", "/teach")):
+        assert "2026-05-01 18:00 (Europe/Berlin)" in await played.world.page(role, page)

@@ -131,7 +131,8 @@ class Settings(BaseModel):
     deadline: Annotated[datetime | None, BeforeValidator(_moment)] = Field(
         None,
         title="Deadline",
-        description="An upload at this moment still counts, a later one is refused. Empty: none.",
+        description="An upload that has arrived completely at this moment still counts, a later one is "
+        "refused. Empty: none.",
     )
     frozen_at: Annotated[datetime | None, BeforeValidator(_moment)] = Field(
         None,
@@ -258,9 +259,16 @@ class Settings(BaseModel):
             return None
         if moment.year not in YEARS:
             raise ValueError(f"must be in the years from {YEARS[0]} to {YEARS[-1]}, not in {moment.year}")
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=ZoneInfo(info.data.get("time_zone", "UTC")))
-        return moment.astimezone(UTC)
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+        zone = ZoneInfo(info.data.get("time_zone", "UTC"))
+        found = moment.replace(tzinfo=zone).astimezone(UTC)
+        if found.astimezone(zone).replace(tzinfo=None) != moment:
+            raise ValueError(
+                f"{moment:%Y-%m-%d %H:%M} is left out in {zone}, where clocks are put forward: choose "
+                "another time"
+            )
+        return found
 
     @field_validator("quiet_from", "quiet_to")
     @classmethod

@@ -68,7 +68,7 @@ class TokenAccounts:
 
     def get(self, digest: str | None) -> int | None:
         """Return the account of a token; None if the token is unknown."""
-        if digest not in self._accounts:
+        if digest is None or digest not in self._accounts:
             return None
         self._accounts.move_to_end(digest)
         return self._accounts[digest]

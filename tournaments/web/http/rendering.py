@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from referee.judge.verdict_text import visible
+from tournaments.course.settings import Settings, moment_text
 from tournaments.reporting.site.svg import numeral, short
 from tournaments.web.http.request_context import RequestContext, context_of, site_of
 from tournaments.web.http.routing import Route
@@ -36,7 +37,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"moment": moment, "bot": bot_name, "numeral": numeral, "visible": visible}
+    made.filters |= {
+        "moment": moment,
+        "in_zone": in_zone,
+        "bot": bot_name,
+        "numeral": numeral,
+        "visible": visible,
+    }
     made.globals |= {"asset": asset_path}
     return made
 
@@ -119,6 +126,12 @@ def moment(at: datetime, offset_shown: bool = True) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(
         at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M") + (" UTC" if offset_shown else "")
     )
+
+
+def in_zone(at: datetime, settings: Settings) -> Markup:
+    """Format a moment in the course's time zone, with its name: one that is the same for all readers."""
+    text = Markup('<span class="nowrap">{}</span>')
+    return text.format(moment_text(settings, at))
 
 
 def bot_name(name: str, longest: int = LONGEST_NAME) -> Markup:
