@@ -14,6 +14,7 @@ from referee.judge.verdict_text import visible
 from tournaments.analysis.ratings.ratings import Interval
 from tournaments.analysis.standing import Standing
 from tournaments.reporting.site import words
+from tournaments.reporting.site.bracket_chart import bracket_chart, bracket_of
 from tournaments.reporting.site.charts import (
     RatingRow,
     TimeRow,
@@ -202,6 +203,15 @@ class Pages:
             f", {visible(summary.anchor)} = {summary.anchor_rating:g}" if summary.anchor else ", average = 0"
         )
         return Markup(rating_chart(rated, zero))
+
+    @cached_property
+    def bracket(self) -> Markup:
+        """The picture of a knockout's bracket; empty in other formats."""
+        summary = self.view.summary
+        bracket = bracket_of(summary.schedule, summary.history)
+        if bracket is None:
+            return Markup()
+        return Markup(bracket_chart(bracket, summary.history, summary.bots, self.links.bot))
 
     @cached_property
     def race(self) -> Markup:

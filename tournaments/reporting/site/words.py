@@ -84,7 +84,7 @@ def date(at: str) -> str:
 def format_words(parameters: Mapping[str, Any], rounds: int) -> str:
     """Return the words for a format with its parameters, as the form for a new tournament has them."""
     kind = str(parameters["kind"])
-    fields = FORMAT_TABLES[kind].model_fields
+    fields = FORMAT_TABLES[kind].model_fields if kind in FORMAT_TABLES else {}
     settings = []
     for name, value in parameters.items():
         if name != "kind":

@@ -113,6 +113,19 @@ class Match:
         )
         return self._won(margin > 0, "margin") if margin else self._won(True, "seed")
 
+    def points(self, view: MatchView) -> dict[int, float]:
+        """Return bot -> points in the games so far that count; empty before the first of them."""
+        found: dict[int, float] = {}
+        for pair in self.games(view):
+            for game in pair:
+                result = view.after.get(game.key)
+                if result is None or not result.counts:
+                    continue
+                for index, bot in enumerate((game.first, game.second)):
+                    won = 0.5 if result.winner is None else float(result.winner == index)
+                    found[bot] = found.get(bot, 0.0) + won
+        return found
+
     @property
     def _entered(self) -> tuple[int, ...]:
         return tuple(bot for bot in (self.better, self.worse) if bot is not None)
