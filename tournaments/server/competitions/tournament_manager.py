@@ -314,8 +314,9 @@ class TournamentManager:
             return before
 
         def prepare() -> RejudgeJob:
+            job = self._rejudge_job(competition)
             with self._act("rejudge", competition.slug, by):
-                return self._rejudge_job(competition)
+                return job
 
         job = await trio.to_thread.run_sync(prepare)
         progress, scope = Rejudging(total=len(job.games)), trio.CancelScope()
