@@ -5,11 +5,13 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
 from subprocess import run
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import trio
 
-from tests.server.harness import LIMIT_S, Harness, bot, open_harness, open_service, running, spec, until
+from tests.server.harness import LIMIT_S, Harness, open_harness, running, spec, until
 from tests.support.courses import FAST_PASSWORDS, NOW, add_account
 from tests.support.statement_faults import CourseContents, InjectedError, fault_before
 from tests.support.store_locations import to_argument
@@ -21,6 +23,7 @@ from tournaments.database.location import Database
 from tournaments.reporting.ruling_requests import PairingRequest
 from tournaments.results.journal import Action
 from tournaments.server.competitions.tournament_manager import TournamentManager
+from tournaments.server.service import Service
 
 GAME = "r001-1v2"
 BOTS = ["first_legal", "greedy", "random:1"]
@@ -169,18 +172,25 @@ async def test_the_roster_of_the_end_stays(tmp_path: Path) -> None:
         assert roster_at_end(students, []) == students
 
 
-@pytest.mark.slow
 async def test_a_new_check(database: Database, tmp_path: Path) -> None:
+    """Without the other tasks of a service, which write at their own times."""
     place = database.course()
-    async with open_service(tmp_path / "data", database=database) as harness:
-        version = await harness.decided((await harness.submit("Team 1", bot())).id)
+    async with open_harness(tmp_path / "data", database=database) as harness:
         by = add_account(harness.course, Role.LECTURER, "lecturer")
-        for number in range(1, 4):
-            before = CourseContents.read(place)
-            with fault_before(number), pytest.raises(InjectedError):
-                await harness.service.recheck(version.id, by)
-            assert not before.assert_both_or_neither(place)
-        await harness.service.recheck(version.id, by)
+        version = harness.version("Team 1")
+        woken: list[object] = []
+        bots = SimpleNamespace(forget=woken.append)
+        service = SimpleNamespace(
+            _context=SimpleNamespace(course=harness.course, now=lambda: NOW, bots=bots),
+            _qualifying=SimpleNamespace(queued=woken.append),
+            _practice=SimpleNamespace(wake=lambda: woken.append("practice")),
+        )
+        before = CourseContents.read(place)
+        await repeat_until_done(
+            lambda: Service.recheck(cast("Service", service), version.id, by),
+            lambda: before.assert_both_or_neither(place),
+        )
+        assert woken == [version.content, version.id, "practice"]
         (entry,) = harness.course.journal.entries(1)
         assert (entry.action, entry.account_id, entry.detail) == ("version.recheck", by.id, {"number": 1})
 
