@@ -14,7 +14,7 @@ import pytest
 from tests.support.builders import invoke
 from tournaments.cli.tournament import run
 from tournaments.config import tournament
-from tournaments.results.game_files import BOOT_FILE, GAMES
+from tournaments.results.game_files import GAMES, LOCK_FILE
 from tournaments.results.store import Store
 
 KALARENA = str(Path(sys.executable).parent / "kalarena")
@@ -192,11 +192,11 @@ def test_damaged_files_of_games_are_written_again_after_a_crash_of_the_machine(t
     wire.write_bytes(b"")
     run_again()
     assert wire.read_bytes() == b""  # the machine was not started again: somebody has changed the file
-    (out / GAMES / BOOT_FILE).write_text("another start of the machine")
+    (out / LOCK_FILE).write_text("another start of the machine")
     run_again()
     assert wire.read_bytes() == whole
     wire.unlink()
-    (out / GAMES / BOOT_FILE).unlink()
+    (out / LOCK_FILE).unlink()
     run_again()
     assert wire.read_bytes() == whole
     assert invoke("verify", out).exit_code == 0

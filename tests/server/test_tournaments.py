@@ -91,7 +91,7 @@ async def test_a_tournament_of_the_teams(tmp_path: Path) -> None:
         record = await tournaments.record(final.id, KEY)
         assert record.players[0].name == "Team 1 v1"
         folder = tmp_path / "competitions" / "final" / "games"
-        assert {path.name for path in folder.glob("[!.]*")} == {game.key for game in summary.kept}
+        assert {path.name for path in folder.iterdir()} == {game.key for game in summary.kept}
         assert harness.context.hub.playing() == []
         with pytest.raises(CourseError, match="is not being played: it is finished"):
             await tournaments.pause(final.id)

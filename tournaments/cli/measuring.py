@@ -35,8 +35,8 @@ from tournaments.cli.tournament.outcome import Outcome, Results, program, same_c
 from tournaments.cli.tournament.run import run_in
 from tournaments.config.openings import SHORT_PLIES, OpeningBook
 from tournaments.config.tournament import CANNOT_TAKE_OPENINGS, Tournament, build_tournament, name_clash
-from tournaments.reporting.tournament_directory import LOCK_FILE, STORE_FILE
-from tournaments.results.game_files import GAMES, slug
+from tournaments.reporting.tournament_directory import STORE_FILE
+from tournaments.results.game_files import GAMES, LOCK_FILE, slug
 from tournaments.results.game_summary import GameSummary
 
 FAULTS_TOLD = 5

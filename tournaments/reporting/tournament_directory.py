@@ -7,9 +7,9 @@ from pathlib import Path
 from tournaments.files.durable import FileLock, os_errors_as, write_file
 from tournaments.reporting import tables
 from tournaments.reporting.tournament_results import TournamentResults
+from tournaments.results.game_files import LOCK_FILE
 
 STORE_FILE = "results.db"
-LOCK_FILE = ".lock"
 
 
 class DirectoryError(Exception):

@@ -24,11 +24,11 @@ from tournaments.database.base import Location
 from tournaments.files.durable import FileLock
 from tournaments.processes.process_pool import map_in_processes
 from tournaments.reporting import tables
-from tournaments.reporting.tournament_directory import LOCK_FILE, STORE_FILE
+from tournaments.reporting.tournament_directory import STORE_FILE
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain import Head, Link
 from tournaments.results.chain_check import CHAIN, HEAD, ChainCheck, ExpectedHead, Finding, changed
-from tournaments.results.game_files import GAMES, public_view, wire_text
+from tournaments.results.game_files import GAMES, LOCK_FILE, public_view, wire_text
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.journal import Action
 from tournaments.results.rulings import pairing_key

@@ -23,8 +23,9 @@ SAFE_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 LONGEST_KEPT_NAME = 150
 GAMES = "games"
 """Folder of the games in a tournament's directory."""
-BOOT_FILE = ".boot"
-"""File in that folder with the boot id of the machine that wrote the games' files."""
+LOCK_FILE = ".lock"
+"""File in a tournament's directory that its runner locks.  It contains the boot id of the machine that wrote
+the files of the games."""
 
 
 class GameFilesError(Exception):
@@ -75,14 +76,14 @@ def were_written_since_boot(directory: Path) -> bool:
     Files are not synchronized with the disk, for speed: a crash of the machine may leave them empty.
     """
     try:
-        return (directory / GAMES / BOOT_FILE).read_text(encoding="utf-8") == _boot() != ""
+        return (directory / LOCK_FILE).read_text(encoding="utf-8") == _boot() != ""
     except FileNotFoundError:
         return False
 
 
 def mark_written_since_boot(directory: Path) -> None:
     """Store that ``were_written_since_boot`` holds.  Raises OSError."""
-    path = directory / GAMES / BOOT_FILE
+    path = directory / LOCK_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_boot(), encoding="utf-8")
 
