@@ -24,6 +24,7 @@ __all__ = [
     "Reason",
     "RefereeError",
     "SandboxError",
+    "SessionPlayer",
     "SpecError",
     "TimeControl",
     "check_replay",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from referee.judge.replay_check import check_replay
     from referee.judge.results import GameRecord, MatchResult, MoveRecord, Player, Reason
     from referee.playing import Job, play, play_game
+    from referee.process.player import SessionPlayer
     from referee.sandbox.detection import SandboxError, find_sandbox
 else:
     from referee.lazy_names import lazy_names
@@ -66,6 +68,7 @@ else:
             "referee.judge.replay_check": ("check_replay",),
             "referee.judge.results": ("GameRecord", "MatchResult", "MoveRecord", "Player", "Reason"),
             "referee.playing": ("Job", "play", "play_game"),
+            "referee.process.player": ("SessionPlayer",),
             "referee.sandbox.detection": ("SandboxError", "find_sandbox"),
         },
     )

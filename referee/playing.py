@@ -4,11 +4,11 @@ import contextlib
 import os
 import platform
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import trio
 
@@ -20,7 +20,7 @@ from referee.errors import (
     unexpected_errors_as_referee_errors,
 )
 from referee.event_loop import run_blocking
-from referee.function_player import FunctionBot, FunctionPlayer
+from referee.function_player import FunctionPlayer
 from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE, find_game, parse_game
 from referee.games.opening import parse_opening
 from referee.games.plugins import GAMES_VARIABLE
@@ -28,11 +28,12 @@ from referee.games.spec import parse_spec
 from referee.judge.clock import DEFAULT_MOVE_S, WALL, TimeControl, announced
 from referee.judge.events import NotStarted
 from referee.judge.limits import Limits
-from referee.judge.match import Match, limits_of
-from referee.judge.results import NO_RESULT, GameRecord, KeptFile, Player
+from referee.judge.match import new_match
+from referee.judge.results import NO_OWN_CONTROLS, NO_RESULT, GameRecord, KeptFile, OwnControls, Player
 from referee.live_feed import Feed
-from referee.process.bot import Bot, now
+from referee.process.bot import Bot
 from referee.process.launch import NotRunnableError
+from referee.process.player import SessionPlayer, now
 from referee.process.subreaper import become_subreaper, kill_orphans
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.host_resources import usable_cores
@@ -63,9 +64,13 @@ class Job:
     empty for a game that may be played anywhere."""
     keep_files: bool = False
     """True if the record keeps the files that bots write in their working directories."""
+    own_controls: OwnControls = NO_OWN_CONTROLS
+    """Time controls of players whose limits differ from ``control``, see ``GameRecord.own_controls``."""
 
 
-NO_FUNCTIONS: Mapping[int, FunctionPlayer] = {}
+StartPlayer = Callable[[int, AnyMatch], SessionPlayer]
+"""Function (index, match) -> the player of that index."""
+NO_PLAYERS: Mapping[int, StartPlayer] = {}
 
 
 def play(
@@ -109,7 +114,11 @@ def play(
             raise TypeError(
                 f"{player!r} is no player: take FunctionPlayer(function), or tournaments.bot(text) for a bot"
             )
-    functions = {index: player for index, player in enumerate(both) if isinstance(player, FunctionPlayer)}
+    players = {index: player.start for index, player in enumerate(both) if isinstance(player, FunctionPlayer)}
+
+    def own_control(player: Player | FunctionPlayer) -> TimeControl | None:
+        return player.control if isinstance(player, FunctionPlayer) else None
+
     one, other = (player.identity if isinstance(player, FunctionPlayer) else player for player in both)
     job = Job(
         "play",
@@ -119,8 +128,9 @@ def play(
         limits or Limits(),
         opening,
         sandbox or Sandbox(),
+        own_controls=(own_control(first), own_control(second)),
     )
-    return run_blocking(partial(play_game, job, functions=functions))
+    return run_blocking(partial(play_game, job, players=players))
 
 
 async def play_game(
@@ -129,10 +139,11 @@ async def play_game(
     observe: Observer | None = None,
     cancel_fd: int | None = None,
     feed: str | None = None,
-    functions: Mapping[int, FunctionPlayer] = NO_FUNCTIONS,
+    players: Mapping[int, StartPlayer] = NO_PLAYERS,
+    wind_down: Callable[[Session], Awaitable[None]] | None = None,
     owns_loop: bool = True,
 ) -> GameRecord:
-    """Play a game with real processes, or with functions in the place of some.
+    """Play a game with real processes, or with other players in the place of some.
 
     All processes of the bots' two process groups end with the game, also when it is cancelled.  Some may be
     left only if this process itself is killed, or if the system cannot end them; the record of a game that
@@ -146,7 +157,8 @@ async def play_game(
         observe: Callback for each wire line.
         cancel_fd: Descriptor that becomes readable when the game is cancelled.
         feed: Path of a socket for snapshots of the game, see referee/live_feed.py.
-        functions: Index of a player -> the function that plays it, in this process.
+        players: Index of a player -> function that makes it, if it is no process (``SessionPlayer``).
+        wind_down: Called after END; by default, both players have ``end_grace_s`` to end by themselves.
         owns_loop: True if the event loop has nothing to do but this game, and may be blocked for some
             moments.  If False, long waits are in threads, and the fault of a bot that closes its input may be
             ``closed-input`` although its process ends a moment later.
@@ -155,10 +167,10 @@ async def play_game(
         RefereeError: The referee or its host failed; the game has no result.
     """
     with unexpected_errors_as_referee_errors():
-        bots: list[Bot | FunctionBot] = []
+        bots: list[SessionPlayer] = []
         warnings: list[str] = []
         try:
-            record = await _play(job, bots, warnings, observe, cancel_fd, feed, functions, owns_loop)
+            record = await _play(job, bots, warnings, observe, cancel_fd, feed, players, wind_down, owns_loop)
         finally:
             with trio.CancelScope(shield=True):  # bounded by the limits of ``Bot.close``
                 warnings += await _run(partial(_end, bots), owns_loop)
@@ -167,29 +179,35 @@ async def play_game(
 
 async def _play(
     job: Job,
-    bots: list[Bot | FunctionBot],
+    bots: list[SessionPlayer],
     warnings: list[str],
     observe: Observer | None,
     cancel_fd: int | None,
     feed: str | None,
-    functions: Mapping[int, FunctionPlayer],
+    players: Mapping[int, StartPlayer],
+    wind_down: Callable[[Session], Awaitable[None]] | None,
     owns_loop: bool,
 ) -> GameRecord:
     """Play a game, and return its record.  The caller closes the bots.
 
     ``bots`` receives the bots as they are started, and ``warnings`` the failures after the verdict.
     """
-    match = new_match(job)
+    match = new_match(
+        job.game,
+        job.control,
+        job.players,
+        job.opening,
+        job.limits,
+        job.sandbox.tier.value,
+        own_controls=job.own_controls,
+    )
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = now()
     sends = match.start(began)
     failed: list[NotStarted] = []
-    for index, player in enumerate(job.players):
-        if index in functions:
-            bots.append(FunctionBot(index, functions[index], match.game, opening=bool(job.opening)))
-            continue
+    for index in (0, 1):
         try:
-            bots.append(Bot(index, player, environment_of(job), sandbox=job.sandbox, limits=job.limits))
+            bots.append(players.get(index, partial(start_bot, job))(index, match))
         except NotRunnableError as error:
             failed.append(NotStarted(index, now(), str(error)))
     if failed:
@@ -202,13 +220,17 @@ async def _play(
     session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher, owns_loop=owns_loop)
     try:
         await session.referee(sends)
-        await session.wind_down(job.limits.end_grace_s)
+        if wind_down is None:
+            until = now() + job.limits.end_grace_s
+            await session.wind_down(lambda: until - now())
+        else:
+            await wind_down(session)
     except GameStoppedError as error:
         if match.result is None:
             error.unfinished = _record(job, match, bots, started_at, began, session)
         raise
     except Exception as error:
-        if match.result is None:
+        if match.result is None or wind_down is not None:
             raise
         warnings.append(f"after the verdict: {described(error)}")
     finally:
@@ -231,12 +253,12 @@ async def _run(function: Callable[[], T], owns_loop: bool) -> T:
         return function()
 
 
-def _wait_ready(bots: Sequence[Bot | FunctionBot]) -> None:
+def _wait_ready(bots: Sequence[SessionPlayer]) -> None:
     for bot in bots:
         bot.wait_ready()
 
 
-def _end(bots: Sequence[Bot | FunctionBot]) -> list[str]:
+def _end(bots: Sequence[SessionPlayer]) -> list[str]:
     """Kill and close bots; return a sentence for each failure."""
     failures = []
     for bot in bots:
@@ -255,26 +277,16 @@ def _with_warnings(record: GameRecord, warnings: Sequence[str]) -> GameRecord:
     return replace(record, warnings=(*record.warnings, *warnings)) if warnings else record
 
 
-def new_match(job: Job) -> AnyMatch:
-    """Return the judge of a job's game, before the start."""
-    game = parse_game(job.game)
-    first, second = job.players
-    return Match(
-        game,
-        job.control,
-        (first.name, second.name),
-        parse_opening(game, job.opening),
-        ("time" in first.capabilities, "time" in second.capabilities),
-        job.limits.wire_bytes,
-        limits_of(job.limits, job.sandbox.tier.value),
-    )
+def start_bot(job: Job, index: int, match: AnyMatch) -> Bot:
+    """Start the bot that is one player of a job.  Raises NotRunnableError, RefereeError."""
+    return Bot(index, job.players[index], environment_of(job, index), sandbox=job.sandbox, limits=job.limits)
 
 
-def environment_of(job: Job) -> dict[bytes, bytes]:
-    """Return this process's environment with the variables that announce the game to a bot."""
+def environment_of(job: Job, index: int = 0) -> dict[bytes, bytes]:
+    """Return this process's environment with the variables that announce the game to one of the bots."""
     game = parse_game(job.game)
     environment = {**os.environb, GAME_VARIABLE.encode(): game.name.encode()}
-    environment[TIME_VARIABLE.encode()] = announced(job.control).encode()
+    environment[TIME_VARIABLE.encode()] = announced(job.own_controls[index] or job.control).encode()
     environment.pop(b"PYTHONUNBUFFERED", None)  # a bot's buffering must not depend on the operator's shell
     environment.pop(OPENING_VARIABLE.encode(), None)
     environment.pop(GAMES_VARIABLE.encode(), None)
@@ -289,51 +301,40 @@ def environment_of(job: Job) -> dict[bytes, bytes]:
 def _record(
     job: Job,
     match: AnyMatch,
-    bots: Sequence[Bot | FunctionBot],
+    players: Sequence[SessionPlayer],
     started_at: str,
     began: float,
     session: Session | None = None,
     warnings: list[str] | None = None,
 ) -> GameRecord:
-    """Return the record of a game between processes; ``session`` is None if the game never began.
+    """Return the record of a game.
 
-    ``warnings`` receives the failures to read what is no part of the verdict.
+    Args:
+        job: The game.
+        match: The judge, with the conversation so far.
+        players: The players that were started.
+        started_at: Time of the start: UTC, ISO 8601.
+        began: The same time in the clock of the stamps.
+        session: The session; None if the game never began.
+        warnings: Receives the failures to read what is no part of the verdict.
     """
-    counted = session is not None and session.cpu_us != (None, None)
+    there = {player.index: player for player in players}
+
+    def both(value: Callable[[SessionPlayer], T], missing: T) -> tuple[T, T]:
+        first, second = (value(there[index]) if index in there else missing for index in (0, 1))
+        return first, second
+
+    cpu_us = session.cpu_us if session is not None else (None, None)
     # The files are read after the end of all processes; of a stopped game, the bots are still running.
     has_ended = session is not None and match.result is not None
     kept: dict[int, tuple[KeptFile, ...]] = {}
-    for bot in bots if job.keep_files and has_ended else ():
+    for player in players if job.keep_files and has_ended else ():
         try:
-            kept[bot.index] = bot.written_files()
+            kept[player.index] = player.written_files()
         except OSError as error:
             if warnings is None:
                 raise
-            warnings.append(f"the files of {bot.player.name} could not be kept: {described(error)}")
-    clock = session.timer.clock if session is not None else WALL
-    return replace(
-        basic_record(job, match, bots, started_at, began, clock),
-        host=platform.node(),
-        versions=_versions(),
-        cores=usable_cores(),
-        cpu_us=session.cpu_us if session is not None else (None, None),
-        kept_files=(kept.get(0, ()), kept.get(1, ())),
-        off_turn_cpu_us=session.timer.off_turn if session is not None and counted else (None, None),
-    )
-
-
-def basic_record(
-    job: Job,
-    match: AnyMatch,
-    bots: Sequence[Bot | FunctionBot],
-    started_at: str,
-    began: float,
-    clock: str,
-) -> GameRecord:
-    """Return the part of a record that conformance games have, too: without the host and the CPU times."""
-    texts = {bot.index: bot.stderr.text() for bot in bots}
-    statuses = {bot.index: bot.status for bot in bots}
-    settings = {bot.index: bot.runtime_settings for bot in bots}
+            warnings.append(f"the files of {player.player.name} could not be kept: {described(error)}")
     return GameRecord(
         key=job.key,
         game=match.game.name,
@@ -344,18 +345,24 @@ def basic_record(
         facts=match.facts,
         final_state=match.game.board_text(match.state),
         result=match.result or NO_RESULT,
-        stderr=(texts.get(0, ""), texts.get(1, "")),
-        exit_status=(statuses.get(0), statuses.get(1)),
+        stderr=both(lambda player: player.stderr.text(), ""),
+        exit_status=both(lambda player: player.status, None),
         started_at=started_at,
         opening=job.opening,
         duration_us=round((now() - began) * 1e6),
-        host="",
-        versions={"kalarena": VERSION},
+        host=platform.node(),
+        versions=_versions(),
+        cores=usable_cores(),
         limits=job.limits,
         sandbox=job.sandbox.tier.value,
-        clock=clock,
+        clock=session.timer.clock if session is not None else WALL,
+        cpu_us=cpu_us,
+        off_turn_cpu_us=(None, None) if session is None or cpu_us == (None, None) else session.timer.off_turn,
         judge=match.judge,
-        runtime_settings=(settings.get(0, {}), settings.get(1, {})),
+        runtime_settings=both(lambda player: player.runtime_settings, {}),
+        own_controls=job.own_controls,
+        corrections=tuple(match.corrections),
+        kept_files=(kept.get(0, ()), kept.get(1, ())),
     )
 
 
@@ -409,15 +416,13 @@ def _has_no_writer(pipe: int) -> bool:
         return False
 
 
-def play_alone(
-    job: Job, *, observe: Observer | None = None, cancel_fd: int | None = None, feed: str | None = None
-) -> GameRecord:
-    """Run ``play_game`` in a process that does nothing else and has no other children.
+def play_alone(job: Job, **options: Any) -> GameRecord:
+    """Run ``play_game``, with its ``options``, in a process that does nothing else and has no other children.
 
     The process adopts the processes that the bots leave behind, and kills them.
     """
     with adopting_orphans() as left:
-        record = trio.run(partial(play_game, job, observe=observe, cancel_fd=cancel_fd, feed=feed))
+        record = run_blocking(partial(play_game, job, **options))
     return _with_warnings(record, left)
 
 

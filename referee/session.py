@@ -1,19 +1,19 @@
 """The event loop of one game, which carries lines and events between the judge and the bots."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from referee.errors import GameStoppedError
 from referee.games.base import Side
-from referee.judge.events import Event, InputClosed, LineReceived, NotStarted, Send, StartRead, TimePassed
+from referee.judge.clock import MEASURE
+from referee.judge.events import Event, InputClosed, LineReceived, ProcessEnded, Send, StartRead, TimePassed
 from referee.judge.match import Match, carry_out
 from referee.judge.results import WireLine
-from referee.judge.stderr import StderrBuffer
 from referee.live_feed import Feed
-from referee.process.bot import now
+from referee.process.player import SessionPlayer, now
 from referee.process.poller import BRIEF_WAIT_S, Poller
-from referee.process.process_tree import ProcessTree
-from referee.process.turn_timer import NOTICED_S, HasTree, TurnTimer
+from referee.process.turn_timer import NOTICED_S, TurnTimer
 
 START_POLL_S = 0.0005
 START_POLL_GROWTH = 1.3
@@ -50,143 +50,6 @@ AnyMatch = Match[Any, Any]
 OUTPUT, ERRORS, EXIT, CANCEL = "output", "errors", "exit", "cancel"
 
 
-class SessionPlayer(HasTree, Protocol):
-    """A player in a session: a bot's process, a function, or whatever else converses in lines.
-
-    Descriptors become readable when there is something to read; the methods never block for long.
-    """
-
-    index: int
-    stdout: int
-    """Descriptor of the player's lines."""
-    errors: int
-    """Descriptor of what is kept as its standard error."""
-    exit_descriptor: int | None
-    """Descriptor that is readable when the player has ended; None where only ``has_ended`` shows this."""
-    stderr: StderrBuffer
-    status: int | None
-    ended_at: float | None
-    output_ended_at: float | None
-    is_near_a_limit: bool
-
-    @property
-    def pid(self) -> int:
-        """The number of the player's process, for messages."""
-        ...
-
-    @property
-    def unfinished(self) -> str:
-        """The output after the last line feed."""
-        ...
-
-    def write(self, line: str) -> Event:
-        """Send a line, whole or not at all, and return the event of the outcome."""
-        ...
-
-    def has_read_all(self) -> bool:
-        """Return True if the player has read all lines."""
-        ...
-
-    def has_closed_input(self) -> bool:
-        """Return True if the player reads no more lines."""
-        ...
-
-    def read_output(self) -> list[Event]:
-        """Read once, and return the events of the lines that are now complete."""
-        ...
-
-    def read_errors(self) -> bool:
-        """Read once from standard error; return False at its end."""
-        ...
-
-    def discard_output(self) -> bool:
-        """Read once after the game; return False at the end of the output."""
-        ...
-
-    def has_ended(self) -> bool:
-        """Return True if the player has ended."""
-        ...
-
-    def closed_input_event(self, event: InputClosed, within_s: float) -> Event:
-        """Return the event of the end if it comes within this time, else ``event``."""
-        ...
-
-    def drain(self) -> Iterator[Event]:
-        """Yield the events of the last lines of a player that has ended."""
-        ...
-
-    def drain_errors(self) -> None:
-        """Read all of standard error."""
-        ...
-
-    def exited_event(self) -> Event:
-        """Return the event of the end."""
-        ...
-
-    def output_closed_event(self) -> Event:
-        """Return the event of an end of the output alone."""
-        ...
-
-    def limit_passed(self) -> Event | None:
-        """Check the limits; end the player and return the event if it has passed one."""
-        ...
-
-    def kill(self) -> None:
-        """End the player at once."""
-        ...
-
-
-class HasOutput(Protocol):
-    """The attributes of a bot that ``time_passed`` reads."""
-
-    @property
-    def tree(self) -> ProcessTree | None:
-        """The bot's processes; None before there are any."""
-
-    @property
-    def unfinished(self) -> str:
-        """Output of the bot after its last line feed."""
-
-
-def needs_counters_first(match: AnyMatch, event: Event) -> bool:
-    """Return True if the judge must receive a TimePassed with the counters before this event.
-
-    Only the counters show whether the time of a turn is over.  A reply already carries them.
-    """
-    if match.deadline is None or event.at <= match.deadline or match.on_turn is None:
-        return False
-    is_reply = isinstance(event, LineReceived) and event.player == match.on_turn
-    return not is_reply and not isinstance(event, TimePassed)
-
-
-def time_passed(match: AnyMatch, bots: Sequence[HasOutput], timer: TurnTimer, at: float) -> TimePassed:
-    """Return the event of a deadline that passed, with the counters of the awaited bot."""
-    awaited = match.on_turn if match.on_turn is not None else match.starting
-    tree = None if awaited is None else bots[awaited].tree
-    usage = None
-    if match.on_turn is not None:
-        if not timer.is_measuring:
-            measure_slow_turn(match, timer, match.on_turn)
-        usage = timer.usage()
-    elif match.starting is not None:
-        usage = timer.start_usage(match.starting)
-    activity = "" if tree is None else tree.activity()
-    if usage is not None and awaited is not None and activity != "stopped" and timer.is_queued(awaited):
-        activity = "queued"
-    return TimePassed(at, (bots[0].unfinished, bots[1].unfinished), usage, activity)
-
-
-def measure_slow_turn(match: AnyMatch, timer: TurnTimer, player: int) -> None:
-    """Start measuring the current turn, which was expected to be a quick one."""
-    earlier_us = 0
-    for move in reversed(match.moves):
-        if move.cpu_us is not None:
-            break  # both bots' counters were read after this move
-        if move.player == player:
-            earlier_us += move.wall_us
-    timer.measure_slow_turn(player, earlier_us, match.turn_began)
-
-
 class Session:
     """Runs one match with two started bots, then waits for their end.
 
@@ -208,7 +71,10 @@ class Session:
     ) -> None:
         self._match = match
         self._bots = bots
-        self.timer = TurnTimer(bots, match.control)
+        is_observed = any(bot.is_observed for bot in bots)
+        control = replace(match.control, ponder=MEASURE) if is_observed else match.control
+        self.timer = TurnTimer(bots, control)
+        self._start_poll_max_s = START_POLL_S if is_observed else START_POLL_MAX_S
         self._limits_due = now() + LIMITS_POLL_S
         self._observe = observe
         self._feed = feed
@@ -225,7 +91,8 @@ class Session:
         """True if a bot has begun to end, or may have ended without an event."""
         for bot in bots:
             self._poller.add(bot.stdout, (bot.index, OUTPUT))
-            self._poller.add(bot.errors, (bot.index, ERRORS))
+            if bot.errors is not None:
+                self._poller.add(bot.errors, (bot.index, ERRORS))
             if bot.exit_descriptor is not None:
                 self._poller.add(bot.exit_descriptor, (bot.index, EXIT))
         self._cancel_fd = -1 if cancel_fd is None else cancel_fd
@@ -250,7 +117,7 @@ class Session:
                 if self._check_limits():
                     continue
                 if not timer.is_measuring and match.on_turn is not None:
-                    measure_slow_turn(match, timer, match.on_turn)
+                    self._measure_slow_turn(match.on_turn)
                 left_s = self._next_wake() - now()
                 if left_s > BRIEF_WAIT_S or match.starting is None:  # else ``poll`` waits long enough
                     if timer.is_measuring:
@@ -260,7 +127,7 @@ class Session:
             if not self._process(ready):
                 at = now()
                 if match.deadline is not None and at > match.deadline:
-                    self._handle(self._time_passed(at))
+                    self._carry_out(match.handle(self._time_passed(at)))
         self.cpu_us = timer.cpu_us()
         timer.end_game()
         if self._feed is not None:
@@ -291,30 +158,61 @@ class Session:
 
     def _with_other_failure(self, event: Event) -> Event:
         """Return the event, with the other bot's reason if neither command could be run in its sandbox."""
-        if type(event) is NotStarted and not event.why_other:
+        if type(event) is ProcessEnded and event.not_executed is not None and not event.why_other:
             other = 1 - event.player
             wait_s = min(self._end_wait_s, EXIT_SETTLE_S)
             end = self._bots[other].closed_input_event(InputClosed(other, event.at), wait_s)
-            if type(end) is NotStarted:
-                return event._replace(why_other=end.why)
+            if type(end) is ProcessEnded and end.not_executed is not None:
+                return event._replace(why_other=end.not_executed)
         return event
 
     def _handle(self, event: Event) -> None:
         match, event = self._match, self._with_other_failure(event)
-        if needs_counters_first(match, event):
+        # Only the counters show whether the time of a turn is over.  A reply already carries them.
+        if (
+            match.on_turn is not None
+            and match.deadline is not None
+            and event.at > match.deadline
+            and not (type(event) is LineReceived and event.player == match.on_turn)
+        ):
             self._carry_out(match.handle(self._time_passed(event.at)))
             if match.result is not None:
                 return
         self._carry_out(match.handle(event))
 
     def _time_passed(self, at: float) -> TimePassed:
-        return time_passed(self._match, self._bots, self.timer, at)
+        """Return the event of a deadline that passed, with the counters of the awaited player."""
+        match, timer, (first, second) = self._match, self.timer, self._bots
+        awaited = match.on_turn if match.on_turn is not None else match.starting
+        unfinished = (first.unfinished, second.unfinished)
+        if awaited is None:
+            return TimePassed(at, unfinished)
+        if match.starting is not None:
+            usage = timer.start_usage(awaited)
+        else:
+            if not timer.is_measuring:
+                self._measure_slow_turn(awaited)
+            usage = timer.usage()
+        tree = self._bots[awaited].tree
+        activity = "" if tree is None else tree.activity()
+        is_queued = usage is not None and timer.is_queued(awaited)
+        return TimePassed(at, unfinished, usage, activity, is_queued)
+
+    def _measure_slow_turn(self, player: int) -> None:
+        """Start measuring the current turn, which was expected to be a quick one."""
+        earlier_us = 0
+        for move in reversed(self._match.moves):
+            if move.cpu_us is not None:
+                break  # both players' counters were read after this move
+            if move.player == player:
+                earlier_us += move.wall_us
+        self.timer.measure_slow_turn(player, earlier_us, self._match.turn_began)
 
     def _with_usage(self, reply: LineReceived, wall_s: float) -> LineReceived:
         """Return the reply that ends the current turn, with the counters of the turn."""
         if not self.timer.is_measuring:
-            measure_slow_turn(self._match, self.timer, reply.player)
-        return reply._replace(usage=self.timer.end_turn(reply.player, wall_s))
+            self._measure_slow_turn(reply.player)
+        return reply._replace(usage=self.timer.end_turn(reply.player, wall_s), cores=self.timer.cores_after)
 
     def _check_limits(self) -> bool:
         """Check the bots' limits if that is due; return True if an event was passed to the match."""
@@ -362,23 +260,20 @@ class Session:
             wake = min(wake, self.timer.sample_due)
         if match.starting is not None:
             wake = min(wake, now() + self._start_poll_s)
-            self._start_poll_s = min(self._start_poll_s * START_POLL_GROWTH, START_POLL_MAX_S)
-        if not self._ending:
-            return wake
-        for bot in self._bots:
-            if bot.output_ended_at is not None and not self._end_reported[bot.index]:
-                wake = min(wake, bot.output_ended_at + END_OF_OUTPUT_GRACE_S)
-            if bot.ended_at is not None:
-                wake = min(wake, bot.ended_at + EXIT_SETTLE_S)
-            elif bot.exit_descriptor is None:
-                wake = min(wake, now() + EXIT_POLL_S)
+            self._start_poll_s = min(self._start_poll_s * START_POLL_GROWTH, self._start_poll_max_s)
+        if self._ending:
+            for bot in self._bots:
+                due = self._end_due(bot)
+                if due is not None:
+                    wake = min(wake, due)
+                elif bot.exit_descriptor is None:
+                    wake = min(wake, now() + EXIT_POLL_S)
         return wake
 
     def _process(self, ready: list[tuple[int, str]]) -> bool:
         """Process the ready descriptors, output first; return True if an event was passed to the match."""
         match = self._match
         handled = False
-        exits = []
         for index, kind in ready:
             bot = self._bots[index]
             if kind == OUTPUT:
@@ -399,81 +294,78 @@ class Session:
             elif kind == ERRORS:
                 self._read_errors(bot)
             elif kind == EXIT:
-                exits.append(bot)
+                self._ending = True
+                self._note_exit(bot)
             else:
                 self._poller.remove(self._cancel_fd)  # it stays readable, and would end each later wait
                 raise GameStoppedError("the game was cancelled by the tournament runner")
-        if exits:
-            self._ending = True
-        if not self._ending:
-            return handled
-        for bot in self._other_first():
-            if bot in exits and bot.has_ended() and bot.exit_descriptor is not None:
-                self._poller.remove(bot.exit_descriptor)
-            if self._must_report_exit(bot):
-                handled = self._report_exit(bot) or handled
-            elif self._must_report_end(bot):
-                self._end_reported[bot.index] = handled = True
-                self._handle(bot.output_closed_event())
-            if match.result is not None:
-                return True
+        if self._ending:
+            for bot in self._bots if match.on_turn == 1 else self._bots[::-1]:  # the bot on turn last
+                due = self._end_due(bot)
+                if due is not None and now() >= due:
+                    handled = True
+                    self._report_end(bot)
+                    if match.result is not None:
+                        break
         return handled
 
     def _read_errors(self, bot: SessionPlayer) -> None:
         before = bot.stderr.total
-        if not bot.read_errors() and bot.stderr.total == before:
+        if not bot.read_errors() and bot.stderr.total == before and bot.errors is not None:
             self._poller.remove(bot.errors)
 
-    def _must_report_end(self, bot: SessionPlayer) -> bool:
-        ended_at = bot.output_ended_at
-        if ended_at is None or self._end_reported[bot.index]:
-            return False
-        return now() >= ended_at + END_OF_OUTPUT_GRACE_S or self._flag_is_due()
+    def _note_exit(self, bot: SessionPlayer) -> None:
+        if bot.exit_descriptor is not None and bot.has_ended():
+            self._poller.remove(bot.exit_descriptor)
 
-    def _other_first(self) -> tuple[SessionPlayer, SessionPlayer]:
-        """Return both bots, the bot on turn last."""
-        return self._bots if self._match.on_turn == 1 else self._bots[::-1]
+    def _end_due(self, bot: SessionPlayer) -> float | None:
+        """Return when the end of a bot, or of its output alone, is to be reported; None if there is none.
 
-    def _must_report_exit(self, bot: SessionPlayer) -> bool:
+        It is reported before the deadline at the latest.
+        """
+        match = self._match
         if bot.exit_descriptor is None:
             bot.has_ended()
-        if bot.ended_at is None or self._exit_reported[bot.index]:
-            return False
-        settled = now() >= bot.ended_at + EXIT_SETTLE_S
-        return bot.index != self._match.on_turn or settled or self._flag_is_due()
-
-    def _flag_is_due(self) -> bool:
-        """Return True if the deadline has passed, so that earlier events must be passed to the match now."""
-        deadline = self._match.deadline
-        return deadline is not None and now() > deadline
-
-    def _report_exit(self, bot: SessionPlayer) -> bool:
-        """Report the end of a process, after its last lines; return True if anything was reported."""
         if self._exit_reported[bot.index]:
-            return False
+            return None
+        if bot.ended_at is not None:
+            due = bot.ended_at + (EXIT_SETTLE_S if bot.index == match.on_turn else 0.0)
+        elif bot.output_ended_at is not None and not self._end_reported[bot.index]:
+            due = bot.output_ended_at + END_OF_OUTPUT_GRACE_S
+        else:
+            return None
+        return due if match.deadline is None else min(due, match.deadline)
+
+    def _report_end(self, bot: SessionPlayer) -> None:
+        """Report the end of a bot after its last lines, or the end of its output alone."""
+        match = self._match
+        if bot.ended_at is None:
+            self._end_reported[bot.index] = True
+            self._handle(bot.output_closed_event())
+            return
         self._exit_reported[bot.index] = True
-        if self._match.starting == bot.index:
+        if match.starting == bot.index:
             self._check_start()  # it may have read START since the last check
         for event in bot.drain():
             self._handle(event)
-            if self._match.result is not None:
-                return True
+            if match.result is not None:
+                return
         self._handle(bot.exited_event())
-        return True
 
-    async def wind_down(self, grace_s: float) -> None:
-        """Wait at most this long after the END lines until both bots have ended, and discard their output."""
-        until = now() + grace_s
-        while not all(bot.has_ended() for bot in self._bots):
-            left = until - now()
-            if left <= 0:
-                break
-            await self._drain_once(min(left, LIMITS_POLL_S))
+    async def wind_down(self, left_s: Callable[[], float]) -> None:
+        """Discard output after the END lines until both bots have ended, or until ``left_s`` returns 0.
+
+        ``left_s`` returns the seconds after which it is to be called again.
+        """
+        while not all(bot.has_ended() for bot in self._bots) and (left := left_s()) > 0:
+            self.timer.mark()
+            await self.drain_once(min(left, LIMITS_POLL_S))
             for bot in self._bots:
                 if not bot.has_ended():
                     bot.limit_passed()  # kills the bot; the game is over, and its verdict stands
 
-    async def _drain_once(self, timeout_s: float) -> None:
+    async def drain_once(self, timeout_s: float) -> None:
+        """Wait for an event after the game, at most so many seconds, and discard output."""
         if any(bot.exit_descriptor is None for bot in self._bots):
             timeout_s = min(timeout_s, EXIT_POLL_S)
         if self._poller.is_checkpoint_due:
@@ -485,9 +377,9 @@ class Session:
                     self._poller.remove(bot.stdout)
             elif kind == ERRORS:
                 self._read_errors(bot)
-            elif kind == EXIT and bot.exit_descriptor is not None and bot.has_ended():
-                self._poller.remove(bot.exit_descriptor)
-            elif kind == CANCEL:
+            elif kind == EXIT:
+                self._note_exit(bot)
+            else:
                 self._poller.remove(self._cancel_fd)
 
     async def kill(self) -> None:
@@ -500,7 +392,7 @@ class Session:
         until = now() + KILL_LIMIT_S
         for bot in self._bots:
             while not bot.has_ended() and now() <= until:
-                await self._drain_once(EXIT_POLL_S)
+                await self.drain_once(EXIT_POLL_S)
             bot.drain_errors()
 
     def close(self) -> None:

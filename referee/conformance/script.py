@@ -4,8 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from protocol.codec import decode_bytes
+from protocol.messages import Next
+from referee.games.base import Side
 from referee.games.catalog import AnyGame
 from referee.judge.results import GameRecord
+from referee.judge.runtime_messages import begins_error_message
+
+KEPT_BYTES = 4096
+"""Bytes kept of the output after END: enough to quote."""
 
 Choose = Callable[[AnyGame, Any], Any]
 """The opponent's choice of a move: (game, state) -> a legal move."""
@@ -83,6 +90,34 @@ class Observations:
     """Stalled time from START to END, in microseconds (referee/process/cpu_accounting.py)."""
     memory_bytes: int = 0
     """The highest memory reading, in bytes."""
+
+    def add_output(self, data: bytes) -> None:
+        """Add output that came after the end of the game."""
+        if len(self.after_end) < KEPT_BYTES:
+            self.after_end = (self.after_end + decode_bytes(data))[:KEPT_BYTES]
+        self.after_end_bytes += len(data)
+        self.after_end_lines += data.count(b"\n")
+
+    def add_turns(self, record: GameRecord, index: int) -> None:
+        """Find the lines that came out of turn, and whether the bot was on turn at the end."""
+        last, early, on_turn, gives_up = "", 0, False, False
+        for player, direction, line, _ in record.wire:
+            if player != index:
+                continue
+            if direction == "from":
+                if on_turn:
+                    gives_up = begins_error_message(line)
+                elif not gives_up:  # the lines of a runtime that gives up misunderstand no turn
+                    early += 1
+                    self.unexpected_lines.append(UnexpectedLine(line, last))
+                on_turn = False
+                continue
+            last = line
+            begins = index == Side.FIRST and not record.opening and line.startswith("START;")
+            if begins or line.endswith(f";{Next.YOU}"):
+                on_turn = not early  # else its earliest line was the reply
+                early = max(0, early - 1)
+        self.was_on_turn = on_turn and self.start_us is not None
 
 
 @dataclass(frozen=True)

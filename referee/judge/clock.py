@@ -121,6 +121,17 @@ def charged_us(wall_us: int, usage: Usage | None) -> int:
     return min(wall_us, max(fair_us, usage.cpu_us))
 
 
+def own_cpu_us(usage: Usage, wall_us: int, cores: int) -> int:
+    """Return the CPU time of a turn, in microseconds, if the bot went on computing after its reply.
+
+    Until the referee got a CPU to read the reply, the bot used at most all of the ``cores``, at the rate of
+    the turn.  That time is not the turn's.
+    """
+    if not 0 < usage.referee_wait_us < wall_us:
+        return usage.cpu_us
+    return usage.cpu_us - int(usage.referee_wait_us * min(cores, usage.cpu_us / wall_us))
+
+
 def host_fault_us(limit_us: int) -> int:
     """Return the wall time of a turn after which the host, not the bot, is to blame."""
     return HOST_FAULT_FACTOR * limit_us + HOST_FAULT_EXTRA_US

@@ -39,6 +39,8 @@ class LineReceived(NamedTuple):
     usage: Usage | None = None
     """Counters of the bot's turn; None if they were not read: in a turn of under a millisecond, and with the
     wall clock."""
+    cores: int = 0
+    """Cores that the bot may have used after its reply, until the counters were read; 0 if it did not run."""
 
 
 class LineTooLong(NamedTuple):
@@ -112,6 +114,40 @@ class NotStarted(NamedTuple):
     """The reason why the other bot's command could not be run either; empty if that is not so."""
 
 
+class ProcessEnded(NamedTuple):
+    """A player ended, with all that was seen of the cause.
+
+    The judge makes BotExited, LimitPassed or NotStarted of it (``exit_causes``).
+    """
+
+    player: int
+    at: float
+    status: int
+    """See ``BotExited``, also for the next two fields."""
+    unfinished: str
+    last_words: str
+    held_mb: int = 0
+    """MiB of memory at the last check, or the most that the bot's control group used."""
+    full: str = ""
+    """See ``BotExited``."""
+    new_files: int = 0
+    """Number of files and folders that the bot made in its working directory."""
+    is_reported: bool = False
+    """True if a LimitPassed, after which the bot was killed, was reported before."""
+    group_kills: tuple[int, int] | None = None
+    """Number of times that the bot's control group reached its memory limit, and that the kernel killed in it
+    for want of memory; None without a control group."""
+    host_kills: int = 0
+    """Number of processes that the kernel killed during the game for want of the host's memory, or of the
+    part that we may use."""
+    sandbox_fault: str | None = None
+    """Error message of a sandbox that never started the bot; None if it did, or if there was no sandbox."""
+    not_executed: str | None = None
+    """Reason why the command could not be executed in the sandbox; None if it was."""
+    why_other: str = ""
+    """The same of the other bot; empty if that was executed, or has not ended."""
+
+
 class TimePassed(NamedTuple):
     """No other event happened until now."""
 
@@ -122,6 +158,8 @@ class TimePassed(NamedTuple):
     """Counters of the current turn, or of the bot's start; None where they were not read."""
     activity: str = ""
     """Activity of the awaited bot: one of ACTIVITIES; empty if it is unknown."""
+    is_queued: bool = False
+    """True if a thread of the awaited bot is ready to run and has no CPU; facts have this in ``activity``."""
 
 
 ACTIVITIES = ("reading", "running", "queued", "waiting", "stopped", "ended")
@@ -140,6 +178,7 @@ PlayerEvent = (
     | BotExited
     | LimitPassed
     | NotStarted
+    | ProcessEnded
 )
 Event = PlayerEvent | TimePassed
 

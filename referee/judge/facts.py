@@ -1,5 +1,7 @@
 """Facts: the judge's events other than lines, in a form that can be stored and replayed (pure)."""
 
+from collections.abc import Sequence
+
 from referee.errors import RefereeError
 from referee.judge.events import (
     BotExited,
@@ -45,12 +47,21 @@ def fact_of(event: Event, at_us: int, after: int) -> Fact:
         after: Number of wire lines before the event.
     """
     if isinstance(event, TimePassed):
-        return Fact(None, NAMES[TimePassed], at_us, after, tuple(event[1:]))
+        return Fact(None, NAMES[TimePassed], at_us, after, tuple(event[1:4]))
     if isinstance(event, BotExited) and not event.held_mb and not event.full:
         return Fact(event.player, NAMES[BotExited], at_us, after, tuple(event[2:-2]))  # as in older records
     if isinstance(event, NotStarted) and not event.why_other:
         return Fact(event.player, NAMES[NotStarted], at_us, after, (event.why,))  # the same
+    if isinstance(event, LineReceived):
+        return Fact(event.player, NAMES[LineReceived], at_us, after, (event.line, event.usage))
     return Fact(event.player, NAMES[type(event)], at_us, after, tuple(event[2:]))
+
+
+def usage_of(counters: Sequence[int]) -> Usage:
+    """Return recorded counters.  Raises RefereeError if one is below 0."""
+    if any(counter < 0 for counter in counters):
+        raise RefereeError(f"counters below 0: {tuple(counters)}")
+    return Usage(*counters)
 
 
 def event_of(fact: Fact) -> Event:
@@ -60,13 +71,14 @@ def event_of(fact: Fact) -> Event:
     """
     at = fact.at_us / 1e6
     try:
-        if KINDS.get(fact.name) is TimePassed:
+        kind = KINDS[fact.name]
+        if kind is TimePassed:
             unfinished, usage, activity = fact.data
-            first, second = unfinished
-            return TimePassed(
-                at, (str(first), str(second)), None if usage is None else Usage(*usage), activity
-            )
-        event: Event = KINDS[fact.name](fact.player, at, *fact.data)  # type: ignore[arg-type]
+            first, second = map(str, unfinished)
+            return TimePassed(at, (first, second), None if usage is None else usage_of(usage), activity)
+        types = list(kind.__annotations__.values())[2:]
+        if not all(map(isinstance, fact.data, types)):
+            raise TypeError
+        return kind(fact.player, at, *fact.data)  # type: ignore[arg-type]
     except (LookupError, TypeError, ValueError) as error:
         raise RefereeError(f"{fact.name!r} with {fact.data!r} is no fact that a game could have") from error
-    return event

@@ -27,7 +27,8 @@ from protocol.messages import OPENING_WORD, Change, End, Next, RefereeMessage, S
 from protocol.session import Session
 from referee.errors import RefereeError
 from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
-from referee.games.opening import Step
+from referee.games.catalog import parse_game
+from referee.games.opening import Step, parse_opening
 from referee.judge import runtime_messages, verdict_text
 from referee.judge.clock import (
     FAIR,
@@ -38,6 +39,7 @@ from referee.judge.clock import (
     charged_us,
     extension_us,
     host_fault_us,
+    own_cpu_us,
 )
 from referee.judge.events import (
     BotExited,
@@ -50,15 +52,29 @@ from referee.judge.events import (
     OutputBlocked,
     OutputClosed,
     PlayerEvent,
+    ProcessEnded,
     Send,
     Sent,
     StartRead,
     TimePassed,
     Usage,
 )
+from referee.judge.exit_causes import classified
 from referee.judge.facts import fact_of
 from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
-from referee.judge.results import GONE, JUDGE, Fact, MatchResult, MoveRecord, Reason, WireLine
+from referee.judge.results import (
+    GONE,
+    JUDGE,
+    NO_OWN_CONTROLS,
+    Correction,
+    Fact,
+    MatchResult,
+    MoveRecord,
+    OwnControls,
+    Player,
+    Reason,
+    WireLine,
+)
 from referee.judge.runtime_failure import (
     CAUSE_WAIT_US,
     RuntimeFailure,
@@ -92,9 +108,45 @@ LIMIT_REASONS = {"memory": (Reason.MEMORY, "memory-limit"), "files": (Reason.FIL
 """Name of a limit in LimitPassed -> reason and fault; any other limit has reason ``exit``."""
 
 
-def limits_of(limits: Limits, tier: str) -> Limits | None:
-    """Return the limits that a verdict mentions; None where bots are not limited at all."""
-    return None if tier == "off" else limits
+def new_match(
+    game: str,
+    control: TimeControl,
+    players: tuple[Player, Player],
+    opening: str,
+    limits: Limits,
+    tier: str,
+    judge: int = JUDGE,
+    own_controls: OwnControls = NO_OWN_CONTROLS,
+) -> "Match[Any, Any]":
+    """Return the match of a job or of a record, before its start.
+
+    Args:
+        game: The spec text of the rules.
+        control: The time control.
+        players: The two players.
+        opening: The opening's text, see referee/games/opening.py.
+        limits: The limits of each bot.
+        tier: The tier of the sandbox.  With ``off`` bots have no limits that a verdict could mention.
+        judge: The version of the judge's rules.
+        own_controls: See ``GameRecord.own_controls``.
+
+    Raises:
+        SpecError: There is no such game.
+        OpeningError: The game has no such opening.
+    """
+    rules = parse_game(game)
+    first, second = players
+    return Match(
+        rules,
+        control,
+        (first.name, second.name),
+        parse_opening(rules, opening),
+        ("time" in first.capabilities, "time" in second.capabilities),
+        limits.wire_bytes,
+        None if tier == "off" else limits,
+        judge,
+        own_controls,
+    )
 
 
 class Match(Generic[S, M]):
@@ -115,6 +167,7 @@ class Match(Generic[S, M]):
         wire_bytes: int = DEFAULT_WIRE_BYTES,
         limits: Limits | None = None,
         judge: int = JUDGE,
+        own_controls: OwnControls = NO_OWN_CONTROLS,
     ) -> None:
         """Create a match that has not started.
 
@@ -127,11 +180,13 @@ class Match(Generic[S, M]):
             wire_bytes: Bytes that a bot may send in all before it is flooding.
             limits: The limits that a verdict mentions.
             judge: The version of the rules, see ``results.JUDGE``.
+            own_controls: See ``GameRecord.own_controls``.
         """
         self.game = game
         self.control = control
         self.names = names
-        self._opening = opening
+        self.opening = opening
+        """Steps that are announced before the first turn."""
         self._timed = timed
         self._wire_bytes = wire_bytes
         self._limits = limits
@@ -146,6 +201,9 @@ class Match(Generic[S, M]):
         self.moves: list[MoveRecord] = []
         self.wire: list[WireLine] = []
         self.facts: list[Fact] = []
+        self.corrections: list[Correction] = []
+        self._correction: Correction | None = None
+        """Correction of the last reply, until it is recorded."""
         self.starting: int | None = None
         """The player that must read its START now; None in play."""
         self.on_turn: int | None = None
@@ -164,7 +222,7 @@ class Match(Generic[S, M]):
         # A bot that is stopped while its opponent thinks cannot set itself up then.
         self._free_us = [setup_us, setup_us if control.ponder == SUSPEND else 0]
         """Microseconds of each player's next turn that are not charged: nonzero only before a first turn."""
-        self._clocks = [Clock.fresh(control), Clock.fresh(control)]
+        self._clocks = [Clock.fresh(control if own is None else own) for own in own_controls]
         self._limits_us = [_to_us(clock.limit_s) for clock in self._clocks]
         self._received_bytes = [0, 0]
         self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
@@ -213,14 +271,23 @@ class Match(Generic[S, M]):
         past = self._deadline_us is not None and now_us > self._deadline_us
         if kind is LineReceived:
             reply: LineReceived = event  # type: ignore[assignment]
+            if reply.cores and reply.usage is not None:
+                event = reply = self._corrected(reply, reply.usage)
             # A reply can be charged too much even if it comes before a deadline that was put off.
             past = past or (reply.usage is not None and self._is_overdrawn(reply))
             if past and reply.usage is not None:
                 # The counters decide whether the line is late; for a line that loses, no move records them.
                 self.facts.append(fact_of(event, now_us, len(self.wire)))
+                self._record_correction()
             self.wire.append(WireLine(reply.player, "from", reply.line, now_us))
-        elif kind is not Sent and (past or kind is not TimePassed):
-            self.facts.append(fact_of(event, now_us, len(self.wire)))
+        elif kind is not Sent:
+            if isinstance(event, ProcessEnded):
+                event = classified(event, self.names[event.player], self._limits)
+                kind = type(event)
+            elif isinstance(event, TimePassed) and event.is_queued and event.activity != "stopped":
+                event = event._replace(activity="queued")
+            if past or kind is not TimePassed:
+                self.facts.append(fact_of(event, now_us, len(self.wire)))
         try:
             if self._failure is not None and kind is not Sent:
                 return self._follow_failure(self._failure, event, past)
@@ -240,7 +307,7 @@ class Match(Generic[S, M]):
         self.starting = player
         self._opened_us = self._now_us
         self._set_deadline(self._now_us + _to_us(self.control.start_s))
-        gives_turn = player == Side.FIRST and not self._opening
+        gives_turn = player == Side.FIRST and not self.opening
         return self._send_awaited(player, Start(self.seats[player]), timed=gives_turn)
 
     def _line_sent(self, event: Sent) -> list[Send]:
@@ -260,7 +327,7 @@ class Match(Generic[S, M]):
         if player == Side.SECOND:
             return self._open(Side.FIRST)
         self.starting = None
-        if self._opening:
+        if self.opening:
             self._clear_deadline()
             return self._announce_opening()
         return self._begin_turn(player)
@@ -268,11 +335,11 @@ class Match(Generic[S, M]):
     def _announce_opening(self) -> list[Send]:
         """Announce each step of the opening to both bots; the last one gives the first turn."""
         sends = []
-        for step in self._opening[:-1]:
+        for step in self.opening[:-1]:
             board = self.game.board_text(step.state)
             change = Change(step.move or OPENING_WORD, board, Next.OPPONENT)
             sends += [self._send(player, change) for player in (Side.FIRST, Side.SECOND)]
-        step = self._opening[-1]
+        step = self.opening[-1]
         return sends + self._change(step.move or OPENING_WORD, self.game.board_text(step.state))
 
     def _begin_turn(self, player: int) -> list[Send]:
@@ -289,7 +356,7 @@ class Match(Generic[S, M]):
         return self._closed_output(closed) if closed is not None else []
 
     def _received(self, event: LineReceived) -> list[Send]:
-        player, at, line, usage = event
+        player, at, line, usage, _ = event
         if player == self.on_turn and len(line) <= USUAL_CHARACTERS:
             return self._reply(player, line, usage)
         self._received_bytes[player] += len(line) + 1
@@ -340,6 +407,7 @@ class Match(Generic[S, M]):
             self.moves.append(MoveRecord(player, text, wall_us, spent_us))
         else:
             self.moves.append(MoveRecord(player, text, wall_us, spent_us, *usage))
+            self._record_correction()
         self.state = following
         self.on_turn = self._deadline_us = self.deadline = None
         if isinstance(message, Swap):
@@ -394,6 +462,19 @@ class Match(Generic[S, M]):
         assert player is not None  # called during a turn only
         counted = usage if self.control.clock == FAIR else None
         return max(0, charged_us(self._now_us - self._turn_began_us, counted) - self._free_us[player])
+
+    def _corrected(self, reply: LineReceived, usage: Usage) -> LineReceived:
+        """Return a reply without the CPU time that the bot used after it."""
+        cpu_us = own_cpu_us(usage, self._now_us - self._turn_began_us, reply.cores)
+        if cpu_us != usage.cpu_us:
+            self._correction = Correction(len(self.wire), usage.cpu_us, reply.cores)
+        return reply._replace(usage=usage._replace(cpu_us=cpu_us))
+
+    def _record_correction(self) -> None:
+        """Record the correction of a reply whose counters are recorded: of a move, or a late reply."""
+        if self._correction is not None:
+            self.corrections.append(self._correction)
+            self._correction = None
 
     def _is_overdrawn(self, reply: LineReceived) -> bool:
         """Return True if a reply of the player on turn is charged more than its limit."""

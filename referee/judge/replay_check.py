@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from referee.games.catalog import parse_game
-from referee.games.opening import parse_opening
+from referee.errors import RefereeError
 from referee.judge.clock import CLOCKS, FAIR, WALL
 from referee.judge.events import (
     BotExited,
@@ -25,35 +24,21 @@ from referee.judge.events import (
     LineTooLong,
     NotStarted,
     OutputBlocked,
-    OutputClosed,
     Send,
     Sent,
     StartRead,
     TimePassed,
     Usage,
 )
-from referee.judge.facts import NAMES, event_of
-from referee.judge.match import Match, carry_out, limits_of
-from referee.judge.results import Fact, GameRecord, MatchResult, MoveRecord, WireLine
+from referee.judge.facts import NAMES, event_of, usage_of
+from referee.judge.match import Match, carry_out, new_match
+from referee.judge.results import Correction, Fact, GameRecord, MatchResult, MoveRecord, WireLine
 from referee.judge.verdict_text import quote, visible
 
 SEND_OUTCOMES = {NAMES[kind] for kind in (InputClosed, OutputBlocked, BotExited, LimitPassed, NotStarted)}
 """Facts that can be the outcome of sending a line."""
-BACKDATED = {NAMES[kind] for kind in (BotExited, OutputClosed, NotStarted)}
-"""Facts that may be reported later than they happened, as the exit of the bot on turn is (EXIT_SETTLE_S)."""
 LATE_LINE = NAMES[LineReceived]
 """Fact for a line that came after the deadline, with the counters of its turn."""
-DATA_TYPES: dict[str, tuple[type, ...]] = {
-    NAMES[LineTooLong]: (str,),
-    NAMES[OutputClosed]: (str,),
-    NAMES[BotExited]: (int, str, str),
-    NAMES[LimitPassed]: (str, int, int),
-    NAMES[NotStarted]: (str,),
-}
-"""Types of the data of each fact about a player; a fact that is not listed has no data."""
-LONGER_DATA_TYPES = {NAMES[BotExited]: (int, str, str, int, str), NAMES[NotStarted]: (str, str)}
-"""Types of the data for a bot that was near its memory limit, or had filled a directory, when it ended, and
-for two bots that could not be started."""
 LIMIT_FIELDS = {"memory": "memory_mb", "process": "processes", "files": "directory_files"}
 """Name of a limit in LimitPassed -> its field in Limits, if this version has it."""
 WORDING = ("detail", "note")
@@ -79,9 +64,8 @@ class Complaint:
 
 
 class _ReplayStopped(Exception):  # noqa: N818 - not an error: record and judge differ
-    def __init__(self, complaint: Complaint) -> None:
-        super().__init__(str(complaint))
-        self.complaint = complaint
+    def __init__(self, what: str, where: str, recorded: str, follows: str) -> None:
+        self.complaint = Complaint(what, where, recorded, follows)
 
 
 def check_replay(record: GameRecord, version: str | None = None) -> list[Complaint]:
@@ -95,7 +79,6 @@ def check_replay(record: GameRecord, version: str | None = None) -> list[Complai
         return [Complaint("schema", "", what, "nothing: such a record cannot be judged again, and nothing")]
     replay = None
     try:
-        _check_rows(record)
         replay = _Replay(record)
         replay.run()
         complaints = list(_differences(record, replay.match))
@@ -115,31 +98,6 @@ def check_replay(record: GameRecord, version: str | None = None) -> list[Complai
     return complaints
 
 
-def _check_rows(record: GameRecord) -> None:
-    """Check values that the session makes and the judge does not check.  Raises _ReplayStopped."""
-    usages: list[tuple[str, tuple[int | None, ...]]]
-    usages = [(f"move {number}", move[4:]) for number, move in enumerate(record.moves, 1)]
-    players = [(f"move {number}", move.player) for number, move in enumerate(record.moves, 1)]
-    players += [(f"wire line {number}", line.player) for number, line in enumerate(record.wire, 1)]
-    for number, fact in enumerate(record.facts, 1):
-        where = f"fact {number}"
-        if fact.name in (NAMES[TimePassed], LATE_LINE):
-            usages.append((where, fact.data[1] or ()))
-        elif (types := tuple(map(type, fact.data))) != DATA_TYPES.get(fact.name, ()) and (
-            types != LONGER_DATA_TYPES.get(fact.name)
-        ):
-            follows = ", ".join(one.__name__ for one in DATA_TYPES.get(fact.name, ())) or "nothing"
-            raise _ReplayStopped(Complaint("data", where, repr(fact.data), follows))
-        if fact.name != NAMES[TimePassed]:
-            players.append((where, fact.player))  # type: ignore[arg-type]
-    for where, player in players:
-        if player not in (0, 1):
-            raise _ReplayStopped(Complaint("player", where, repr(player), "0 or 1"))
-    for where, usage in usages:
-        if any(counter is not None and counter < 0 for counter in usage):
-            raise _ReplayStopped(Complaint("usage", where, repr(tuple(usage)), "nothing below 0"))
-
-
 class _Replay:
     """Replays the events of a record with a new judge; raises _ReplayStopped if record and judge differ."""
 
@@ -149,21 +107,21 @@ class _Replay:
         """Index of the next wire line."""
         self.fact = 0
         """Index of the next fact."""
-        self._order = _TimeOrder(record)
-        game = parse_game(record.game)
-        if game.name != record.game:
-            raise _ReplayStopped(Complaint("game", "", repr(record.game), repr(game.name)))
-        first, second = record.players
-        self.match: Match[Any, Any] = Match(
-            game,
+        self._seen: set[tuple[int | None, str]] = set()
+        """Facts so far that can happen only once."""
+        self._corrections = {correction.line: correction for correction in record.corrections}
+        self.match = new_match(
+            record.game,
             record.control,
-            (first.name, second.name),
-            parse_opening(game, record.opening),
-            ("time" in first.capabilities, "time" in second.capabilities),
-            record.limits.wire_bytes,
-            limits_of(record.limits, record.sandbox),
+            record.players,
+            record.opening,
+            record.limits,
+            record.sandbox,
             record.judge,
+            record.own_controls,
         )
+        if self.match.game.name != record.game:
+            raise _ReplayStopped("game", "", repr(record.game), repr(self.match.game.name))
 
     def run(self) -> None:
         """Replay the game from the start to the verdict."""
@@ -175,16 +133,6 @@ class _Replay:
         carry_out(match, sends, self._answer)
         while match.result is None:
             carry_out(match, match.handle(self._next_event()), self._answer)
-        if self.fact < len(self.record.facts):
-            fact = self.record.facts[self.fact]
-            raise _ReplayStopped(
-                Complaint("fact", f"fact {self.fact + 1}", _fact_text(fact), "nothing, at this place,")
-            )
-        if self.line < len(self.record.wire):
-            line = self.record.wire[self.line]
-            raise _ReplayStopped(
-                Complaint("line", f"wire line {self.line + 1}", _line_text(line), "no further line")
-            )
 
     def _answer(self, send: Send) -> Event | None:
         """Return the recorded event for a line that is sent; None if it was not written after the verdict."""
@@ -193,13 +141,12 @@ class _Replay:
             return self._next_fact(fact)
         line = self._line_due() if fact is None else None
         if line is not None and (line.player, line.direction, line.line) == (send.player, "to", send.line):
-            self._order.line_sent(self.line, line)
             self.line += 1
             return Sent(line.player, line.at_us / 1e6, line.line)
         if self.match.result is not None:
             return None
         recorded = _fact_text(fact) if fact is not None else _line_text(line)
-        raise _ReplayStopped(Complaint("line", f"wire line {self.line + 1}", recorded, _send_text(send)))
+        raise _ReplayStopped("line", f"wire line {self.line + 1}", recorded, _send_text(send))
 
     def _next_event(self) -> Event:
         """Return the next recorded event that is not the outcome of sending a line."""
@@ -208,20 +155,21 @@ class _Replay:
             return self._next_fact(fact)
         line = self._line_due()
         if line is None:
-            raise _ReplayStopped(
-                Complaint("game", "", "as over", "no verdict at its end: more must have happened")
-            )
+            raise _ReplayStopped("game", "", "as over", "no verdict at its end: more must have happened")
         if line.direction != "from":
-            raise _ReplayStopped(
-                Complaint("line", f"wire line {self.line + 1}", _line_text(line), "no such line to a bot")
-            )
-        self._order.line_received(self.line, line)
+            where = f"wire line {self.line + 1}"
+            raise _ReplayStopped("line", where, _line_text(line), "no such line to a bot")
+        _check_player(line.player)
         usage = self._usage(line.player)
         if fact is not None:
-            usage = Usage(*fact.data[1])
+            usage = usage_of(fact.data[1])
             self.fact += 1
+        cores = 0
+        correction = self._corrections.get(self.line)
+        if correction is not None and usage is not None:
+            usage, cores = usage._replace(cpu_us=correction.cpu_us), correction.cores
         self.line += 1
-        return LineReceived(line.player, line.at_us / 1e6, line.line, usage)
+        return LineReceived(line.player, line.at_us / 1e6, line.line, usage, cores)
 
     def _usage(self, player: int) -> Usage | None:
         """Return the counters of the turn that a line of this player ends, which are kept with the move."""
@@ -231,7 +179,7 @@ class _Replay:
         move = moves[len(match.moves)]
         if move.cpu_us is None or move.wait_us is None or move.referee_wait_us is None:
             return None
-        return Usage(move.cpu_us, move.wait_us, move.referee_wait_us)
+        return usage_of(move[4:])  # type: ignore[arg-type]
 
     def _fact_due(self) -> Fact | None:
         """Return the next fact if it comes before the next wire line; otherwise None."""
@@ -245,75 +193,22 @@ class _Replay:
         return wire[self.line] if self.line < len(wire) else None
 
     def _next_fact(self, fact: Fact) -> Event:
-        self._order.fact(self.fact, fact)
-        if fact.name == NAMES[StartRead] and fact.player != self.match.starting:
-            what = "no such fact: nobody waited for it, and nothing"
-            raise _ReplayStopped(Complaint("fact", f"fact {self.fact + 1}", _fact_text(fact), what))
+        once = (fact.player, fact.name)
+        is_obsolete = fact.name == NAMES[StartRead] and fact.player != self.match.starting
+        if once in self._seen or is_obsolete:
+            what = "no such fact: it happens once, where it is awaited. Nothing"
+            raise _ReplayStopped("fact", f"fact {self.fact + 1}", _fact_text(fact), what)
+        if fact.name != NAMES[TimePassed]:
+            self._seen.add(once)
+            _check_player(fact.player)
         self.fact += 1
         return event_of(fact)
 
 
-class _TimeOrder:
-    """Checks that the times of events agree with their order.
-
-    The referee reads the clock after each read of output and each written line, so that these times never go
-    back.  All lines of one read have the same time, however, and the answers to the first of them are written
-    before the next one is processed.
-    """
-
-    def __init__(self, record: GameRecord) -> None:
-        self._record = record
-        self._now_us = 0
-        """The latest time so far, in microseconds, of a clock that never goes back."""
-        self._read_us = -1
-        """Time of the last read of a bot's output, in microseconds."""
-        self._reader: int | None = None
-        """The player of that read."""
-        self._seen: set[tuple[int | None, str]] = set()
-
-    def line_sent(self, index: int, line: WireLine) -> None:
-        self._advance(f"wire line {index + 1}", line.at_us)
-
-    def line_received(self, index: int, line: WireLine) -> None:
-        self._read(f"wire line {index + 1}", line.player, line.at_us)
-
-    def fact(self, index: int, fact: Fact) -> None:
-        where = f"fact {index + 1}"
-        once = (fact.player, fact.name)
-        if fact.name != NAMES[TimePassed]:
-            if once in self._seen:
-                raise _ReplayStopped(
-                    Complaint("fact", where, f"{_fact_text(fact)} again", "that it happens only once")
-                )
-            self._seen.add(once)
-        if fact.name == NAMES[LineTooLong]:
-            self._read(where, fact.player, fact.at_us)
-        elif fact.name in BACKDATED or (
-            fact.name == NAMES[TimePassed] and self._belongs_to_next(index, fact)
-        ):
-            self._check_time(where, fact.at_us, 0)
-        else:
-            self._advance(where, fact.at_us)
-
-    def _belongs_to_next(self, index: int, fact: Fact) -> bool:
-        """Return True if this clock reading belongs to the next event, which has the same time stamp."""
-        facts, wire = self._record.facts, self._record.wire
-        if index + 1 < len(facts) and facts[index + 1].after == fact.after:
-            return facts[index + 1].at_us == fact.at_us
-        return fact.after < len(wire) and wire[fact.after].at_us == fact.at_us
-
-    def _read(self, where: str, player: int | None, at_us: int) -> None:
-        if at_us != self._read_us or player != self._reader:
-            self._advance(where, at_us)
-        self._read_us, self._reader = at_us, player
-
-    def _advance(self, where: str, at_us: int) -> None:
-        self._check_time(where, at_us, self._now_us)
-        self._now_us = at_us
-
-    def _check_time(self, where: str, at_us: int, least_us: int) -> None:
-        if at_us < least_us:
-            raise _ReplayStopped(Complaint("at_us", where, str(at_us), f"a time of at least {least_us}"))
+def _check_player(player: int | None) -> None:
+    """Raise RefereeError for a player that is none of the two."""
+    if player not in (0, 1):
+        raise RefereeError(f"there is no player {player!r}")
 
 
 def _differences(record: GameRecord, match: Match[Any, Any]) -> Iterator[Complaint]:
@@ -327,6 +222,7 @@ def _differences(record: GameRecord, match: Match[Any, Any]) -> Iterator[Complai
     yield from _row_differences("move", MoveRecord._fields, record.moves, match.moves)
     yield from _row_differences("fact", Fact._fields, record.facts, match.facts)
     yield from _row_differences("wire line", WireLine._fields, record.wire, match.wire)
+    yield from _row_differences("correction", Correction._fields, record.corrections, match.corrections)
     final_state = match.game.board_text(match.state)
     if record.final_state != final_state:
         yield Complaint("final_state", "", _value_text(record.final_state), _value_text(final_state))

@@ -168,6 +168,21 @@ class Fact(NamedTuple):
         return "; ".join(str(part) for part in _flat(self.data) if part not in ("", None))
 
 
+OwnControls = tuple[TimeControl | None, TimeControl | None]
+NO_OWN_CONTROLS: OwnControls = (None, None)
+
+
+class Correction(NamedTuple):
+    """Counters of a turn as they were read, where those of the move differ."""
+
+    line: int
+    """Index of the reply among the wire lines."""
+    cpu_us: int
+    """CPU time until the counters were read, in microseconds."""
+    cores: int
+    """Number of cores that the bot may have used after its reply."""
+
+
 @dataclass(frozen=True)
 class GameRecord:
     """The complete record of a game."""
@@ -221,6 +236,11 @@ class GameRecord:
     """Environment variables that passed the limits to each bot's runtime
     (referee/sandbox/runtime_settings.py); empty without a sandbox and in records of older versions."""
 
+    own_controls: OwnControls = NO_OWN_CONTROLS
+    """Time control of each player whose limits differ from ``control``, such as a person's; else None.  Its
+    limits, increment and margin hold for that player's moves; the rest is that of ``control``."""
+    corrections: tuple[Correction, ...] = ()
+    """Corrected counters; empty in records of older versions, which have no measured ones."""
     kept_files: tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]] = ((), ())
     """Files that each bot wrote, if they are kept; never in the JSON view, which is given to others."""
     warnings: tuple[str, ...] = ()
@@ -237,7 +257,8 @@ class GameRecord:
             del data["kept_files"]
         if not self.warnings:
             del data["warnings"]
-        data["schema"] = RECORD_SCHEMA
+        del data["own_controls"], data["corrections"]
+        data.update(self._rare(), schema=RECORD_SCHEMA)
         data["players"] = [_player_row(player) for player in self.players]
         for name in ("control", "limits", "result"):
             data[name] = _fields(data[name])
@@ -245,6 +266,13 @@ class GameRecord:
             data[name] = list(zip(*data[name], strict=True))
         packed: bytes = msgpack.packb(data, unicode_errors="surrogatepass")
         return packed
+
+    def _rare(self) -> dict[str, Any]:
+        """Return the fields that are left out where they are empty, for readers of earlier versions."""
+        own = [control and _fields(control) for control in self.own_controls]
+        values: dict[str, list[Any]]
+        values = {"own_controls": own, "corrections": list(map(list, self.corrections))}
+        return {name: value for name, value in values.items() if any(value)}
 
     def unfinished_json(self) -> dict[str, Any]:
         """Return the view of a game that was stopped: as ``to_json``, without a verdict."""
@@ -305,6 +333,8 @@ class GameRecord:
                 "runtime_settings": _pair(data.get("runtime_settings")),
                 "kept_files": _kept_files(data.get("kept_files", ((), ()))),
                 "warnings": tuple(data.get("warnings", ())),
+                "own_controls": _own_controls(data),
+                "corrections": _corrections(data),
             }
         )
 
@@ -377,6 +407,7 @@ class GameRecord:
             "host_speed": self.host_speed,
             "judge": self.judge,
             "runtime_settings": list(self.runtime_settings),
+            **self._rare(),
             "key": self.key,
             "schema": RECORD_SCHEMA,
             **({"warnings": list(self.warnings)} if self.warnings else {}),
@@ -470,6 +501,8 @@ class GameRecord:
             judge=view.get("judge", 1),
             runtime_settings=_pair(view.get("runtime_settings")),
             warnings=tuple(view.get("warnings", ())),
+            own_controls=_own_controls(view),
+            corrections=_corrections(view),
         )
 
     def mean_move_ms(self, player: int) -> float | None:
@@ -501,6 +534,15 @@ def _fields(one: Any) -> dict[str, Any]:
 def _kept_files(lists: Any) -> tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]]:
     first, second = (tuple(KeptFile(*file) for file in files) for files in lists)
     return first, second
+
+
+def _own_controls(data: dict[str, Any]) -> OwnControls:
+    first, second = data.get("own_controls", NO_OWN_CONTROLS)
+    return first and TimeControl(**first), second and TimeControl(**second)
+
+
+def _corrections(data: dict[str, Any]) -> tuple[Correction, ...]:
+    return tuple(Correction(*row) for row in data.get("corrections", ()))
 
 
 def _rows(columns: list[list[Any]]) -> Iterator[tuple[Any, ...]]:

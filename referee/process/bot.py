@@ -17,25 +17,17 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import IO
 
-from protocol.codec import decode_bytes
-from protocol.lines import LineBuffer
 from referee.errors import RefereeError
 from referee.judge.events import (
-    BotExited,
     Event,
     InputClosed,
     LimitPassed,
-    LineReceived,
-    LineTooLong,
-    NotStarted,
     OutputBlocked,
-    OutputClosed,
+    ProcessEnded,
     Sent,
 )
 from referee.judge.limits import MIB, Limits
 from referee.judge.results import KeptFile, Player
-from referee.judge.runtime_messages import NEARLY_ALL
-from referee.judge.stderr import StderrBuffer
 from referee.process.launch import (
     await_sandbox,
     bot_status,
@@ -45,6 +37,7 @@ from referee.process.launch import (
     launch,
     wait_readable,
 )
+from referee.process.player import USUAL_LIMITS, SessionPlayer, now
 from referee.process.process_tree import ProcessTree
 from referee.process.procfs import tracer_of, unreaped_status
 from referee.sandbox.bubblewrap import GO, Sandbox, Tier
@@ -54,11 +47,6 @@ from referee.sandbox.host_resources import killed_for_memory
 
 OPEN = Sandbox()
 """The absence of a sandbox."""
-USUAL_LIMITS = Limits()
-KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
-"""Exit statuses of a killed process, and of a shell whose program was killed."""
-READ_BYTES = 4096
-"""Bytes of one read of standard output: a move is below 20, and a small buffer is a quick one."""
 DRAIN_READS = 256
 """Maximum number of reads in one call when a bot has ended: a grandchild may write for ever."""
 
@@ -73,18 +61,18 @@ traces it: then the tracer reaps it first (man 2 ptrace)."""
 GROUP_GONE_S = 0.2
 """Seconds that ``close`` waits for the rest of a killed group; a kill takes effect within milliseconds."""
 
-now = time.monotonic
-"""Clock of all stamps and deadlines, in seconds."""
 
 _unreaped: list[subprocess.Popen[bytes]] = []
 """Processes that ``close`` could not reap; the start of the next bot tries again."""
 
 
-class Bot:
+class Bot(SessionPlayer):
     """A running bot.  The constructor starts it; ``wait_ready`` and, in any case, ``close`` must be called.
 
     Raises NotRunnableError if the command cannot be run, RefereeError if the host is to blame.
     """
+
+    errors: int
 
     def __init__(
         self,
@@ -95,26 +83,12 @@ class Bot:
         sandbox: Sandbox = OPEN,
         limits: Limits = USUAL_LIMITS,
     ) -> None:
-        self.index = index
-        self.player = player
-        self.limits = limits
+        super().__init__(index, player, limits)
         self._root: int | None = None
         """Number of the bot's first process, once ``wait_ready`` was called."""
         self._tree: ProcessTree | None = None
-        self.stderr = StderrBuffer(limits.stderr_bytes)
-        self.status: int | None = None
-        """The exit status, once it is known; negative is a signal's number."""
-        self.is_near_a_limit = False
-        """True if the bot used much of its memory at the last check (see NEAR)."""
         self._held_mb = 0
         """Memory at the last check, in MiB."""
-        self.output_ended_at: float | None = None
-        """Time of the end of standard output; None while it is open."""
-        self.ended_at: float | None = None
-        """Time at which the end of the process was noticed; None while it lives."""
-        self._lines = LineBuffer(limits.line_bytes)
-        self._overflow_reported = False
-        self._has_sent_output = False
         self._is_confined = sandbox.tier.confines
         self._has_limits = sandbox.tier is not Tier.OFF
         self._first_process: int | None = None
@@ -124,8 +98,6 @@ class Bot:
         self._is_being_killed = False
         self._limit_is_reported = False
         """True once ``limit_passed`` has returned an event and killed the bot."""
-        self.exit_descriptor: int | None = None
-        """Pidfd, readable when the process has ended; None where the system has none."""
         _unreaped[:] = [process for process in _unreaped if process.poll() is None]
         self._killed_before = killed_for_memory()
         self._confined = sandbox.confine(player, limits, environment)
@@ -191,11 +163,6 @@ class Bot:
         """The environment variables that pass the bot's limits to its runtime."""
         return dict(self._confined.settings)
 
-    @property
-    def unfinished(self) -> str:
-        """The text on standard output after the last line feed."""
-        return decode_bytes(self._lines.unfinished)
-
     def write(self, line: str) -> Event:
         """Send a line, whole or not at all, and return the event of the outcome.
 
@@ -223,28 +190,6 @@ class Bot:
         poller = select.poll()
         poller.register(self._stdin, 0)  # errors are reported for any event mask
         return bool(poller.poll(0))
-
-    def read_output(self) -> list[Event]:
-        """Read once from standard output and return the events of the lines that are now complete."""
-        try:
-            data = os.read(self.stdout, READ_BYTES)
-        except BlockingIOError:
-            return []
-        at = now()
-        if not data:
-            self.output_ended_at = at
-            return []
-        self._has_sent_output = True
-        lines = self._lines.feed(data)
-        events: list[Event]
-        if len(lines) == 1:  # as it nearly always is, and a comprehension costs a call
-            events = [LineReceived(self.index, at, decode_bytes(lines[0]))]
-        else:
-            events = [LineReceived(self.index, at, decode_bytes(line)) for line in lines]
-        if self._lines.overflow is not None and not self._overflow_reported:
-            self._overflow_reported = True
-            events.append(LineTooLong(self.index, at, decode_bytes(self._lines.overflow)))
-        return events
 
     def read_errors(self) -> bool:
         """Read once from standard error; return False at its end, or if nothing was there."""
@@ -303,54 +248,29 @@ class Bot:
             if not self.read_errors():
                 return
 
-    def exited_event(self) -> BotExited | LimitPassed | NotStarted:
-        """Return the event of the process's end; to be called only after ``has_ended``.
-
-        A limit that ``limit_passed`` has reported is not reported again.  Raises RefereeError if the sandbox
-        failed, and not the bot.
-        """
+    def exited_event(self) -> ProcessEnded:
+        """Return the event of the process's end; to be called only after ``has_ended``."""
         assert self.status is not None
         assert self.ended_at is not None
-        if self._limit_is_reported:
-            return self._plain_end(self.status, self.ended_at)
-        group = self._confined.group
-        if group is not None and group.ran_out_of_memory():
-            return self._memory_passed(group.most_memory_mb())
-        if group is not None and group.was_killed_for_others():
-            raise RefereeError(f"{self.player.name} was killed within its limit: the host has no memory left")
-        was_killed = self._has_limits and self.status in KILLED
-        if group is None and was_killed and killed_for_memory() > self._killed_before:
-            raise RefereeError(
-                f"{self.player.name} was killed while this host, or what we may use of it, had no memory left"
-            )
-        if self._confined.status is not None and not has_reported_exit(self._confined.status):
-            raise RefereeError(f"the sandbox of {self.player.name} failed: {self.stderr.text().strip()}")
-        if self._has_limits and not self._has_sent_output:
-            why = failed_to_execute(self.player, self.status, self.stderr.text())
-            if why is not None:
-                return NotStarted(self.index, self.ended_at, why)
-        if (passed := self._files_passed()) is not None:
-            return passed
-        return self._plain_end(self.status, self.ended_at)
-
-    def _plain_end(self, status: int, ended_at: float) -> BotExited:
-        """Return the event of an end that neither the sandbox nor a limit has caused."""
-        full = () if self._directories is None else self._directories.full()
-        return BotExited(
+        group, report = self._confined.group, self._confined.status
+        has_run = report is None or has_reported_exit(report)
+        may_not_run = self._has_limits and not self._has_sent
+        errors = self.stderr.text() if may_not_run or not has_run else ""
+        return ProcessEnded(
             self.index,
-            ended_at,
-            status,
+            self.ended_at,
+            self.status,
             self.unfinished,
             self.stderr.last_words(),
-            self._held_near_limit_mb(),
-            " and ".join(full),
+            self._held_mb if group is None else group.most_memory_mb(),
+            "" if self._directories is None else " and ".join(self._directories.full()),
+            0 if self._directories is None else self._directories.new_files(),
+            self._limit_is_reported,
+            None if group is None else group.memory_kills(),
+            killed_for_memory() - self._killed_before,
+            None if has_run else errors.strip(),
+            failed_to_execute(self.player, self.status, errors) if may_not_run else None,
         )
-
-    def _held_near_limit_mb(self) -> int:
-        """Return the bot's last known memory in MiB if it was nearly all that is allowed; otherwise 0."""
-        group = self._confined.group
-        held_mb = self._held_mb if group is None else group.most_memory_mb()
-        return held_mb if held_mb >= NEARLY_ALL * self.limits.memory_mb else 0
 
     def limit_passed(self) -> LimitPassed | None:
         """Check whether the bot's processes together exceed a limit; if so, kill them and return the event.
@@ -378,7 +298,7 @@ class Bot:
         self.is_near_a_limit = used > allowed // NEAR
         self._held_mb = used // MIB
         if used > allowed:
-            return self._memory_passed(used // MIB)
+            return LimitPassed(self.index, now(), "memory", used // MIB, self.limits.memory_mb)
         if not self._is_confined and (count := self.tree.count()) > self.limits.processes:
             return LimitPassed(self.index, now(), "process", count, self.limits.processes)
         return None
@@ -388,18 +308,9 @@ class Bot:
         count = 0 if self._directories is None else self._directories.new_files()
         return LimitPassed(self.index, now(), "files", count, allowed) if count > allowed else None
 
-    def _memory_passed(self, used_mb: int) -> LimitPassed:
-        allowed_mb = self.limits.memory_mb
-        return LimitPassed(self.index, now(), "memory", max(used_mb, allowed_mb), allowed_mb)
-
     def written_files(self) -> tuple[KeptFile, ...]:
         """Return the files that the bot wrote; to be called after its end and before ``close``."""
         return () if self._directories is None else written_files(self._directories)
-
-    def output_closed_event(self) -> OutputClosed:
-        """Return the event of an end of output that was not followed by an end of the process."""
-        assert self.output_ended_at is not None
-        return OutputClosed(self.index, self.output_ended_at, self.unfinished)
 
     def kill(self) -> None:
         """End the bot's sandbox, or where it has none its process group, at once.  Never fails."""

@@ -101,6 +101,9 @@ class TurnTimer:
         self._last: list[Reading | None] = [None, None]
         """The last reading of each bot, however old."""
         self.off_turn_cpu_us = [0, 0]
+        self.cores_after = 0
+        """Number of cores that the bot may have used after its last reply, while the referee waited for a CPU
+        to read the reply; 0 if it did not run, and where the counters do not begin with the turn."""
 
     @property
     def off_turn(self) -> tuple[int, int]:
@@ -232,12 +235,8 @@ class TurnTimer:
         """End a measured turn after the player's reply, and return the counters of the turn."""
         # All of a quick turn is charged, so that the counters would change nothing.
         usage = self.usage() if wall_s >= QUICK_S else None
-        may_ponder = usage is not None and not self._uses_older_reading and self._is_running(player)
-        if usage is not None and may_ponder and 0 < usage.referee_wait_us < wall_s * 1e6:
-            # A bot that ponders also used CPU time after its reply, while the referee waited for a CPU to
-            # read it.  That time is not counted: it is at most that of all cores, at the rate of the turn.
-            after_us = usage.referee_wait_us * min(_cores(), usage.cpu_us / (wall_s * 1e6))
-            usage = usage._replace(cpu_us=usage.cpu_us - int(after_us))
+        is_exact = usage is None or self._uses_older_reading or not self._is_running(player)
+        self.cores_after = 0 if is_exact else _cores()
         self.must_prepare[player] = self._suspends or wall_s >= QUICK_S
         if usage is not None:
             self._count_off_turn(1 - player)

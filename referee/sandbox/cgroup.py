@@ -145,15 +145,13 @@ class BotGroup:
     def _write(self, name: str, value: str) -> None:
         (self.path / name).write_text(value)
 
-    def ran_out_of_memory(self) -> bool:
-        """Return True if the kernel has killed the group because it reached its own limit."""
-        events = _events(self.path / "memory.events")
-        return events.get("oom_kill", 0) > 0 and events.get("oom", 0) > 0
+    def memory_kills(self) -> tuple[int, int]:
+        """Return how often the group reached its own limit, and how often the kernel killed in the group.
 
-    def was_killed_for_others(self) -> bool:
-        """Return True if the kernel has killed the group within its limit: the host had no memory left."""
+        A kill without the former means that the host had no memory left.
+        """
         events = _events(self.path / "memory.events")
-        return events.get("oom_kill", 0) > 0 and events.get("oom", 0) == 0
+        return events.get("oom", 0), events.get("oom_kill", 0)
 
     def most_memory_mb(self) -> int:
         """Return the group's peak memory, in MiB; 0 where the kernel does not report it (before 5.19)."""

@@ -1,6 +1,7 @@
 """Replay of games from their records: the records of real games follow, altered records do not."""
 
 import dataclasses
+import gzip
 import json
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import msgpack
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -44,6 +46,7 @@ from tests.process.test_faults import play, scripted
 from tests.support.builders import make_player, make_record
 from tests.support.judging import CONTROL as JUDGED_CONTROL
 from tests.support.judging import Judged
+from tests.support.paths import TEST_DATA
 from tests.support.transcripts import Transcript
 
 SMALL = "manchester(3,2)"
@@ -401,6 +404,19 @@ def test_games_follow_in_which_lines_cannot_be_sent(
     check_clean(recorded(match, opening, able))
 
 
+# Records of the release before players, sessions and facts had the layout of today.
+
+
+def test_records_of_an_earlier_version_follow_and_keep_their_bytes() -> None:
+    """69 games of all reasons and kinds: between processes, of functions, and conformance games."""
+    file = TEST_DATA / "earlier" / "records.msgpack.gz"
+    games: list[bytes] = msgpack.unpackb(gzip.decompress(file.read_bytes()))
+    records = [GameRecord.from_msgpack(packed) for packed in games]
+    assert {record.result.reason for record in records} == set(Reason)
+    assert [text for record in records for text in complaints(record)] == []
+    assert [record.to_msgpack() for record in records] == games
+
+
 # Altered records: a walk over all fields.
 
 Path_ = tuple[str | int, ...]
@@ -622,6 +638,55 @@ def test_altering_two_columns_alike_is_noticed() -> None:
     record = swapped()
     moves = [move._replace(wall_us=move.wall_us + 5, charged_us=move.charged_us + 5) for move in record.moves]
     assert complaints(replace(record, moves=moves))
+
+
+# Corrected counters.
+
+
+def corrected(kind: str = "move") -> GameRecord:
+    """A game in which the first player computed after a reply, which was a move or came too late."""
+    judged = Judged()
+    late = kind == "late"
+    wall_us = 2_600_000 if late else 400_000
+    cpu_us = 2_500_000 if late else 300_000
+    usage = Usage(cpu_us, 0, 100_000)
+    judged.tell(LineReceived(0, judged.match.turn_began + wall_us / 1e6, "MOVE;1", usage, 2))
+    if not late:
+        judged.play("MOVE;99")
+    return replace(recorded(judged.match), corrections=tuple(judged.match.corrections))
+
+
+@pytest.mark.parametrize("kind", ["move", "late"])
+def test_the_correction_of_counters_is_verified(kind: str) -> None:
+    record = corrected(kind)
+    assert [(one.line, one.cores) for one in record.corrections] == [(2, 2)]
+    check_clean(record)
+    [correction] = record.corrections
+    for changes in ({"cpu_us": correction.cpu_us + 50_000}, {"line": 1}, {"cores": 0}):
+        assert complaints(replace(record, corrections=(correction._replace(**changes),)))
+    # Records of earlier versions have the corrected counters alone.
+    check_clean(replace(record, corrections=()))
+
+
+def test_the_counters_of_a_reply_that_loses_in_time_are_not_recorded() -> None:
+    judged = Judged()
+    at = judged.match.turn_began + 0.4
+    judged.tell(LineReceived(0, at, "nonsense", Usage(300_000, 0, 100_000), 2))
+    assert judged.match.corrections == []
+    check_clean(recorded(judged.match))
+
+
+def test_a_record_without_corrections_has_the_bytes_of_earlier_versions() -> None:
+    assert b"corrections" not in swapped().to_msgpack()
+    assert b"corrections" in corrected().to_msgpack()
+
+
+def test_a_wait_for_a_cpu_is_recorded_as_the_activity() -> None:
+    for activity, expected in (("running", "queued"), ("stopped", "stopped")):
+        judged = Judged()
+        at = judged.match.turn_began + 2
+        judged.tell(TimePassed(at, ("", ""), Usage(1000, 1_900_000, 0), activity, is_queued=True))
+        assert judged.match.facts[-1].data[2] == expected
 
 
 # Complaints.

@@ -11,7 +11,8 @@ from referee.judge.limits import LEAST, Limits
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
 from referee.playing import Job, play_game
-from referee.process.bot import Bot, now
+from referee.process.bot import Bot
+from referee.process.player import now
 from tests.support.confinement import outcome, reading_bot, sandbox_of
 from tournaments.bots.resolve import resolve_bot
 

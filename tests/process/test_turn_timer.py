@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from referee.judge.clock import FAIR, WALL, TimeControl, extension_us, host_fault_us
+from referee.judge.clock import FAIR, WALL, TimeControl, extension_us, host_fault_us, own_cpu_us
 from referee.judge.events import Usage
 from referee.process import turn_timer
 from referee.process.cpu_accounting import Reading, ThreadTimes
@@ -130,7 +130,12 @@ def test_cpu_time_after_the_reply_is_not_the_turns(host: Host) -> None:
     timer.begin_turn(0)
     first.run(10_000)
     host.waited_us = 2000
-    assert timer.end_turn(0, 0.01) == Usage(8000, 0, 2000)
+    usage = timer.end_turn(0, 0.01)
+    assert usage == Usage(10_000, 0, 2000)
+    assert timer.cores_after > 0
+    assert own_cpu_us(usage, 10_000, 1) == 8000
+    assert own_cpu_us(usage, 10_000, 0) == 10_000
+    assert own_cpu_us(usage, 2000, 1) == 10_000  # all of the turn was the referee's wait
 
 
 def test_quick_bots_are_not_measured(host: Host) -> None:

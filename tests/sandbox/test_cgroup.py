@@ -156,20 +156,20 @@ def test_limits_of_a_bots_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
-        ("low 0\noom 1\noom_kill 1\n", (True, False)),
-        ("oom 0\noom_kill 1\n", (False, True)),  # a group above it, or the host, had no memory left
-        ("oom_kill 0\n", (False, False)),
-        (None, (False, False)),
+        ("low 0\noom 1\noom_kill 1\n", (1, 1)),
+        ("oom 0\noom_kill 1\n", (0, 1)),  # a group above it, or the host, had no memory left
+        ("oom_kill 0\n", (0, 0)),
+        (None, (0, 0)),
     ],
 )
-def test_the_memory_of_a_group(tmp_path: Path, events: str | None, expected: tuple[bool, bool]) -> None:
+def test_the_memory_of_a_group(tmp_path: Path, events: str | None, expected: tuple[int, int]) -> None:
     group = BotGroup(str(tmp_path), "bot", LIMITS)
     assert group.most_memory_mb() == 0
     (group.path / "memory.peak").write_text(f"{99 << 20}\n")
     assert group.most_memory_mb() == 99
     if events is not None:
         (group.path / "memory.events").write_text(events)
-    assert (group.ran_out_of_memory(), group.was_killed_for_others()) == expected
+    assert group.memory_kills() == expected
 
 
 def test_a_removed_group_can_be_killed_and_removed_again(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_removed_group_can_be_killed_and_removed_again(tmp_path: Path) -> None
     assert not group.path.exists()
     group.remove()
     group.kill()
-    assert not group.ran_out_of_memory()
+    assert group.memory_kills() == (0, 0)
 
 
 def test_our_own_group_is_found_or_there_is_a_reason() -> None:

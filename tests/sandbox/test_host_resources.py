@@ -12,6 +12,7 @@ import pytest
 
 from referee.errors import RefereeError
 from referee.judge.events import BotExited
+from referee.judge.exit_causes import classified
 from referee.judge.limits import default_memory_mb, memory_shortage
 from referee.judge.results import Player
 from referee.process.bot import Bot
@@ -97,9 +98,9 @@ def test_whose_fault_an_end_is(ends: str, more: int, is_ours: bool, count: Calla
         assert bot.has_ended()
         if is_ours:
             with pytest.raises(RefereeError, match=r"bot was killed while this host, .* had no memory left"):
-                bot.exited_event()
+                classified(bot.exited_event(), player.name, bot.limits)
         else:
-            assert isinstance(bot.exited_event(), BotExited)
+            assert isinstance(classified(bot.exited_event(), player.name, bot.limits), BotExited)
     finally:
         bot.kill()
         bot.close()
