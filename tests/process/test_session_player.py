@@ -1,0 +1,128 @@
+"""Players without a process: a conversation whose moves come from elsewhere, with its own time control."""
+
+import random
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+
+from referee.adapters.game_follower import GameFollower
+from referee.function_player import FunctionPlayer
+from referee.games.catalog import AnyGame, parse_game
+from referee.judge.clock import TimeControl
+from referee.judge.events import LineTooLong
+from referee.judge.match import Match
+from referee.judge.replay_check import check_replay
+from referee.judge.results import GameRecord, Player
+from referee.playing import Job, play, play_game
+from referee.process.launch import wait_readable
+from referee.process.player import SessionPlayer
+from tests.support.confinement import outcome, reading_bot
+
+GAME = "manchester(3,2)"
+REMOTE = Player("remote", ("a service",), "/")
+QUICK = TimeControl(move_s=0.1, setup_s=0)
+SLOW = TimeControl(game_s=60, increment_s=1)
+
+
+class RemotePlayer(SessionPlayer):
+    """A player whose lines go through channels, as through a connection."""
+
+    def __init__(self, lines: "trio.MemorySendChannel[str]", index: int, match: Match[Any, Any]) -> None:
+        super().__init__(index, REMOTE)
+        self.lines = lines
+
+    def receive(self, line: str) -> None:
+        self.lines.send_nowait(line)
+        if line == "END":
+            self.end()
+
+
+async def play_remotely(control: TimeControl, own: TimeControl | None, think_s: float) -> GameRecord:
+    """Play a game of a bot against a player who thinks for a while in another task."""
+    job = Job("remote", GAME, (reading_bot(), REMOTE), control, own_controls=(None, own))
+    to_player, lines = trio.open_memory_channel[str](10)
+    players: list[RemotePlayer] = []
+
+    def start(index: int, match: Match[Any, Any]) -> SessionPlayer:
+        players.append(RemotePlayer(to_player, index, match))
+        return players[0]
+
+    async def converse() -> None:
+        follower = GameFollower(parse_game(GAME))
+        while not follower.over:
+            if follower.receive(await lines.receive()):
+                await trio.sleep(think_s)
+                move = random.choice(list(follower.game.legal_moves(follower.state)))
+                players[0].send(follower.reply(move))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(converse)
+        return await play_game(job, players={1: start})
+
+
+@pytest.mark.parametrize(
+    ("control", "own", "think_s", "expected"),
+    [
+        (SLOW, None, 0, "score"),
+        (QUICK, SLOW, 0.16, "score"),
+        (SLOW, QUICK, 0.16, "timeout"),
+    ],
+)
+async def test_a_conversation_with_its_own_time_control(
+    control: TimeControl, own: TimeControl | None, think_s: float, expected: str
+) -> None:
+    record = await play_remotely(control, own, think_s)
+    assert record.result.reason.value == expected
+    assert record.exit_status == (0, 0)
+    assert check_replay(record) == []
+    assert GameRecord.from_msgpack(record.to_msgpack()) == record
+    assert GameRecord.from_json(record.to_json()) == record
+    if own is not None:
+        assert check_replay(replace(record, own_controls=(None, None)))
+
+
+class SilentPlayer(SessionPlayer):
+    """A player that never replies."""
+
+    def receive(self, line: str) -> None:
+        pass
+
+
+def test_the_end_of_a_player_is_reported_also_if_it_was_noticed_before() -> None:
+    player = SilentPlayer(0, REMOTE)
+    player.wait_ready()
+    player.end(3, "the reason")
+    assert player.has_ended()  # as a check of limits asks
+    assert wait_readable(player.exit_descriptor or -1, 0)
+    assert (player.status, player.stderr.text()) == (3, "the reason")
+    player.close()
+    player.send("MOVE;1")  # too late: it is ignored
+
+
+def test_a_line_that_is_too_long_and_a_flood_do_not_block_the_player() -> None:
+    player = SilentPlayer(0, REMOTE)
+    player.wait_ready()
+    player.send("x" * 100_000)
+    assert [type(event) for event in player.read_output()] == [LineTooLong]
+    for _ in range(100):
+        player.send("y" * 1000)  # more than a pipe holds
+    player.close()
+
+
+def test_a_person_has_more_time_than_the_bot() -> None:
+    def choose(game: AnyGame, state: Any) -> Any:
+        return game.legal_moves(state)[0]
+
+    def slowly(game: AnyGame, state: Any) -> Any:
+        trio.run(partial(trio.sleep, 0.2))
+        return choose(game, state)
+
+    person = FunctionPlayer(slowly, control=SLOW)
+    assert play(FunctionPlayer(choose), person, GAME, control=QUICK).result.reason.value == "score"
+    assert outcome(play(FunctionPlayer(choose), FunctionPlayer(slowly), GAME, control=QUICK)) == (
+        *(0, "timeout"),
+        "late",
+    )
