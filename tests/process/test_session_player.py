@@ -23,7 +23,7 @@ from tests.support.confinement import outcome, reading_bot
 
 GAME = "manchester(3,2)"
 REMOTE = Player("remote", ("a service",), "/")
-QUICK = TimeControl(move_s=0.1, setup_s=0)
+QUICK = TimeControl(move_s=0.25, setup_s=0)
 SLOW = TimeControl(game_s=60, increment_s=1)
 
 
@@ -60,15 +60,17 @@ async def play_remotely(control: TimeControl, own: TimeControl | None, think_s: 
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(converse)
-        return await play_game(job, players={1: start})
+        record = await play_game(job, players={1: start})
+    assert len(players) == 1
+    return record
 
 
 @pytest.mark.parametrize(
     ("control", "own", "think_s", "expected"),
     [
         (SLOW, None, 0, "score"),
-        (QUICK, SLOW, 0.16, "score"),
-        (SLOW, QUICK, 0.16, "timeout"),
+        (QUICK, SLOW, 0.3, "score"),
+        (SLOW, QUICK, 0.3, "timeout"),
     ],
 )
 async def test_a_conversation_with_its_own_time_control(
@@ -117,7 +119,7 @@ def test_a_person_has_more_time_than_the_bot() -> None:
         return game.legal_moves(state)[0]
 
     def slowly(game: AnyGame, state: Any) -> Any:
-        trio.run(partial(trio.sleep, 0.2))
+        trio.run(partial(trio.sleep, 0.35))
         return choose(game, state)
 
     person = FunctionPlayer(slowly, control=SLOW)
