@@ -221,7 +221,10 @@ def test_access_ends_with_a_change_of_the_password_and_with_being_disabled(cours
         assert [course.links.find(secret, NOW) is not None for secret in links] == [False, True]
 
 
-@pytest.mark.parametrize("password", ["Password123", "1234567890", "Sommer2026"])
+@pytest.mark.parametrize(
+    "password",
+    ["Password123", "1234567890", "a123456789", "Sommer2026!", "testTEST12", "P@ssw0rd2026"],
+)
 def test_common_passwords_are_refused(course: Course, password: str) -> None:
     student = add_student(course)
     with pytest.raises(CourseError, match="is a common one"):

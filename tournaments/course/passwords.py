@@ -14,9 +14,8 @@ SHORTEST, LONGEST = 10, 200
 """Minimum and maximum length in characters."""
 PARAMETERS = argon2.profiles.RFC_9106_LOW_MEMORY
 """RFC 9106, section 4, the second recommended option: 3 passes over 64 MiB in 4 lanes."""
-COMMON = Path(__file__).with_name("common_passwords.txt")
-"""Common passwords of ten characters and more, in lower case: of leaked lists, German ones, and words of this
-subject with usual endings."""
+COMMON_WORDS = Path(__file__).with_name("common_words.txt")
+"""Words of common passwords, in lower case: of leaked lists, German ones, and of this subject."""
 AT_A_TIME = 2
 """Maximum number of simultaneous hashes, each of which takes 64 MiB.
 
@@ -69,13 +68,20 @@ class Passwords:
 
 
 def is_common(password: str) -> bool:
-    """Return whether a password is among the common ones, in any case of its letters."""
-    return password.casefold() in _common_passwords()
+    """Return whether a password is digits with at most one letter, or one common word, perhaps repeated.
+
+    Words count with any digits and signs around and in them, and in any case of letters, as those who guess
+    passwords try them.
+    """
+    letters = "".join(filter(str.isalpha, password.casefold()))
+    if password.isalnum() and len(letters) <= 1:
+        return True
+    return any(letters and letters == word * (len(letters) // len(word)) for word in _common_words())
 
 
 @cache
-def _common_passwords() -> frozenset[str]:
-    return frozenset(COMMON.read_text(encoding="utf-8").splitlines())
+def _common_words() -> frozenset[str]:
+    return frozenset(COMMON_WORDS.read_text(encoding="utf-8").split())
 
 
 def _normal(password: str) -> str:
