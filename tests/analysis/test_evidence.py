@@ -111,6 +111,7 @@ def test_copies_of_a_deterministic_pairing_change_no_rating(winners: tuple[int |
     assert same(rate(evidence_of(NAMES, [*copies, pair_of(200, "ab", winners)[1], *other])), once)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=6),
     st.integers(2, 5),

@@ -216,6 +216,7 @@ def random_results(random: np.random.Generator, players: int, games: int, spread
     return Results(wins, np.zeros_like(wins), played - wins)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [1.0, 6.0])
 def test_every_search_arrives(spread: float) -> None:
     """Also where bots are far apart and the first bot always wins: one field in fifty once had no peak."""

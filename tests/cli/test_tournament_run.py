@@ -262,7 +262,8 @@ def running(folder: Path, *options: str) -> "subprocess.Popen[str]":
     return process
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_that_an_interrupted_run_prints_continues_it(
     tmp_path: Path, number: signal.Signals
 ) -> None:

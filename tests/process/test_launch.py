@@ -211,6 +211,7 @@ def children() -> set[str]:
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", TIERS)
 async def test_no_descriptor_and_no_process_is_left_by_many_games(tmp_path: Path, tier: str) -> None:
     sandbox = sandbox_of(tier)

@@ -58,6 +58,7 @@ async def repeat_until_done(do: Callable[[], Awaitable[object]], check: Callable
     raise AssertionError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", CONTROL)
 async def test_control_of_a_tournament(action: str, database: Database, tmp_path: Path) -> None:
     state, do = CONTROL[action]
@@ -79,6 +80,7 @@ async def test_control_of_a_tournament(action: str, database: Database, tmp_path
             assert (entry.action, entry.account_id) == (f"tournament.{action}", by.id)
 
 
+@pytest.mark.slow
 async def test_rejudging(database: Database, tmp_path: Path) -> None:
     async with open_harness(tmp_path / "data", database=database) as harness, running(harness) as tournaments:
         by = add_account(harness.course, Role.ADMIN, "admin")
@@ -117,6 +119,7 @@ async def until_recorded(harness: Harness, competition: Competition, number: int
     await until(lambda: len(recorded(harness, competition)) == number, RECORDED_WITHIN_S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ruling", RULINGS)
 async def test_rulings_carry_their_account_in_both_journals(
     ruling: str, database: Database, tmp_path: Path
@@ -172,6 +175,7 @@ async def test_the_roster_of_the_end_stays(tmp_path: Path) -> None:
         assert roster_at_end(students, []) == students
 
 
+@pytest.mark.slow
 async def test_a_new_check(database: Database, tmp_path: Path) -> None:
     """Without the other tasks of a service, which write at their own times."""
     place = database.course()

@@ -81,6 +81,7 @@ async def test_the_games_of_a_tournament_and_of_a_ladder(tmp_path: Path) -> None
         assert "wire.txt" in file
 
 
+@pytest.mark.slow
 async def test_a_rejudging_is_begun_once_and_can_be_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

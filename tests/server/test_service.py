@@ -122,6 +122,7 @@ async def test_a_version_qualifies_and_plays(tmp_path: Path) -> None:
     assert trio.current_time() - began < 5
 
 
+@pytest.mark.slow
 async def test_bots_are_built_again_when_their_copies_are_lost(tmp_path: Path) -> None:
     """As after the restoration of a backup, which has no copies."""
     async with open_service(tmp_path) as harness:

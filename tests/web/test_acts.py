@@ -86,6 +86,7 @@ def make_scene(world: World) -> Scene:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.route)
 async def test_an_action_and_its_entry_are_both_stored_or_neither(
     case: Case, place: Location, tmp_path: Path
