@@ -244,7 +244,7 @@ class GameRecord:
     kept_files: tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]] = ((), ())
     """Files that each bot wrote, if they are kept; never in the JSON view, which is given to others."""
     warnings: tuple[str, ...] = ()
-    """What failed after the verdict, for the operator, such as the end of a process; the verdict stands."""
+    """Failures after the verdict, for the operator, such as a process that did not end."""
 
     def _repr_html_(self) -> str | None:
         """Return the final board and the replay for a notebook."""
