@@ -19,7 +19,6 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -81,8 +80,7 @@ def rows(
     for pairing in pairings:
         better = 1 / (1 + 10 ** ((pairing.first - pairing.second) * ELO_STEP / 400))
         winner = None if dice.random() < DRAWS else int(dice.random() > better)
-        game = replace(
-            like,
+        game = like._replace(
             key=pairing.key,
             round=pairing.round,
             first=summary.file_bots[pairing.first],
@@ -136,6 +134,7 @@ def main() -> int:
         directory.mkdir(parents=True, exist_ok=True)
         if not (directory / "results.db").exists():
             make_store(directory, arguments.games, arguments.bots)
+        store_bytes = (directory / "results.db").stat().st_size
         took = []
         cpu: list[float] = []
         before = _cpu_of_children()
@@ -149,11 +148,22 @@ def main() -> int:
                 return 1
     found = median(took)
     if arguments.json:
-        print(json.dumps({"games": arguments.games, "bots": arguments.bots, "table_s": took, "cpu_s": cpu}))
+        print(
+            json.dumps(
+                {
+                    "games": arguments.games,
+                    "bots": arguments.bots,
+                    "table_s": took,
+                    "cpu_s": cpu,
+                    "store_bytes": store_bytes,
+                }
+            )
+        )
     else:
         verdict = "reached" if found <= TARGET_S else "missed"
         runs = ", ".join(f"{one:.2f}" for one in took)
         print(f"table of {arguments.games} games of {arguments.bots} bots: {found:.2f} s, median of {runs}")
+        print(f"store of {store_bytes / 1e6:.1f} MB, {store_bytes / arguments.games:.0f} bytes a game")
         print(f"CPU {median(cpu):.2f} s; target {TARGET_S:.1f} s, {verdict}")
     return 0
 

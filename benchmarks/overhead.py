@@ -37,7 +37,7 @@ from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.dask_engine import open_dask_engine
+from tournaments.engines.remote.head.dask_engine import open_dask_engine
 from tournaments.engines.remote.scheduler import open_scheduler
 from tournaments.engines.remote.waiting import wait_for_slots
 from tournaments.processes.process_settings import prepare_for_many_games

@@ -184,7 +184,7 @@ def measure_steps(record: GameRecord) -> dict[str, float]:
 
     def games(how_many: int) -> list[PackedGame]:
         one = PackedGame.of(record, 1)
-        return [replace(one, summary=replace(one.summary, key=f"k{next(number)}")) for _ in range(how_many)]
+        return [replace(one, summary=one.summary._replace(key=f"k{next(number)}")) for _ in range(how_many)]
 
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)

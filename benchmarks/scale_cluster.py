@@ -18,7 +18,7 @@ import trio
 
 from referee.judge.results import GameRecord
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.dask_engine import DaskEngine, open_dask_engine
+from tournaments.engines.remote.head.dask_engine import DaskEngine, open_dask_engine
 from tournaments.engines.remote.scheduler import open_scheduler
 
 SCHEDULER = "tournaments.engines.remote.scheduler_process"

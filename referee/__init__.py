@@ -4,8 +4,9 @@ The names below are the public interface, see docs/api/games.md.  They are impor
 since sample bots import this package in every process of theirs.
 
 ``games`` has the rules, ``judge`` decides (both pure: events in, verdicts out), ``sandbox`` confines bots,
-``process`` runs and measures them, ``session`` connects them to the judge.  Begin at ``playing.play_game``.
-``conformance`` examines one bot against a scripted opponent.
+``process`` runs and measures them, ``players`` are functions and people, ``session`` connects two players to
+the judge.  ``conformance`` examines one bot against a scripted opponent.  Begin at ``playing.play_game``.
+May import ``protocol``; all packages may import ``errors``.
 """
 
 from typing import TYPE_CHECKING
@@ -37,7 +38,6 @@ __all__ = [
 
 if TYPE_CHECKING:
     from referee.errors import RefereeError
-    from referee.function_player import FunctionPlayer
     from referee.games.base import Game
     from referee.games.catalog import parse_game, register_game
     from referee.games.opening import OpeningError
@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from referee.judge.clock import TimeControl
     from referee.judge.limits import Limits
     from referee.judge.match import Match
+    from referee.judge.record_rows import MoveRecord
     from referee.judge.replay_check import check_replay
-    from referee.judge.results import GameRecord, MatchResult, MoveRecord, Player, Reason
+    from referee.judge.results import GameRecord, MatchResult, Player, Reason
+    from referee.players.function_player import FunctionPlayer
     from referee.playing import Job, play, play_game
     from referee.process.player import SessionPlayer
     from referee.sandbox.detection import SandboxError, find_sandbox
@@ -57,7 +59,7 @@ else:
         globals(),
         {
             "referee.errors": ("RefereeError",),
-            "referee.function_player": ("FunctionPlayer",),
+            "referee.players.function_player": ("FunctionPlayer",),
             "referee.games.base": ("Game",),
             "referee.games.catalog": ("parse_game", "register_game"),
             "referee.games.opening": ("OpeningError",),
@@ -66,7 +68,8 @@ else:
             "referee.judge.limits": ("Limits",),
             "referee.judge.match": ("Match",),
             "referee.judge.replay_check": ("check_replay",),
-            "referee.judge.results": ("GameRecord", "MatchResult", "MoveRecord", "Player", "Reason"),
+            "referee.judge.record_rows": ("MoveRecord",),
+            "referee.judge.results": ("GameRecord", "MatchResult", "Player", "Reason"),
             "referee.playing": ("Job", "play", "play_game"),
             "referee.process.player": ("SessionPlayer",),
             "referee.sandbox.detection": ("SandboxError", "find_sandbox"),

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
@@ -19,8 +19,6 @@ from referee.errors import (
     described,
     unexpected_errors_as_referee_errors,
 )
-from referee.event_loop import run_blocking
-from referee.function_player import FunctionPlayer
 from referee.games.catalog import DEFAULT_GAME, GAME_VARIABLE, OPENING_VARIABLE, find_game, parse_game
 from referee.games.opening import parse_opening
 from referee.games.plugins import GAMES_VARIABLE
@@ -29,8 +27,10 @@ from referee.judge.clock import DEFAULT_MOVE_S, WALL, TimeControl, announced
 from referee.judge.events import NotStarted
 from referee.judge.limits import Limits
 from referee.judge.match import new_match
-from referee.judge.results import NO_OWN_CONTROLS, NO_RESULT, GameRecord, KeptFile, OwnControls, Player
-from referee.live_feed import Feed
+from referee.judge.results import NO_OWN_CONTROLS, NO_RESULT, GameRecord, OwnControls, Player
+from referee.notebooks.event_loop import run_blocking
+from referee.players.function_player import FunctionPlayer
+from referee.players.socket_player import SocketPlayer
 from referee.process.bot import Bot
 from referee.process.launch import NotRunnableError
 from referee.process.player import SessionPlayer, now
@@ -39,6 +39,9 @@ from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.host_resources import usable_cores
 from referee.session import AnyMatch, Observer, Session
 from referee.version import VERSION
+
+if TYPE_CHECKING:
+    from referee.judge.record_rows import KeptFile
 
 T = TypeVar("T")
 
@@ -66,6 +69,9 @@ class Job:
     """True if the record keeps the files that bots write in their working directories."""
     own_controls: OwnControls = NO_OWN_CONTROLS
     """Time controls of players whose limits differ from ``control``, see ``GameRecord.own_controls``."""
+    sockets: tuple[str, str] = ("", "")
+    """Path of the socket of each player that is at the other end of one (players/socket_player.py); empty for
+    a bot's process."""
 
 
 StartPlayer = Callable[[int, AnyMatch], SessionPlayer]
@@ -207,7 +213,7 @@ async def _play(
     failed: list[NotStarted] = []
     for index in (0, 1):
         try:
-            bots.append(players.get(index, partial(start_bot, job))(index, match))
+            bots.append(players.get(index, partial(_start_player, job))(index, match))
         except NotRunnableError as error:
             failed.append(NotStarted(index, now(), str(error)))
     if failed:
@@ -216,8 +222,7 @@ async def _play(
         # Nothing was sent to the other bot yet, and nothing needs to be.
         return _record(job, match, bots, started_at, began)
     await _run(partial(_wait_ready, bots), owns_loop)
-    publisher = None if feed is None else Feed(feed, match)
-    session = Session(match, (bots[0], bots[1]), observe, cancel_fd, publisher, owns_loop=owns_loop)
+    session = Session(match, (bots[0], bots[1]), observe, cancel_fd, feed, owns_loop=owns_loop)
     try:
         await session.referee(sends)
         if wind_down is None:
@@ -275,6 +280,13 @@ def _end(bots: Sequence[SessionPlayer]) -> list[str]:
 
 def _with_warnings(record: GameRecord, warnings: Sequence[str]) -> GameRecord:
     return replace(record, warnings=(*record.warnings, *warnings)) if warnings else record
+
+
+def _start_player(job: Job, index: int, match: AnyMatch) -> SessionPlayer:
+    """Start a player of a job.  Raises NotRunnableError, RefereeError."""
+    if job.sockets[index]:
+        return SocketPlayer(index, job.players[index], job.sockets[index], job.limits)
+    return start_bot(job, index, match)
 
 
 def start_bot(job: Job, index: int, match: AnyMatch) -> Bot:
@@ -363,6 +375,7 @@ def _record(
         own_controls=job.own_controls,
         corrections=tuple(match.corrections),
         kept_files=(kept.get(0, ()), kept.get(1, ())),
+        peak_memory_bytes=both(lambda player: player.peak_memory_bytes, None),
     )
 
 
@@ -390,7 +403,7 @@ def play_in_worker(
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)  # a signal to the caller's group must not end us before our bots
     if core is not None and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {core})
+        job = on_own_cores(job, [core])
     if cancel_pipe is None:
         return play_alone(job, feed=feed)
     try:
@@ -403,6 +416,15 @@ def play_in_worker(
         return play_alone(job, cancel_fd=descriptor, feed=feed)
     finally:
         os.close(descriptor)
+
+
+def on_own_cores(job: Job, cores: Sequence[int]) -> Job:
+    """Move this process to these cores, and return the job with bots that cannot leave them.
+
+    Only a sandbox that confines bots binds them.
+    """
+    os.sched_setaffinity(0, cores)
+    return replace(job, sandbox=replace(job.sandbox, own_core=True))
 
 
 def _has_no_writer(pipe: int) -> bool:

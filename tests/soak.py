@@ -42,8 +42,8 @@ STANDALONE = (
     "core-dump",
 )
 """Attacks that need no preparation (tests/attacks/test_attacks.py has all attacks)."""
-OTHERS = ("sem.mp-", "PostgreSQL.")
-"""Files of other tests in /dev/shm: semaphores of Python's multiprocessing, and the memory of databases."""
+OTHERS = ("sem.mp-", "PostgreSQL.", "kalarena-postgresql-")
+"""Files of other tests in /dev/shm: semaphores of Python's multiprocessing, memory and files of databases."""
 MEMORY_GROWTH_MB = 32
 """Allowed to this process and all workers together: Python's allocator keeps some of its memory."""
 

@@ -3,11 +3,13 @@
 The names below are the public interface, see docs/api/tournaments.md.  They are imported when they are first
 used.
 
-The packages are layers; each imports only those before it: ``files`` and ``processes``, ``database``,
-``schedule`` (who meets whom), ``results`` (what is stored), ``bots`` (from source to a command),
-``analysis`` (standings and ratings), ``checking``, ``config`` (tournament.toml), ``engines`` (where games
-run), ``running``, ``reporting``, ``api``, ``course``, ``server``, ``web``, ``cli``.  docs/design.md has the
-picture.
+The packages are layers: ``files`` and ``processes``, ``database``, ``schedule`` (who meets whom), ``results``
+(what is stored), ``bots`` (from source to a command), ``analysis`` (standings and ratings), ``checking``,
+``config`` (tournament.toml), ``engines`` (where games run), ``running``, ``reporting``, ``api``, ``course``,
+``server``, ``web``, ``cli``.  docs/design.md has the picture.  Begin at ``running.runner``, which plays a
+tournament.
+
+May import ``sample_bots``, ``referee`` and ``protocol``, and each layer those before it.
 """
 
 from typing import TYPE_CHECKING

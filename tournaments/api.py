@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from referee.event_loop import run_blocking
 from referee.games.catalog import DEFAULT_GAME
 from referee.judge.results import GameRecord, Player
+from referee.notebooks.event_loop import run_blocking
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.detection import REQUIRED, find_sandbox
 from tournaments.bots.resolve import resolve_bot

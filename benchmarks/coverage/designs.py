@@ -1,7 +1,7 @@
 """Designs of simulated tournaments, and the coverage of their 95 % intervals."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, product
 from math import lgamma
 
@@ -10,10 +10,13 @@ import numpy as np
 from benchmarks.coverage.worlds import World, game, games_between, half_points, pair_chances
 from tournaments.analysis.comparison import compare
 from tournaments.analysis.evidence import evidence_of
+from tournaments.analysis.ratings.bradley_terry import GHOST_RESULTS_OF_ADAPTIVE
 from tournaments.analysis.ratings.pentanomial import of_pairs
 from tournaments.analysis.ratings.ratings import rate
 from tournaments.results.game_summary import GameSummary
 from tournaments.schedule.formats.sprt_statistics import bounds, log_likelihood_ratio
+from tournaments.server.practice.matchmaking import Candidate, Tally, next_match
+from tournaments.server.practice.practice_results import INTERVAL_WIDENING
 
 SPREAD_ELO = 150.0
 """Standard deviation of the bots' strengths in a field."""
@@ -22,6 +25,8 @@ MATCH_ELO = (0.0, 50.0, 100.0, 200.0, 400.0, 600.0)
 SPRT_ELO = (0.0, 25.0, 50.0, 100.0)
 """Differences in a sequential test of 0 against 50 Elo; the runs take turns."""
 MOST_SPRT_PAIRS = 1000
+LADDER_REFERENCES, LADDER_VERSIONS = 3, 3
+"""Reference players of a practice ladder, and moments at which teams have new versions."""
 EXACT_PAIRS = 10
 """Matches of at most so many pairs are not simulated: they have at most 1,001 results."""
 WORLDS = tuple(
@@ -187,7 +192,7 @@ def copies(world: World, bots: int, rounds: int, *, varied: bool) -> Design:
                     game(names[other], names[one], 2 - back, pair, f"{other} {one}"),
                 )
                 if varied and one == 0:
-                    both = (replace(both[0], fingerprint=pair), replace(both[1], fingerprint=pair))
+                    both = (both[0]._replace(fingerprint=pair), both[1]._replace(fingerprint=pair))
                 games += both
         return _held(names, strengths, games, None)
 
@@ -214,6 +219,50 @@ def compared(world: World, rounds: int) -> Design:
     return Design("compare", f"two of 5 bots, {rounds} rounds", world, run)
 
 
+def practice_ladder(world: World, teams: int, pairs: int, spread_elo: float) -> Design:
+    """Return a practice ladder, on which matchmaking chooses the pairings from the results so far.
+
+    Each team begins with a version, and replaces it with chance 1/2 at each of two later moments.  Between
+    them every bot plays ``pairs`` pairs.  All versions are rated together.
+    """
+
+    def run(random: np.random.Generator, number: int) -> tuple[int, int]:
+        strengths = {f"reference {one}": random.normal(0.0, spread_elo) for one in range(LADDER_REFERENCES)}
+        own = random.normal(0.0, spread_elo, teams)
+        current: dict[int, str] = {}
+        tally, games = Tally(), list[GameSummary]()
+        for version in range(LADDER_VERSIONS):
+            for team in range(teams):
+                if version == 0 or random.random() < 0.5:
+                    own[team] += random.normal(0.1 * spread_elo, 0.3 * spread_elo)
+                    current[team] = f"team {team} v{version}"
+                    strengths[current[team]] = own[team]
+            names = [*list(strengths)[:LADDER_REFERENCES], *current.values()]
+            candidates = [Candidate(name, takes_openings=True) for name in names]
+            for _ in range(len(candidates) * pairs // 2):
+                match = next_match(candidates, tally)
+                if match is None or match.is_leisure:
+                    break
+                both = (match.first, match.second)
+                elo = strengths[match.first] - strengths[match.second]
+                played = games_between(random, world, both, elo, 1, f"pair {len(games)}")
+                for one in played:
+                    tally.add(one.first, one.second, one.winner)
+                games += played
+        found = rate(
+            evidence_of(list(strengths), games),
+            ghosts=GHOST_RESULTS_OF_ADAPTIVE,
+            widening=INTERVAL_WIDENING,
+        )
+        truth = np.array(list(strengths.values()))
+        truth -= truth.mean()
+        inside = (found.low <= truth) & (truth <= found.high)
+        return int(inside.sum()), len(inside)
+
+    size = f"{teams} teams, {pairs} pairs, {spread_elo:g} Elo"
+    return Design("practice ladder", size, world, run)
+
+
 def designs() -> Iterator[Design | ShortMatch]:
     """Yield all designs, the quick ones first."""
     for pairs in (2, 5, 10, 25, 50, 100):
@@ -224,6 +273,9 @@ def designs() -> Iterator[Design | ShortMatch]:
         yield gauntlet(world, 6, 10)
         for bots, rounds in ((2, 10), (5, 5), (5, 25), (10, 3), (10, 10)):
             yield field(world, bots, rounds)
+    for teams, pairs in ((10, 5), (20, 5), (20, 15)):
+        for spread_elo in (SPREAD_ELO, 50.0, 0.0):
+            yield practice_ladder(World(0.1, 100.0), teams, pairs, spread_elo)
     for varied in (False, True):
         yield copies(World(), 6, 10, varied=varied)
         yield copies(World(0.1, 100.0, -0.5), 12, 10, varied=varied)

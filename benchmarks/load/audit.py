@@ -1,9 +1,11 @@
 """What the databases have in the end: every upload and every game, once, and why games ended."""
 
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
+from benchmarks.load.charges import Charges, Period, compare_charges
+from benchmarks.load.players import Played
 from benchmarks.load.scene import CHEAP, Scene
 from benchmarks.load.students import Acknowledged
 from referee.judge.results import Reason
@@ -69,11 +71,29 @@ def _why(course: Course, version_id: int) -> str:
     return "; ".join(item["sentence"] for item in items if item["status"] == "failed")
 
 
+def audit_casual(scene: Scene, played: Iterable[Played]) -> list[str]:
+    """Return a sentence for each casual game whose acknowledged moves are not in the database."""
+    lost = []
+    with Course(scene.database.course(), CHEAP) as course:
+        for one in played:
+            game = course.casual_games.by_address(one.address)
+            moves = () if game is None else game.moves
+            if moves[: len(one.moves)] != one.moves:
+                lost.append(f"casual game {one.address}: acknowledged moves are not there")
+    return lost
+
+
 def audit_games(scene: Scene, finished: Set[tuple[str, str]]) -> dict[str, Games]:
     """The games of each competition, by its name; ``finished`` are those that must be there."""
     with Course(scene.database.course(), CHEAP) as course:
         known = course.competitions.all()
     return {one.slug: _games(scene.database, one, finished) for one in known}
+
+
+def audit_charges(scene: Scene, slug: str, periods: Sequence[Period]) -> list[Charges]:
+    """Return the charged times of the tournament's bots with and without people who play."""
+    with Store(scene.database.competition(slug)) as store:
+        return compare_charges(map(store.record, store.played()), periods)
 
 
 def _games(database: Database, competition: Competition, finished: Set[tuple[str, str]]) -> Games:

@@ -64,15 +64,18 @@ class Browser:
         """A page.  A connection that the server has closed meanwhile is made again, as browsers do."""
         return await self._answered("GET", path, b"", {})
 
-    async def post(self, path: str, body: bytes, content_type: str) -> Answer:
+    async def post(self, path: str, body: bytes, content_type: str, accept: str = "*/*") -> Answer:
         """Send something."""
         origin = f"http://{self._headers['Host']}"
-        return await self._answered("POST", path, body, {"Content-Type": content_type, "Origin": origin})
+        headers = {"Content-Type": content_type, "Origin": origin, "Accept": accept}
+        return await self._answered("POST", path, body, headers)
 
     async def submit(self, page: str, action: str, fields: Mapping[str, str]) -> Answer:
-        """Load a page with a form, and send that."""
-        (csrf, *_) = CSRF.findall((await self.get(page)).text)
-        body = urlencode({"csrf": csrf, **fields}).encode()
+        """Load a page with a form, and send that; return the page's answer if it has no form."""
+        answer = await self.get(page)
+        if (csrf := CSRF.search(answer.text)) is None:
+            return answer
+        body = urlencode({"csrf": csrf[1], **fields}).encode()
         return await self.post(action, body, "application/x-www-form-urlencoded")
 
     def another(self) -> "Browser":

@@ -10,9 +10,11 @@ from itertools import count, cycle
 
 import trio
 
+from benchmarks.load.charges import Period
 from benchmarks.load.client import Browser
 from benchmarks.load.lecturer import failures_of_ours, make_tournament, supervise
 from benchmarks.load.measured import Measured
+from benchmarks.load.players import Played, Players
 from benchmarks.load.scene import Scene, Student
 from benchmarks.load.server import Server
 from benchmarks.load.students import Acknowledged, Class
@@ -34,6 +36,8 @@ class Plan:
 
     seconds: float
     uploads_a_minute: float
+    players: int = 0
+    """Students who play casual games beside looking at pages."""
 
 
 @dataclass
@@ -43,6 +47,10 @@ class Run:
     measured: Measured = field(default_factory=Measured)
     acknowledged: Sequence[Acknowledged] = ()
     finished: set[tuple[str, str]] = field(default_factory=set)
+    casual: Sequence[Played] = ()
+    """Casual games with the moves that were acknowledged."""
+    periods: Sequence[Period] = ()
+    """Periods with and without people who play; empty if nobody plays."""
     tournament: str = ""
     failures: list[str] = field(default_factory=list)
     end_s: float = 0.0
@@ -69,12 +77,16 @@ async def load(scene: Scene, server: Server, plan: Plan) -> Run:
         run.tournament = await make_tournament(everybody, lecturer, BOTS, REFERENCES, plan.seconds)
         for student, browser in browsers:
             nursery.start_soon(everybody.browse, student, browser)
+        players = Players(run.measured, random.Random(SEED), everybody.over)
+        for student, browser in browsers[-plan.players :] if plan.players else ():
+            nursery.start_soon(players.play, student, browser.another())
         nursery.start_soon(run.measured.watch_own_delay)
         used, own, began = server.used(), time.process_time(), trio.current_time()
         run.measured.counts = True
         async with trio.open_nursery() as busy:
             busy.start_soon(supervise, run.measured, lecturer, run.tournament, everybody.over)
             busy.start_soon(_upload, everybody, plan)
+            run.periods = await players.alternate(plan.seconds) if plan.players else []
             await trio.sleep_until(began + plan.seconds)
             everybody.over.set()
         run.measured.counts = False
@@ -88,6 +100,7 @@ async def load(scene: Scene, server: Server, plan: Plan) -> Run:
         run.load_after = os.getloadavg()[0]
         nursery.cancel_scope.cancel()
     run.acknowledged, run.finished = everybody.acknowledged, everybody.finished
+    run.casual = players.games
     return run
 
 

@@ -12,7 +12,7 @@ import argon2
 
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Role
-from tournaments.course.passwords import Passwords
+from tournaments.course.people.passwords import Passwords
 from tournaments.database.location import Database
 from tournaments.web.server_config import SERVER_FILE
 

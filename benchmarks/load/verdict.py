@@ -1,15 +1,18 @@
 """Whether the server held, as lines for people and as JSON."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.load.audit import Games, Uploads
+from benchmarks.load.charges import Charges, median_ratio
 from benchmarks.load.measured import Times
 from benchmarks.load.running import Run
 
 PAGE_P99_S = 0.3
 END_S = 2.0
+CHARGED_RATIO = 1.05
+"""Maximum ratio of charged times of moves with people and without people; the same for its inverse."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +22,17 @@ class Verdict:
     run: Run
     uploads: Uploads
     games: Mapping[str, Games]
+    casual_lost: list[str]
+    """Casual games with lost moves, as sentences."""
+    charges: Sequence[Charges]
+    """Charged times of the tournament's bots with and without people who play."""
 
     @property
     def lost(self) -> list[str]:
         """What was lost or judged wrongly, as sentences: nothing of that may be."""
         return [
             *self.uploads.lost,
+            *self.casual_lost,
             *(text for games in self.games.values() for text in (*games.wrong, *games.by_time)),
         ]
 
@@ -37,6 +45,9 @@ class Verdict:
             missed.append(f"p99 of pages is {1000 * p99:.0f} ms, not less than {1000 * PAGE_P99_S:.0f} ms")
         if not end_s < END_S:
             missed.append(f"the server took {end_s:.1f} s to end, not less than {END_S:g} s")
+        ratio = median_ratio(self.charges)
+        if ratio is not None and not 1 / CHARGED_RATIO <= ratio <= CHARGED_RATIO:
+            missed.append(f"moves beside people are charged {ratio:.3f} times as much as without people")
         if self.run.measured.errors:
             missed.append(f"{self.run.measured.errors.total()} requests failed")
         missed += [f"failed on the server's side: {failure}" for failure in self.run.failures]
@@ -63,6 +74,10 @@ class Verdict:
                 }
                 for slug, games in self.games.items()
             },
+            "casual_games": len(run.casual),
+            "casual_moves": sum(len(game.moves) for game in run.casual),
+            "charged": [asdict(one) for one in self.charges],
+            "charged_ratio": median_ratio(self.charges),
             "end_s": round(run.end_s, 2),
             "connected": run.connected,
             "server_cores": round(run.server_cores, 2),
@@ -89,6 +104,15 @@ class Verdict:
             total = "" if games.total is None else f" of {games.total}"
             lines += [f"games of {slug}: {games.kept}{total}; {len(games.by_time)} lost by time"]
             lines += [f"  {text}" for text in games.other_faults]
+        moves = sum(len(game.moves) for game in run.casual)
+        lines += [f"casual games of people: {len(run.casual)}, with {moves} moves"]
+        lines += [
+            f"charged to {one.bot}: {one.mean_us[0] / 1000:.2f} ms a move without people, "
+            f"{one.mean_us[1] / 1000:.2f} ms beside them ({one.moves[0]} and {one.moves[1]} moves)"
+            for one in self.charges
+        ]
+        ratio = median_ratio(self.charges)
+        lines += [] if ratio is None else [f"median ratio of the charged times: {ratio:.3f}"]
         lines += [f"failures on the server's side: {len(run.failures)}"]
         lines += [f"the server's end, with {run.connected} connections: {run.end_s:.2f} s"]
         lines += [

@@ -5,5 +5,5 @@ exchanges lines of the Manchester protocol with the adapter alone, so a verdict 
 of the bot.
 
 Begin at ``launch``, the main program.  ``turns`` and ``kgp`` are the protocols; ``beside`` has the event loop
-and the bot's process.  May import referee.games and protocol.
+and the bot's process.  May import ``referee.games`` and ``protocol``.
 """

@@ -9,31 +9,41 @@ Time is charged as in games between processes: the time that a busy host kept th
 in its turns, at its start and after END.
 """
 
+import contextlib
 import os
+from functools import partial
+from pathlib import Path
 
 from protocol.codec import encode
 from protocol.messages import SWAP_WORD, End, Next
 from referee.adapters.game_follower import GameFollower
 from referee.conformance.script import ConformanceGame, FragmentedLine, Observations, TestOpponent
-from referee.conformance.shutdown import POLL_S, observe_shutdown
-from referee.errors import unexpected_errors_as_referee_errors
+from referee.errors import RefereeError, unexpected_errors_as_referee_errors
 from referee.games.base import Side
+from referee.games.catalog import parse_game
 from referee.judge.events import Event, LimitPassed, LineReceived, Sent
 from referee.judge.limits import MIB
-from referee.playing import Job, environment_of, play_alone
+from referee.playing import Job, StartPlayer, environment_of, play_alone
 from referee.process.bot import Bot
 from referee.process.cpu_accounting import Reading, between
 from referee.process.launch import wait_readable
 from referee.process.player import SessionPlayer, now
 from referee.process.process_tree import has_counters
+from referee.process.turn_timer import Grace
 from referee.session import AnyMatch, Session
 
 FORFEIT_LINE = "the examiner ends the game here"
 """The line by which the opponent loses on purpose: no message of the protocol."""
 END_LINE = encode(End())
+POLL_S = 0.0005
+"""Seconds between two checks of a condition for which there is no event to wait for."""
 QUIET_S = 0.2
 """Most seconds that the opponent waits for a bot to stop sending: a bot that reads its lines at once is back
 at reading within a millisecond; one that thinks on the opponent's time never is."""
+LEFT_OPEN_S = 0.1
+"""Seconds of charged time to wait for the end of the output after the bot's end.
+
+If the output is still open after this time, another process holds it open."""
 EXAMINED_BYTES, EXAMINED_AT_ONCE = 1 << 20, 1 << 16
 """Bytes read of the output after the end of the game, and of one read: more would not add information."""
 
@@ -62,23 +72,15 @@ def play_conformance_game(
         GameStoppedError: The game was cancelled.
         RefereeError: The referee or its host failed.
     """
+    observed = Observations()
     scripted = _ScriptedPlayer(1 - index, job, opponent, enough_s)
-    bots: list[_ObservedBot] = []
-
-    def start_bot(index: int, match: AnyMatch) -> SessionPlayer:
-        bots.append(_ObservedBot(index, job, match, scripted))
-        return bots[0]
+    start_bot = partial(_ObservedBot, job, scripted, observed)
 
     async def wind_down(session: Session) -> None:
-        bots[0].record_rest()
-        await observe_shutdown(bots[0], bots[0].observed, session, job.limits.end_grace_s)
+        await scripted.bot.observe_shutdown(session)
 
-    players = {index: start_bot, 1 - index: scripted.join}
+    players: dict[int, StartPlayer] = {index: start_bot, 1 - index: lambda index, match: scripted}
     record = play_alone(job, cancel_fd=cancel_fd, players=players, wind_down=wind_down)
-    if not bots:  # its command cannot be run
-        return ConformanceGame(record, Observations())
-    observed = bots[0].observed
-    observed.stderr_bytes = bots[0].stderr.total
     observed.add_turns(record, index)
     return ConformanceGame(record, observed)
 
@@ -88,16 +90,18 @@ class _ObservedBot(Bot):
 
     is_observed = True
 
-    def __init__(self, index: int, job: Job, match: AnyMatch, opponent: "_ScriptedPlayer") -> None:
+    def __init__(
+        self, job: Job, opponent: "_ScriptedPlayer", observed: Observations, index: int, match: AnyMatch
+    ) -> None:
         player, environment = job.players[index], environment_of(job, index)
         super().__init__(index, player, environment, sandbox=job.sandbox, limits=job.limits)
-        self.observed = Observations()
+        self.match = match
+        self._opponent, self._observed = opponent, observed
         opponent.bot = self
-        self._match, self._opponent = match, opponent
         self._sent: list[str] = []
         """All lines of the bot until the end of the game."""
-        self._fragment_began = 0.0
-        self._fragment_reads = 0
+        self._pieces: list[float] = []
+        """Times of the reads of the pieces of an incomplete line."""
         self._at_start: Reading | None = None
 
     def write(self, line: str) -> Event:
@@ -108,24 +112,17 @@ class _ObservedBot(Bot):
         if self._sent and type(event) is Sent:
             self._record_start()
         if line.endswith(f";{Next.YOU}"):
-            self._begin_turn()
+            self._opponent.bot_thinks(len(self._sent))
         return event
 
     def has_read_all(self) -> bool:
         """Return True if the bot has read all lines; while it starts, it has taken START then."""
-        if not super().has_read_all():
-            return False
-        if self._match.starting == self.index:
+        has_read = super().has_read_all()
+        if has_read and self.match.starting == self.index:
             self._record_start()
-            if self.index == Side.FIRST and not self._match.opening:
-                self._begin_turn()
-        return True
-
-    def _begin_turn(self) -> None:
-        """Let the opponent leave if it is to do so in this turn, which no earlier line answers."""
-        moves = sum(move.player == self.index for move in self._match.moves)
-        if len(self._sent) == moves:
-            self._opponent.bot_thinks(moves + 1)
+            if self.index == Side.FIRST and not self.match.opening:
+                self._opponent.bot_thinks(len(self._sent))
+        return has_read
 
     def read_output(self) -> list[Event]:
         """Read once, and record lines that come in pieces."""
@@ -136,24 +133,26 @@ class _ObservedBot(Bot):
         for event in events:
             if isinstance(event, LineReceived):
                 self._sent.append(event.line)
-                if self._fragment_reads and before:
-                    span_us = round((now() - self._fragment_began) * 1e6)
-                    fragmented = FragmentedLine(event.line, self._fragment_reads + 1, span_us)
-                    self.observed.fragmented_lines.append(fragmented)
-            before, self._fragment_reads = "", 0
-        if self._sent and self._match.starting == self.index:
+                if self._pieces:
+                    span_us = round((now() - self._pieces[0]) * 1e6)
+                    fragmented = FragmentedLine(event.line, len(self._pieces) + 1, span_us)
+                    self._observed.fragmented_lines.append(fragmented)
+            before = ""
+            self._pieces.clear()
+        if self._sent and self.match.starting == self.index:
             self._record_start()
         if self.unfinished and self.unfinished != before:
-            if not self._fragment_reads:
-                self._fragment_began = now()
-            self._fragment_reads += 1
+            self._pieces.append(now())
         return events
 
     def read_errors(self) -> bool:
         """Read once from standard error; what comes after START is not counted as coming before."""
-        if self._match.starting == self.index and super().has_read_all():
+        before = self.stderr.total
+        if self.match.starting == self.index and super().has_read_all():
             self._record_start()
-        return super().read_errors()
+        super().read_errors()
+        self._observed.stderr_bytes = self.stderr.total
+        return self.stderr.total > before
 
     def discard_output(self) -> bool:
         """Read once after the game, and record the output; return False if no more is examined."""
@@ -164,25 +163,24 @@ class _ObservedBot(Bot):
         if not data:
             self.output_ended_at = now()
             return False
-        self.observed.add_output(data)
-        return self.observed.after_end_bytes <= EXAMINED_BYTES
+        self._observed.add_output(data)
+        return self._observed.after_end_bytes <= EXAMINED_BYTES
 
     def limit_passed(self) -> LimitPassed | None:
         """Check the limits, and record the memory in use."""
-        passed = super().limit_passed()
         self._record_memory()
-        return passed
+        return super().limit_passed()
 
     def _record_memory(self) -> None:
         if self.tree is not None and not self.has_ended():
             held = self.tree.memory_bytes(self.limits.memory_mb * MIB)
-            self.observed.memory_bytes = max(self.observed.memory_bytes, held)
+            self._observed.memory_bytes = max(self._observed.memory_bytes, held)
 
     def _record_start(self) -> None:
         """Record the time and the counters when the bot has taken START, once."""
-        observed = self.observed
+        observed = self._observed
         if observed.start_us is None:
-            observed.start_us = round((now() - self._match.began) * 1e6)
+            observed.start_us = round((now() - self.match.began) * 1e6)
             self.drain_errors()
             observed.stderr_before_start = self.stderr.total
             self._at_start = self.tree.read() if self.tree is not None and has_counters() else None
@@ -191,14 +189,46 @@ class _ObservedBot(Bot):
         """Record the counters since START; to be called at the end of the game."""
         self._record_memory()
         if self._at_start is not None and self.tree is not None and not self.has_ended():
-            self.observed.cpu_us, self.observed.wait_us = between(self._at_start, self.tree.read())
+            self._observed.cpu_us, self._observed.wait_us = between(self._at_start, self.tree.read())
 
-    def record_rest(self) -> None:
-        """Record the lines of the last read that came after the verdict; once, after the game."""
-        wire = self._match.wire
+    async def observe_shutdown(self, session: Session) -> None:
+        """Observe the bot from END until it has ended by itself or its grace is over.
+
+        Raises:
+            RefereeError: The host kept the bot waiting for so long that its end could not be timed.
+        """
+        observed, wire = self._observed, self.match.wire
         judged = sum(line.player == self.index and line.direction == "from" for line in wire)
-        for line in self._sent[judged:]:
-            self.observed.add_output(line.encode() + b"\n")
+        for line in self._sent[judged:]:  # they came in the last read, after the verdict
+            observed.add_output(line.encode() + b"\n")
+        grace = Grace(session.timer, self.index, self.limits.end_grace_s)
+        await session.wind_down(lambda: 0.0 if grace.is_over() else max(POLL_S, grace.wait_s()))
+        if not self.has_ended():
+            if grace.is_hosts_fault:
+                raise RefereeError(
+                    f"this host kept {self.player.name} waiting for a CPU for so long after END that its end "
+                    "could not be timed"
+                )
+            observed.activity = self.tree.activity() if self.tree is not None else ""
+            return
+        observed.ended_us = grace.spent_us()
+        left_open = grace.again(LEFT_OPEN_S)
+        while self.output_ended_at is None and not left_open.is_over():
+            await session.drain_once(min(POLL_S, left_open.wait_s()))
+        observed.left_behind = self._surviving_programs()
+        observed.holds_output = bool(observed.left_behind) and self.output_ended_at is None
+
+    def _surviving_programs(self) -> list[str]:
+        """Return the names of the bot's programs that are still alive after its own process has ended."""
+        names, members = [], self.tree.pids() if self.tree is not None else []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, IndexError):
+                pid = int(entry.name)
+                if pid != self.pid and (pid in members or os.getsid(pid) == self.pid):
+                    name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+                    if rest.split()[0] not in "ZX" and name != "bwrap":
+                        names.append(name)
+        return sorted(names)
 
 
 class _ScriptedPlayer(SessionPlayer):
@@ -206,18 +236,13 @@ class _ScriptedPlayer(SessionPlayer):
 
     def __init__(self, index: int, job: Job, script: TestOpponent, enough_s: float) -> None:
         super().__init__(index, job.players[index])
-        self.bot: _ObservedBot | None = None
+        self.bot: _ObservedBot
+        """The other player; set when that player is started."""
         self._script, self._enough_s = script, enough_s
-        self._replies = 0
+        self._follower = GameFollower(parse_game(job.game), opening=bool(job.opening))
         self.has_left = False
         """True if the opponent's process is to be reported as ended."""
         self._quiet_until = 0.0
-
-    def join(self, index: int, match: AnyMatch) -> SessionPlayer:
-        """Take part in a match."""
-        self._match = match
-        self._follower = GameFollower(match.game, opening=bool(match.opening))
-        return self
 
     def receive(self, line: str) -> None:
         """Begin a turn, if the line gives one."""
@@ -227,10 +252,11 @@ class _ScriptedPlayer(SessionPlayer):
         elif self._follower.over:
             self.end(int(self.has_left))
 
-    def bot_thinks(self, turn: int) -> None:
-        """Leave the game, if that is to happen in this turn of the bot."""
+    def bot_thinks(self, lines: int) -> None:
+        """Leave the game if the script requires that in this turn of the bot; not after the bot's reply."""
+        moves = sum(move.player != self.index for move in self.bot.match.moves)
         leaves_in = self._script.leaves_in
-        if leaves_in is not None and turn >= leaves_in and not self.has_left:
+        if leaves_in is not None and leaves_in <= moves + 1 and lines == moves and not self.has_left:
             self.has_left = True
             self.end(1)
 
@@ -243,7 +269,6 @@ class _ScriptedPlayer(SessionPlayer):
     def _is_bot_silent(self) -> bool:
         """Return True if the bot is back at reading, or has had the time to be; wait for a moment."""
         bot = self.bot
-        assert bot is not None
         if now() >= self._quiet_until:
             return True
         if bot.output_ended_at is None and wait_readable(bot.stdout, POLL_S):
@@ -252,12 +277,11 @@ class _ScriptedPlayer(SessionPlayer):
 
     def _reply(self) -> str:
         """Return the opponent's next line: a move, or the line that ends the game."""
-        match, script = self._match, self._script
-        self._replies += 1
+        match, script = self.bot.match, self._script
+        replies = sum(move.player == self.index for move in match.moves) + 1
         has_swapped = any(move.player != self.index and move.move == SWAP_WORD for move in match.moves)
-        stops = script.stops_at is not None and self._replies >= script.stops_at
-        if (stops and not (has_swapped and script.plays_on_after_swap)) or (
-            now() > match.began + self._enough_s
-        ):
+        stops = script.stops_at is not None and replies >= script.stops_at
+        plays_on = has_swapped and script.plays_on_after_swap
+        if (stops and not plays_on) or now() > match.began + self._enough_s:
             return FORFEIT_LINE
         return self._follower.reply(script.choose(match.game, match.state))

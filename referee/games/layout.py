@@ -28,6 +28,14 @@ class PitBoard:
     bottom: PitRow
     top: PitRow
 
+    def lead_permille(self, side: Side) -> int:
+        """Return the lead of a side's store in thousandths of all seeds; negative if the side is behind."""
+        own, other = self.bottom, self.top
+        if own.owner is not side:
+            own, other = other, own
+        seeds = sum((*own.pits, own.store, *other.pits, other.store))
+        return 1000 * (own.store - other.store) // max(1, seeds)
+
 
 @dataclass(frozen=True, slots=True)
 class GridBoard:

@@ -11,10 +11,11 @@ time is that of all threads and processes together.  A bot that queues behind it
 since their CPU time counts; a bot that the host kept waiting loses nothing.
 """
 
+import re
 from dataclasses import dataclass
 
 from protocol.announced import AnnouncedTime
-from referee.judge.events import Usage
+from referee.judge.events import OffTurnUsage, Usage
 
 FAIR, WALL = "fair", "wall"
 CLOCKS = (FAIR, WALL)
@@ -28,6 +29,19 @@ HOST_FAULT_EXTRA_US = 1_000_000
 """Factor and offset of the wall time, relative to the turn's limit, beyond which a turn ends the game as the
 host's fault, if less than the limit is charged.  A machine with 8 busy processes for 2 CPUs was seen to take
 5 times as long."""
+MOST_OFF_TURN_SHARE = 0.25
+"""Largest share that the bot off turn may use of the CPU time that the awaited bot leaves on the game's
+cores, while the awaited bot is kept waiting for longer than ``host_fault_us``.  A scheduler gives equal
+shares to all threads that are ready to run.  If the awaited bot waits in 19 of 20 moments and its opponent
+has more than a quarter of the time, the opponent has more than 5 busy threads, or sessions, for each core.
+A bot that ponders with one or two threads uses less, however busy the host is."""
+MOST_OFF_TURN_SHARE_OF_A_CROWD = 0.1
+"""Largest share for a bot that used ``HOST_FAULT_FACTOR`` times the CPU time of the awaited bot.  Such a bot
+has that many busy threads or sessions, and more than 2 for each core.  Where the referee and its bots have a
+part of the host, such as a service beside others, that bot alone keeps its opponent from computing."""
+LEAST_WAIT_SHARE = 0.6
+"""Least share of such a turn in which the awaited bot, or the referee, waited for a CPU by the counters.  A
+wait that is not over is not counted yet; beside 60 busy processes on one core, a wait lasts a second."""
 LEAST_EXTENSION_US = 1000
 """Least extension of a deadline that passed without being confirmed."""
 QUEUED_EXTENSION_US = 10_000
@@ -102,6 +116,18 @@ class TimeControl:
         return ", ".join(parts) + f" (margin {self.margin_s:g} s, start {self.start_s:g} s)"
 
 
+_GAME_LIMIT = re.compile(r"(?P<game>[-+.e\d]+) s per game(?:, \+(?P<increment>[-+.e\d]+) s a move)?")
+
+
+def game_limit_in(words: str) -> tuple[float, float] | None:
+    """Return the limit per game and the increment in the words of a time control, in seconds.
+
+    Returns None without a limit per game.
+    """
+    found = _GAME_LIMIT.match(words)
+    return None if found is None else (float(found["game"]), float(found["increment"] or 0))
+
+
 def announced(control: TimeControl) -> str:
     """Return the time control as the environment variable ``TIME_VARIABLE`` announces it to bots."""
 
@@ -135,6 +161,32 @@ def own_cpu_us(usage: Usage, wall_us: int, cores: int) -> int:
 def host_fault_us(limit_us: int) -> int:
     """Return the wall time of a turn after which the host, not the bot, is to blame."""
     return HOST_FAULT_FACTOR * limit_us + HOST_FAULT_EXTRA_US
+
+
+def is_starved(wall_us: int, usage: Usage | None, off_turn: OffTurnUsage | None) -> bool:
+    """Return True if the bot off turn took the CPU from the awaited bot.
+
+    Its CPU time is compared with all that the awaited bot did not use itself.  The rest counts for the host:
+    other programs, other games, idle cores and CPU time that nobody counted.
+
+    Args:
+        wall_us: The time that the bot has been awaited, which is beyond ``host_fault_us``.
+        usage: The counters of the awaited bot in this time.
+        off_turn: The counters of the other bot.
+    """
+    if usage is None or off_turn is None:
+        return False
+    if usage.wait_us + usage.referee_wait_us < LEAST_WAIT_SHARE * wall_us:
+        return False
+    is_crowd = off_turn.cpu_us > HOST_FAULT_FACTOR * usage.cpu_us
+    most = MOST_OFF_TURN_SHARE_OF_A_CROWD if is_crowd else MOST_OFF_TURN_SHARE
+    return off_turn_share(wall_us, usage, off_turn) > most
+
+
+def off_turn_share(wall_us: int, usage: Usage, off_turn: OffTurnUsage) -> float:
+    """Return the share of the bot off turn in the CPU time that the awaited bot did not use."""
+    others_us = off_turn.cores * max(wall_us, off_turn.span_us) - usage.cpu_us
+    return off_turn.cpu_us / max(1, others_us)
 
 
 def extension_us(limit_us: int, spent_us: int, usage: Usage | None, *, is_queued: bool) -> int | None:

@@ -15,6 +15,18 @@ class Usage(NamedTuple):
     """Time that the referee itself was ready to run, to stamp this moment, and had no CPU."""
 
 
+class OffTurnUsage(NamedTuple):
+    """CPU time of the bot that is not on turn, while the other bot is awaited."""
+
+    cpu_us: int
+    """Counted CPU time of all threads of its processes together, in microseconds.  The system does not count
+    short-lived processes for which no parent waits, so the true time can be longer."""
+    span_us: int
+    """Time between the two readings, in microseconds."""
+    cores: int
+    """Number of cores that this game may use; a quota of CPU time can make it smaller."""
+
+
 class Sent(NamedTuple):
     """A line was written to the bot completely."""
 
@@ -41,6 +53,8 @@ class LineReceived(NamedTuple):
     wall clock."""
     cores: int = 0
     """Cores that the bot may have used after its reply, until the counters were read; 0 if it did not run."""
+    off_turn: OffTurnUsage | None = None
+    """CPU time of the other bot in the same turn; None if it was not read, as in turns of under a second."""
 
 
 class LineTooLong(NamedTuple):
@@ -105,19 +119,19 @@ class LimitPassed(NamedTuple):
 
 
 class NotStarted(NamedTuple):
-    """The bot's command could not be run."""
+    """The bot's command could not be run, or neither bot's process lived until its START line."""
 
     player: int
     at: float
     why: str
     why_other: str = ""
-    """The reason why the other bot's command could not be run either; empty if that is not so."""
+    """The reason why the other bot did not start either; empty if it did."""
 
 
 class ProcessEnded(NamedTuple):
     """A player ended, with all that was seen of the cause.
 
-    The judge makes BotExited, LimitPassed or NotStarted of it (``exit_causes``).
+    The judge makes BotExited, LimitPassed or NotStarted of it (``faults``).
     """
 
     player: int
@@ -144,8 +158,8 @@ class ProcessEnded(NamedTuple):
     """Error message of a sandbox that never started the bot; None if it did, or if there was no sandbox."""
     not_executed: str | None = None
     """Reason why the command could not be executed in the sandbox; None if it was."""
-    why_other: str = ""
-    """The same of the other bot; empty if that was executed, or has not ended."""
+    other: "ProcessEnded | None" = None
+    """The end of the other bot, if neither had taken its START line; None otherwise."""
 
 
 class TimePassed(NamedTuple):
@@ -160,6 +174,8 @@ class TimePassed(NamedTuple):
     """Activity of the awaited bot: one of ACTIVITIES; empty if it is unknown."""
     is_queued: bool = False
     """True if a thread of the awaited bot is ready to run and has no CPU; facts have this in ``activity``."""
+    off_turn: OffTurnUsage | None = None
+    """See ``LineReceived``."""
 
 
 ACTIVITIES = ("reading", "running", "queued", "waiting", "stopped", "ended")
@@ -181,6 +197,8 @@ PlayerEvent = (
     | ProcessEnded
 )
 Event = PlayerEvent | TimePassed
+FaultEvent = LineTooLong | OutputBlocked | InputClosed | OutputClosed | LimitPassed
+"""Events that are a fault of the bot in every stage of a game."""
 
 
 class Send(NamedTuple):

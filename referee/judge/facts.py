@@ -11,13 +11,14 @@ from referee.judge.events import (
     LineReceived,
     LineTooLong,
     NotStarted,
+    OffTurnUsage,
     OutputBlocked,
     OutputClosed,
     StartRead,
     TimePassed,
     Usage,
 )
-from referee.judge.results import Fact
+from referee.judge.record_rows import Fact
 
 KINDS: dict[str, type[Event]] = {
     "Taken": StartRead,
@@ -29,13 +30,15 @@ KINDS: dict[str, type[Event]] = {
     "LimitPassed": LimitPassed,
     "NotStarted": NotStarted,
     "TimePassed": TimePassed,
+    "LineReceived": LineReceived,
 }
-"""Events that are kept as facts, by their names in records; sent and received lines are in the wire log.
+"""Name in records -> class of an event that is stored as a fact.
 
-Stored records have these names: a class may be renamed, its name here never changes.
+All lines are in the wire log.  A line that came after the deadline is a fact, too.  Stored records have these
+names: a class may be renamed, but its name here never changes.
 """
-NAMES: dict[type[Event], str] = {kind: name for name, kind in KINDS.items()} | {LineReceived: "LineReceived"}
-"""Inverse of KINDS, with the name of a late line, whose text is in the wire log."""
+NAMES: dict[type[Event], str] = {kind: name for name, kind in KINDS.items()}
+"""Inverse of KINDS."""
 
 
 def fact_of(event: Event, at_us: int, after: int) -> Fact:
@@ -47,14 +50,33 @@ def fact_of(event: Event, at_us: int, after: int) -> Fact:
         after: Number of wire lines before the event.
     """
     if isinstance(event, TimePassed):
-        return Fact(None, NAMES[TimePassed], at_us, after, tuple(event[1:4]))
+        return Fact(None, NAMES[TimePassed], at_us, after, (*event[1:4], *_present(event.off_turn)))
     if isinstance(event, BotExited) and not event.held_mb and not event.full:
         return Fact(event.player, NAMES[BotExited], at_us, after, tuple(event[2:-2]))  # as in older records
     if isinstance(event, NotStarted) and not event.why_other:
         return Fact(event.player, NAMES[NotStarted], at_us, after, (event.why,))  # the same
     if isinstance(event, LineReceived):
-        return Fact(event.player, NAMES[LineReceived], at_us, after, (event.line, event.usage))
+        data = (event.line, event.usage, *_present(event.off_turn))
+        return Fact(event.player, NAMES[LineReceived], at_us, after, data)
     return Fact(event.player, NAMES[type(event)], at_us, after, tuple(event[2:]))
+
+
+def _present(off_turn: OffTurnUsage | None) -> tuple[OffTurnUsage, ...]:
+    """Return counters of the bot off turn as the last fields of a fact; most facts have no such fields."""
+    return () if off_turn is None else (off_turn,)
+
+
+def off_turn_of(counters: Sequence[Sequence[int]]) -> OffTurnUsage | None:
+    """Return recorded counters of the bot off turn, from the last fields of a fact; None if there are none.
+
+    Raises RefereeError if one is below 0.
+    """
+    if not counters:
+        return None
+    (recorded,) = counters
+    if any(counter < 0 for counter in recorded):
+        raise RefereeError(f"counters below 0: {tuple(recorded)}")
+    return OffTurnUsage(*recorded)
 
 
 def usage_of(counters: Sequence[int]) -> Usage:
@@ -73,9 +95,15 @@ def event_of(fact: Fact) -> Event:
     try:
         kind = KINDS[fact.name]
         if kind is TimePassed:
-            unfinished, usage, activity = fact.data
+            unfinished, usage, activity, *off_turn = fact.data
             first, second = map(str, unfinished)
-            return TimePassed(at, (first, second), None if usage is None else usage_of(usage), activity)
+            counters = None if usage is None else usage_of(usage)
+            return TimePassed(at, (first, second), counters, activity, off_turn=off_turn_of(off_turn))
+        if fact.player not in (0, 1):
+            raise RefereeError(f"there is no player {fact.player!r}")
+        if kind is LineReceived:
+            line, usage, *off_turn = fact.data
+            return LineReceived(fact.player, at, line, usage_of(usage), off_turn=off_turn_of(off_turn))
         types = list(kind.__annotations__.values())[2:]
         if not all(map(isinstance, fact.data, types)):
             raise TypeError

@@ -7,10 +7,7 @@ before anything is sent to the other one.)  In play, the turn of a bot begins wh
 turn was sent, and ends with its next complete line.  Lines that a bot sends early wait in a queue for its
 turn, as with the course's engine.
 
-Times are given in seconds of any clock and are kept in whole microseconds since the start, so that a game can
-be judged again from its record with the same verdict.  With the fair clock a deadline that passed only causes
-a check: where the counters show that less time is charged than passed, the deadline is put off by the
-difference.
+The clocks and the deadlines are those of a GameClock.
 
 Every fault ends the game, with the other side credited; if neither bot's command could be run, the game is a
 draw.  Where one event shows several faults, PRECEDENCE
@@ -23,33 +20,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
 from protocol.errors import ProtocolError, RemoteProtocolError
-from protocol.messages import OPENING_WORD, Change, End, Next, RefereeMessage, Start, Swap, Time
-from protocol.session import Session
+from protocol.messages import Swap
 from referee.errors import RefereeError
 from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
 from referee.games.catalog import parse_game
 from referee.games.opening import Step, parse_opening
 from referee.judge import runtime_messages, verdict_text
-from referee.judge.clock import (
-    FAIR,
-    QUEUED_EXTENSION_US,
-    SUSPEND,
-    Clock,
-    TimeControl,
-    charged_us,
-    extension_us,
-    host_fault_us,
-    own_cpu_us,
-)
+from referee.judge.clock import TimeControl
+from referee.judge.conversations import Conversations
 from referee.judge.events import (
     BotExited,
     Event,
-    InputClosed,
+    FaultEvent,
     LimitPassed,
     LineReceived,
-    LineTooLong,
     NotStarted,
-    OutputBlocked,
     OutputClosed,
     PlayerEvent,
     ProcessEnded,
@@ -59,34 +44,24 @@ from referee.judge.events import (
     TimePassed,
     Usage,
 )
-from referee.judge.exit_causes import classified
 from referee.judge.facts import fact_of
-from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
-from referee.judge.results import (
-    GONE,
-    JUDGE,
-    NO_OWN_CONTROLS,
-    Correction,
-    Fact,
-    MatchResult,
-    MoveRecord,
-    OwnControls,
-    Player,
-    Reason,
-    WireLine,
-)
-from referee.judge.runtime_failure import (
+from referee.judge.faults import (
     CAUSE_WAIT_US,
     RuntimeFailure,
-    early_message,
-    exit_hint,
-    exit_note,
-    message_note,
+    classified,
+    loss_by,
+    loss_by_exit,
+    neither_started,
 )
+from referee.judge.game_clock import GameClock
+from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
+from referee.judge.record_rows import Fact, MoveRecord, WireLine
+from referee.judge.results import GONE, JUDGE, NO_OWN_CONTROLS, MatchResult, OwnControls, Player, Reason
 
 PRECEDENCE = (
     Reason.START,  # did not read START in time: nothing after that counts
     Reason.TIMEOUT,  # whatever came was too late
+    Reason.CPU,  # the awaited bot is not late, and nothing that it did counts as its fault
     Reason.MEMORY,  # the cause of a process's end is more useful than its end
     Reason.FILES,
     Reason.EXIT,
@@ -104,8 +79,9 @@ MAX_QUEUED_LINES = 1000
 """Number of early lines above which a bot is flooding.  A whole game has about 50 moves of each side,
 and the oddest real bot seen was three lines ahead."""
 
-LIMIT_REASONS = {"memory": (Reason.MEMORY, "memory-limit"), "files": (Reason.FILES, "too-many-files")}
-"""Name of a limit in LimitPassed -> reason and fault; any other limit has reason ``exit``."""
+UNCONFINED_TIERS = ("", "off", "weak")
+"""Tiers of the sandbox in which a bot may lower its own priority, and so look starved.  Records without a
+tier have the empty text."""
 
 
 def new_match(
@@ -126,7 +102,8 @@ def new_match(
         players: The two players.
         opening: The opening's text, see referee/games/opening.py.
         limits: The limits of each bot.
-        tier: The tier of the sandbox.  With ``off`` bots have no limits that a verdict could mention.
+        tier: The tier of the sandbox.  With ``off`` bots have no limits that a verdict could mention.  A
+            bot that is not confined may lower its own priority, so it never counts as starved.
         judge: The version of the judge's rules.
         own_controls: See ``GameRecord.own_controls``.
 
@@ -146,6 +123,7 @@ def new_match(
         None if tier == "off" else limits,
         judge,
         own_controls,
+        is_confined=tier not in UNCONFINED_TIERS,
     )
 
 
@@ -168,6 +146,8 @@ class Match(Generic[S, M]):
         limits: Limits | None = None,
         judge: int = JUDGE,
         own_controls: OwnControls = NO_OWN_CONTROLS,
+        *,
+        is_confined: bool = False,
     ) -> None:
         """Create a match that has not started.
 
@@ -181,13 +161,13 @@ class Match(Generic[S, M]):
             limits: The limits that a verdict mentions.
             judge: The version of the rules, see ``results.JUDGE``.
             own_controls: See ``GameRecord.own_controls``.
+            is_confined: True if bots are in a sandbox that keeps them from changing their own priority.
         """
         self.game = game
         self.control = control
         self.names = names
         self.opening = opening
         """Steps that are announced before the first turn."""
-        self._timed = timed
         self._wire_bytes = wire_bytes
         self._limits = limits
         self.judge = judge
@@ -195,37 +175,20 @@ class Match(Generic[S, M]):
         self.seats = game.seats(self.state)
         self.last_seat = game.seats(game.initial_state())[Side.SECOND]
         """The seat to which START and END are sent first: the course's North."""
-        self.deadline: float | None = None
-        """Moment after which TimePassed must be reported, in the time of the events; None for no deadline."""
         self.result: MatchResult | None = None
         self.moves: list[MoveRecord] = []
         self.wire: list[WireLine] = []
         self.facts: list[Fact] = []
-        self.corrections: list[Correction] = []
-        self._correction: Correction | None = None
-        """Correction of the last reply, until it is recorded."""
+        self._happened: set[tuple[int, type[PlayerEvent]]] = set()
+        """Player and class of the events so far that count once for each player; later ones are ignored."""
+        self._clock = GameClock(control, own_controls, names, judge, is_confined=is_confined)
+        self.corrections = self._clock.corrections
         self.starting: int | None = None
         """The player that must read its START now; None in play."""
         self.on_turn: int | None = None
         """The player whose clock runs; None while starting and after the end."""
-        self.began = 0.0
-        """Start of the game, before its processes are started, in the time of the events."""
-        self._now_us = 0
-        self._opened_us = 0
-        """Time at which START was sent to the player that is starting, in microseconds since the start."""
-        self._turn_began_us = 0
-        self.turn_began = 0.0
-        """Beginning of the current turn, in the time of the events."""
-        self._deadline_us: int | None = None
-        """The deadline in microseconds since the start; ``deadline`` is derived from it."""
-        setup_us = _to_us(control.setup_s)
-        # A bot that is stopped while its opponent thinks cannot set itself up then.
-        self._free_us = [setup_us, setup_us if control.ponder == SUSPEND else 0]
-        """Microseconds of each player's next turn that are not charged: nonzero only before a first turn."""
-        self._clocks = [Clock.fresh(control if own is None else own) for own in own_controls]
-        self._limits_us = [_to_us(clock.limit_s) for clock in self._clocks]
         self._received_bytes = [0, 0]
-        self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
+        self._conversations = Conversations(game, opening, timed, lambda: self._clock.shown_ms)
         self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
         self._output_closed: list[OutputClosed | None] = [None, None]
         self._failure: RuntimeFailure | None = None
@@ -236,8 +199,26 @@ class Match(Generic[S, M]):
     @property
     def clocks_ms(self) -> tuple[int, int]:
         """Values of the players' clocks when the current turn began, in milliseconds."""
-        first, second = self._clocks
-        return first.shown_ms, second.shown_ms
+        return self._clock.shown_ms
+
+    @property
+    def began(self) -> float:
+        """Start of the game, before its processes are started, in the time of the events."""
+        return self._clock.began
+
+    @property
+    def turn_began(self) -> float:
+        """Beginning of the current turn, or the time at which START was sent to the player that is starting.
+
+        In the time of the events.
+        """
+        return self._clock.began + self._clock.since_us / 1e6
+
+    @property
+    def deadline(self) -> float | None:
+        """Moment after which TimePassed must be reported, in the time of the events; None for no deadline."""
+        clock = self._clock
+        return None if clock.deadline_us is None else clock.began + clock.deadline_us / 1e6
 
     @property
     def awaits_cause(self) -> bool:
@@ -246,7 +227,7 @@ class Match(Generic[S, M]):
 
     def start(self, at: float) -> list[Send]:
         """Begin the match; ``at`` is the time at which the processes are being started."""
-        self.began = at
+        self._clock.began = at
         return self._open(Side.SECOND)
 
     def handle(self, event: Event) -> list[Send]:
@@ -254,11 +235,8 @@ class Match(Generic[S, M]):
 
         Raises RefereeError for bugs of the referee, and when the host kept a bot waiting beyond all measure.
         """
-        now_us = int((event.at - self.began) * 1e6 + 0.5)
-        # Of two lines that came in one read, the second follows the lines sent in response to the first.
-        if now_us < self._now_us:
-            now_us = self._now_us
-        self._now_us = now_us
+        clock = self._clock
+        now_us = clock.advance(event.at)
         kind = type(event)  # not isinstance, for speed: each line passes here
         if kind is Sent:
             player, _, line = event  # type: ignore[misc]
@@ -268,34 +246,44 @@ class Match(Generic[S, M]):
                 return []  # this line is not awaited
         if self.result is not None:
             return []
-        past = self._deadline_us is not None and now_us > self._deadline_us
+        past = clock.deadline_us is not None and now_us > clock.deadline_us
         if kind is LineReceived:
             reply: LineReceived = event  # type: ignore[assignment]
-            if reply.cores and reply.usage is not None:
-                event = reply = self._corrected(reply, reply.usage)
-            # A reply can be charged too much even if it comes before a deadline that was put off.
-            past = past or (reply.usage is not None and self._is_overdrawn(reply))
-            if past and reply.usage is not None:
-                # The counters decide whether the line is late; for a line that loses, no move records them.
-                self.facts.append(fact_of(event, now_us, len(self.wire)))
-                self._record_correction()
+            if reply.usage is not None:
+                event = reply = clock.corrected(reply, reply.usage, len(self.wire))
+                # A reply can be charged too much even if it comes before a deadline that was put off.
+                past = past or clock.is_overdrawn(reply)
+                if past:
+                    # The counters decide whether the line is late; no move records them if it loses.
+                    self.facts.append(fact_of(event, now_us, len(self.wire)))
+                    clock.record_correction()
             self.wire.append(WireLine(reply.player, "from", reply.line, now_us))
         elif kind is not Sent:
             if isinstance(event, ProcessEnded):
-                event = classified(event, self.names[event.player], self._limits)
+                event = self._classified(event)
                 kind = type(event)
-            elif isinstance(event, TimePassed) and event.is_queued and event.activity != "stopped":
-                event = event._replace(activity="queued")
+            elif isinstance(event, TimePassed):
+                if event.is_queued and event.activity != "stopped":
+                    event = event._replace(activity="queued")
+                if not clock.counts_off_turn():
+                    event = event._replace(off_turn=None)
+            if not isinstance(event, TimePassed):
+                once = (event.player, type(event))
+                if once in self._happened or (kind is StartRead and event.player != self.starting):
+                    return []
+                self._happened.add(once)
             if past or kind is not TimePassed:
                 self.facts.append(fact_of(event, now_us, len(self.wire)))
         try:
             if self._failure is not None and kind is not Sent:
                 return self._follow_failure(self._failure, event, past)
-            if past and self._is_too_late(event):
-                return self._too_late(event)
+            if past and (late := clock.past_deadline(event)) is not None:
+                loser, loss = late
+                return self._lose(loser, *loss)
             if kind is TimePassed:
                 return []
-            following: list[Send] = self._HANDLERS[kind](self, event)  # type: ignore[index]
+            handler = self._HANDLERS.get(kind, Match._faulty)  # type: ignore[arg-type]
+            following: list[Send] = handler(self, event)
             return following
         except ProtocolError as error:
             raise RefereeError(f"the judge contradicted the protocol: {error}") from error
@@ -305,10 +293,8 @@ class Match(Generic[S, M]):
     def _open(self, player: int) -> list[Send]:
         """Send START to a player, which must read it within the start limit."""
         self.starting = player
-        self._opened_us = self._now_us
-        self._set_deadline(self._now_us + _to_us(self.control.start_s))
-        gives_turn = player == Side.FIRST and not self.opening
-        return self._send_awaited(player, Start(self.seats[player]), timed=gives_turn)
+        self._clock.await_start(player)
+        return self._await_last(self._conversations.start(player, self.seats[player]))
 
     def _line_sent(self, event: Sent) -> list[Send]:
         """Process the Sent event of the awaited line: START, or a line that gives a turn."""
@@ -322,41 +308,25 @@ class Match(Generic[S, M]):
 
     def _start_read(self, event: StartRead) -> list[Send]:
         player = event.player
-        if player != self.starting:
-            return []
         if player == Side.SECOND:
             return self._open(Side.FIRST)
         self.starting = None
         if self.opening:
-            self._clear_deadline()
-            return self._announce_opening()
+            self._clock.stop()
+            return self._await_last(self._conversations.announce_opening())
         return self._begin_turn(player)
-
-    def _announce_opening(self) -> list[Send]:
-        """Announce each step of the opening to both bots; the last one gives the first turn."""
-        sends = []
-        for step in self.opening[:-1]:
-            board = self.game.board_text(step.state)
-            change = Change(step.move or OPENING_WORD, board, Next.OPPONENT)
-            sends += [self._send(player, change) for player in (Side.FIRST, Side.SECOND)]
-        step = self.opening[-1]
-        return sends + self._change(step.move or OPENING_WORD, self.game.board_text(step.state))
 
     def _begin_turn(self, player: int) -> list[Send]:
         """Begin a player's turn: its clock runs from now."""
-        now_us = self._now_us
         self.on_turn = player
-        self._turn_began_us = now_us
-        self._deadline_us = at_us = now_us + self._free_us[player] + self._limits_us[player]
-        self.turn_began = self.began + now_us / 1e6
-        self.deadline = self.began + at_us / 1e6
+        self._clock.await_move(player)
         if self._early[player]:
             return self._reply(player, self._early[player].popleft().line, None)
         closed = self._output_closed[player]
         return self._closed_output(closed) if closed is not None else []
 
     def _received(self, event: LineReceived) -> list[Send]:
-        player, at, line, usage, _ = event
+        player, at, line, usage, _, _ = event
         if player == self.on_turn and len(line) <= USUAL_CHARACTERS:
             return self._reply(player, line, usage)
         self._received_bytes[player] += len(line) + 1
@@ -376,15 +346,8 @@ class Match(Generic[S, M]):
         """Process a line that the bot on turn completed in time: a move, or a fault."""
         game, state = self.game, self.state
         try:
-            message = self._sessions[player].receive(line)
-            if isinstance(message, Swap):
-                move = self._swap()
-            else:
-                move = game.parse_move(state, message.move)
-                if move == game.swap:
-                    raise InvalidMoveError(
-                        "bad-number", f"{message.move!r} is not a move: a swap is written SWAP"
-                    )
+            message = self._conversations.receive(player, line)
+            move = self._conversations.move_of(message, state)
             following = game.apply(state, move)
         except IllegalMoveError as error:
             reason = Reason.PROTOCOL if isinstance(message, Swap) else Reason.ILLEGAL
@@ -395,209 +358,71 @@ class Match(Generic[S, M]):
                 return self._await_cause(RuntimeFailure(player, error.fault, detail, line))
             return self._lose(player, Reason.PROTOCOL, error.fault, detail)
 
-        wall_us = self._now_us - self._turn_began_us
-        spent_us = self._charged_us(usage) if usage is not None or self._free_us[player] else wall_us
-        clock = self._clocks[player]
-        if clock.left_s is not None:
-            self._clocks[player] = clock = clock.after(spent_us / 1e6)
-            self._limits_us[player] = _to_us(clock.limit_s)
-        self._free_us[player] = 0
+        wall_us, spent_us = self._clock.charge(player, usage)
         text = game.format_move(state, move)
         if usage is None:
             self.moves.append(MoveRecord(player, text, wall_us, spent_us))
         else:
             self.moves.append(MoveRecord(player, text, wall_us, spent_us, *usage))
-            self._record_correction()
+            self._clock.record_correction()
         self.state = following
-        self.on_turn = self._deadline_us = self.deadline = None
+        self.on_turn = None
         if isinstance(message, Swap):
             self.seats = game.seats(following)
         return self._announce(player, text, swapped=isinstance(message, Swap))
 
-    def _swap(self) -> M:
-        """Return the game's swap.  Raises IllegalMoveError if it has none."""
-        swap = self.game.swap
-        if swap is None:
-            raise IllegalMoveError("swap-not-offered", "this game has no SWAP")
-        return swap
-
     def _announce(self, mover: int, text: str, *, swapped: bool) -> list[Send]:
         """Announce a move to the bots; the player that is on turn next receives it last."""
-        board = self.game.board_text(self.state)
-        next_player: int = self.game.to_move(self.state)
         outcome = self.game.outcome(self.state)
         if outcome is None:
             # Nothing is sent to the swapper until the next move.
-            return self._change(text, board, but=mover if swapped and mover != next_player else None)
-        sends = [
-            self._send(player, Change(text, board, Next.NOBODY)) for player in (1 - next_player, next_player)
-        ]
+            but = mover if swapped and mover != self.game.to_move(self.state) else None
+            return self._await_last(self._conversations.announce_move(text, self.state, but=but))
+        sends = self._conversations.announce_last_move(text, self.state)
         winner = None if outcome.winner is None else int(outcome.winner)
         detail = verdict_text.score(self.names, self.seats, winner, outcome.score, outcome.detail)
         result = MatchResult(winner, Reason(outcome.reason), detail, outcome.score)
         return sends + self._finish(result, gone=None)
 
-    def _change(self, text: str, board: str, *, but: int | None = None) -> list[Send]:
-        """Announce a move after which the game goes on to both bots, or to all ``but`` one."""
-        player: int = self.game.to_move(self.state)
-        you = self._send_awaited(player, Change(text, board, Next.YOU), timed=True)
-        if but is not None:
-            return you
-        return [self._send(1 - player, Change(text, board, Next.OPPONENT)), *you]
-
-    def _send_awaited(self, player: int, message: RefereeMessage, *, timed: bool) -> list[Send]:
-        """Send a line whose Sent event is awaited, after a TIME line if the bot supports those."""
-        sends = []
-        if timed and self._timed[player]:
-            own, opponent = self._clocks[player].shown_ms, self._clocks[1 - player].shown_ms
-            sends.append(self._send(player, Time(own, opponent)))
-        self.gives_turn = self._send(player, message)
-        return [*sends, self.gives_turn]
+    def _await_last(self, sends: list[Send]) -> list[Send]:
+        """Return the lines to send; the Sent event of the last line is awaited."""
+        self.gives_turn = sends[-1]
+        return sends
 
     # Faults.
 
-    def _charged_us(self, usage: Usage | None) -> int:
-        """Return the charged time of the current turn so far, in microseconds."""
-        player = self.on_turn
-        assert player is not None  # called during a turn only
-        counted = usage if self.control.clock == FAIR else None
-        return max(0, charged_us(self._now_us - self._turn_began_us, counted) - self._free_us[player])
-
-    def _corrected(self, reply: LineReceived, usage: Usage) -> LineReceived:
-        """Return a reply without the CPU time that the bot used after it."""
-        cpu_us = own_cpu_us(usage, self._now_us - self._turn_began_us, reply.cores)
-        if cpu_us != usage.cpu_us:
-            self._correction = Correction(len(self.wire), usage.cpu_us, reply.cores)
-        return reply._replace(usage=usage._replace(cpu_us=cpu_us))
-
-    def _record_correction(self) -> None:
-        """Record the correction of a reply whose counters are recorded: of a move, or a late reply."""
-        if self._correction is not None:
-            self.corrections.append(self._correction)
-            self._correction = None
-
-    def _is_overdrawn(self, reply: LineReceived) -> bool:
-        """Return True if a reply of the player on turn is charged more than its limit."""
-        player = self.on_turn
-        if player != reply.player or self.judge < 2:
-            return False
-        return self._charged_us(reply.usage) > self._limits_us[player]
-
-    def _usage(self, event: Event) -> Usage | None:
-        """Return the counters of the current turn that an event carries."""
-        if isinstance(event, TimePassed) or (
-            isinstance(event, LineReceived) and event.player == self.on_turn
-        ):
-            return event.usage
-        return None
-
-    def _is_too_late(self, event: Event) -> bool:
-        """Confirm the deadline that passed and return True, or put it off.  Raises RefereeError."""
-        if self.on_turn is None:
-            return self._start_is_over(event)
-        spent_us, limit_us = self._charged_us(self._usage(event)), self._limits_us[self.on_turn]
-        usage = self._usage(event) if self.control.clock == FAIR else None
-        queued = isinstance(event, TimePassed) and event.activity == "queued"
-        more_us = extension_us(limit_us, spent_us, usage, is_queued=queued)
-        if more_us is None:
-            return True
-        wall_us = self._now_us - self._turn_began_us
-        if wall_us > host_fault_us(limit_us + self._free_us[self.on_turn]):
-            raise RefereeError(self._kept_waiting(self.on_turn, "turn", wall_us, spent_us))
-        self._set_deadline(self._now_us + more_us)
-        return False
-
-    def _start_is_over(self, event: Event) -> bool:
-        """Return True if the start limit is confirmed; put it off otherwise.  Raises RefereeError."""
-        player = self.starting
-        usage = event.usage if isinstance(event, TimePassed) and self.control.clock == FAIR else None
-        if player is None or usage is None or self.judge < 2:
-            return True
-        wall_us, limit_us = self._now_us - self._opened_us, _to_us(self.control.start_s)
-        spent_us = charged_us(wall_us, usage)
-        if spent_us > limit_us and event.activity != "queued":  # type: ignore[union-attr]
-            return True
-        if usage.cpu_us > limit_us:
-            return True
-        if wall_us > host_fault_us(limit_us):
-            raise RefereeError(self._kept_waiting(player, "start", wall_us, spent_us))
-        self._set_deadline(self._now_us + max(limit_us - spent_us, QUEUED_EXTENSION_US))
-        return False
-
-    def _kept_waiting(self, player: int, stage: str, wall_us: int, spent_us: int) -> str:
-        return (
-            f"this host kept {self.names[player]} waiting for a CPU for so long that its {stage} could not "
-            f"be timed: {wall_us / 1e6:.3f} s passed, {spent_us / 1e6:.3f} s of it are charged"
-        )
-
-    def _too_late(self, event: Event) -> list[Send]:
-        """Give the verdict for an event after the deadline: the bot had lost before that."""
-        passed = event if isinstance(event, TimePassed) else TimePassed(event.at)
-        if self.starting is not None:
-            detail = verdict_text.start_limit(self.control.start_s, passed.activity)
-            return self._lose(self.starting, Reason.START, "start-limit", detail)
-        player = self.on_turn
-        assert player is not None  # a deadline is set only while starting or on turn
-        usage = self._usage(event)
-        is_fair = usage is not None and self.control.clock == FAIR
-        why = self._clocks[player].why_late(
-            (self._now_us - self._turn_began_us) / 1e6,
-            self._free_us[player] / 1e6,
-            usage if is_fair else None,
-            self._charged_us(usage) / 1e6,
-        )
-        if isinstance(event, LineReceived) and event.player == player:
-            detail = verdict_text.late_reply(why, event.line)
-        else:
-            detail = verdict_text.late(why, passed.unfinished[player], passed.activity)
-        return self._lose(player, Reason.TIMEOUT, "late", detail)
-
-    def _too_long(self, event: LineTooLong) -> list[Send]:
-        return self._lose(event.player, Reason.FLOOD, "long-line", verdict_text.long_line(event.head))
-
-    def _blocked(self, event: OutputBlocked) -> list[Send]:
-        return self._lose(event.player, Reason.BLOCKED, "not-reading", verdict_text.NOT_READING)
-
-    def _closed_input(self, event: InputClosed) -> list[Send]:
-        return self._lose(event.player, Reason.EXIT, "closed-input", verdict_text.CLOSED_INPUT)
+    def _faulty(self, event: FaultEvent) -> list[Send]:
+        """Give the verdict on an event that is a fault in every stage of the game."""
+        return self._lose(event.player, *loss_by(event, self.judge))
 
     def _closed_output(self, event: OutputClosed) -> list[Send]:
         player = event.player
         if player not in (self.on_turn, self.starting):
             self._output_closed[player] = event  # lines it completed before still count
             return []
-        return self._lose(player, Reason.EXIT, "closed-output", verdict_text.closed_output(event.unfinished))
+        return self._faulty(event)
+
+    def _classified(self, end: ProcessEnded) -> BotExited | LimitPassed | NotStarted:
+        """Return the event for the end of a process; see ``faults``."""
+        if end.other is not None and self.starting == Side.SECOND:
+            neither = neither_started(end, end.other, self.names, self._limits)
+            if neither is not None:
+                return neither
+        return classified(end, self.names[end.player], self._limits)
 
     def _exited(self, event: BotExited) -> list[Send]:
         player = event.player
-        note = exit_note(event)
-        if self.judge > 1:
-            lines = early_message([early.line for early in self._early[player]])
-            hint = runtime_messages.find_fault(lines) if lines else None
-            if hint is not None:
-                note = message_note(lines, note)
-            else:
-                hint = exit_hint(event, self._limits)
-            if hint is not None:
-                return self._lose_by_hint(player, hint, note)
-        detail = verdict_text.exited(event.status, self._when(player), event.unfinished)
-        fault = "exited" if event.status >= 0 else "killed"
-        return self._lose(player, Reason.EXIT, fault, detail, note)
+        early = [line.line for line in self._early[player]]
+        loss = loss_by_exit(event, early, self._when(player), self._limits, self.judge)
+        return self._lose(player, *loss)
 
     def _when(self, player: int) -> str:
         """Return the stage of the game in which this player's process ended."""
         if self.starting is not None:
             has_no_start = player == self.starting or self.starting == Side.SECOND
-            return "before it had taken its START line" if has_no_start else "before the first move"
+            return verdict_text.BEFORE_START if has_no_start else "before the first move"
         is_its_turn = player == self.on_turn or self._failure is not None
         return "on its turn" if is_its_turn else "while it was not its turn"
-
-    def _limit_passed(self, event: LimitPassed) -> list[Send]:
-        detail = verdict_text.limit_passed(event.limit, event.used, event.allowed)
-        reason, fault = Reason.EXIT, f"{event.limit}-limit"
-        if self.judge > 1:
-            reason, fault = LIMIT_REASONS.get(event.limit, (reason, fault))
-        return self._lose(event.player, reason, fault, detail)
 
     def _not_started(self, event: NotStarted) -> list[Send]:
         if event.why_other:
@@ -616,17 +441,11 @@ class Match(Generic[S, M]):
         """End the game: send END to both, the current North first, but not to a bot that is gone."""
         self.result = result
         self.on_turn = self.starting = self.gives_turn = None
-        self._clear_deadline()
+        self._clock.stop()
         order = (0, 1) if self.seats[0] == self.last_seat else (1, 0)
-        return [self._send(player, End()) for player in order if player != gone]
+        return self._conversations.end([player for player in order if player != gone])
 
     # Runtimes that give up.
-
-    def _lose_by_hint(self, player: int, hint: runtime_messages.Hint, note: str) -> list[Send]:
-        """Give the verdict on a bot that ended for lack of memory or because of a file."""
-        reason = Reason.MEMORY if hint.fault == runtime_messages.MEMORY else Reason.FILES
-        detail = verdict_text.gave_up(hint, self._when(player), self._limits)
-        return self._lose(player, reason, hint.fault, detail, note)
 
     def _await_cause(self, failure: RuntimeFailure) -> list[Send]:
         """Begin to wait for the cause of an error message of the bot on turn, which has lost.
@@ -637,8 +456,7 @@ class Match(Generic[S, M]):
         failure.lines += [early.line for early in self._early[player]]
         self._early[player].clear()
         self._failure = failure
-        limit_us = self._now_us + CAUSE_WAIT_US
-        self._set_deadline(limit_us if self._deadline_us is None else min(limit_us, self._deadline_us))
+        self._clock.await_cause(CAUSE_WAIT_US)
         self.on_turn = None
         closed = self._output_closed[player]
         if closed is not None:
@@ -657,7 +475,7 @@ class Match(Generic[S, M]):
         if event.player != failure.player:
             return self._settle_failure(failure, is_last=True) if is_too_much else []
         if isinstance(event, LimitPassed):
-            return self._limit_passed(event)
+            return self._faulty(event)
         is_last = failure.add(event, self._limits)
         return self._settle_failure(failure, is_last=is_last or is_too_much)
 
@@ -670,37 +488,18 @@ class Match(Generic[S, M]):
 
     def _settle_failure(self, failure: RuntimeFailure, *, is_last: bool) -> list[Send]:
         """Give the verdict if the cause is known, or if no further event can name it."""
-        hint, note = failure.conclude()
-        if hint is not None:
-            return self._lose_by_hint(failure.player, hint, note)
-        if not is_last:
-            return []
-        return self._lose(failure.player, Reason.PROTOCOL, failure.fault, failure.detail, note)
-
-    # Helpers.
-
-    def _send(self, player: int, message: RefereeMessage) -> Send:
-        return Send(player, self._sessions[player].send(message))
-
-    def _set_deadline(self, at_us: int) -> None:
-        self._deadline_us = at_us
-        self.deadline = self.began + at_us / 1e6
-
-    def _clear_deadline(self) -> None:
-        self._deadline_us = self.deadline = None
+        loss = failure.loss(self._when(failure.player), self._limits, is_last=is_last)
+        return [] if loss is None else self._lose(failure.player, *loss)
 
     _HANDLERS: dict[type[PlayerEvent], Any] = {  # noqa: RUF012 - a constant
         Sent: _line_sent,
         StartRead: _start_read,
         LineReceived: _received,
-        LineTooLong: _too_long,
-        OutputBlocked: _blocked,
-        InputClosed: _closed_input,
         OutputClosed: _closed_output,
         BotExited: _exited,
-        LimitPassed: _limit_passed,
         NotStarted: _not_started,
     }
+    """Methods for events; all others are faults."""
 
 
 def carry_out(match: Match[Any, Any], sends: Sequence[Send], write: Callable[[Send], Event | None]) -> None:
@@ -719,7 +518,3 @@ def carry_out(match: Match[Any, Any], sends: Sequence[Send], write: Callable[[Se
             if following and match.result is not None:
                 break  # the game has ended, so the remaining lines are obsolete
         sends = following  # only the last line can have a following one
-
-
-def _to_us(seconds: float) -> int:
-    return round(seconds * 1e6)

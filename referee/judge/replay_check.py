@@ -9,11 +9,11 @@ those of the record.
 Only lines after the verdict may be missing: the record has no trace of a line that could not be written then.
 """
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from referee.errors import RefereeError
 from referee.judge.clock import CLOCKS, FAIR, WALL
 from referee.judge.events import (
     BotExited,
@@ -26,19 +26,19 @@ from referee.judge.events import (
     OutputBlocked,
     Send,
     Sent,
-    StartRead,
     TimePassed,
-    Usage,
 )
-from referee.judge.facts import NAMES, event_of, usage_of
+from referee.judge.facts import event_of, usage_of
 from referee.judge.match import Match, carry_out, new_match
-from referee.judge.results import Correction, Fact, GameRecord, MatchResult, MoveRecord, WireLine
+from referee.judge.record_rows import Fact, WireLine
+from referee.judge.results import GameRecord, MatchResult
 from referee.judge.verdict_text import quote, visible
 
-SEND_OUTCOMES = {NAMES[kind] for kind in (InputClosed, OutputBlocked, BotExited, LimitPassed, NotStarted)}
+SEND_OUTCOMES = InputClosed | OutputBlocked | BotExited | LimitPassed | NotStarted
 """Facts that can be the outcome of sending a line."""
-LATE_LINE = NAMES[LineReceived]
-"""Fact for a line that came after the deadline, with the counters of its turn."""
+COUNTER_STEP_US = 20_000
+"""CPU time that may be counted too early or too late for each process: a clock tick of 10 ms of user time,
+and one of system time."""
 LIMIT_FIELDS = {"memory": "memory_mb", "process": "processes", "files": "directory_files"}
 """Name of a limit in LimitPassed -> its field in Limits, if this version has it."""
 WORDING = ("detail", "note")
@@ -64,8 +64,7 @@ class Complaint:
 
 
 class _ReplayStopped(Exception):  # noqa: N818 - not an error: record and judge differ
-    def __init__(self, what: str, where: str, recorded: str, follows: str) -> None:
-        self.complaint = Complaint(what, where, recorded, follows)
+    """The arguments are those of a Complaint."""
 
 
 def check_replay(record: GameRecord, version: str | None = None) -> list[Complaint]:
@@ -83,32 +82,32 @@ def check_replay(record: GameRecord, version: str | None = None) -> list[Complai
         replay.run()
         complaints = list(_differences(record, replay.match))
     except _ReplayStopped as stopped:
-        complaints = [stopped.complaint]
+        complaints = [Complaint(*stopped.args)]
     except Exception as error:
         # An altered record can make the judge fail in any way; then it cannot be judged.
-        where = "" if replay is None else f"wire line {replay.line + 1}"
+        where = "" if replay is None else replay.where
         why = f"the judge's {type(error).__name__} ({error})"
         complaints = [Complaint("game", where, "as one that was judged", why)]
     try:
         complaints += _beside_the_verdict(record)
     except Exception as error:
-        complaints.append(Complaint("record", "", "as a whole one", f"{type(error).__name__} ({error})"))
+        why = f"{type(error).__name__} ({error})"
+        complaints = complaints or [Complaint("record", "", "as a whole one", why)]
     if version is not None and record.versions.get("kalarena") != version:
         complaints = [replace(one, remark=one.what in WORDING) for one in complaints]
     return complaints
 
 
 class _Replay:
-    """Replays the events of a record with a new judge; raises _ReplayStopped if record and judge differ."""
+    """Replays the events of a record with a new judge; raises _ReplayStopped if record and judge differ.
+
+    The wire log of the new judge shows how many lines were replayed.
+    """
 
     def __init__(self, record: GameRecord) -> None:
         self.record = record
-        self.line = 0
-        """Index of the next wire line."""
-        self.fact = 0
-        """Index of the next fact."""
-        self._seen: set[tuple[int | None, str]] = set()
-        """Facts so far that can happen only once."""
+        self._facts = deque(record.facts)
+        """Facts that are not replayed yet."""
         self._corrections = {correction.line: correction for correction in record.corrections}
         self.match = new_match(
             record.game,
@@ -120,95 +119,62 @@ class _Replay:
             record.judge,
             record.own_controls,
         )
-        if self.match.game.name != record.game:
-            raise _ReplayStopped("game", "", repr(record.game), repr(self.match.game.name))
+
+    @property
+    def where(self) -> str:
+        """The name of the next wire line."""
+        return f"wire line {len(self.match.wire) + 1}"
 
     def run(self) -> None:
         """Replay the game from the start to the verdict."""
         match = self.match
-        sends = match.start(0.0)
-        fact = self._fact_due()
-        if fact is not None and fact.name == NAMES[NotStarted]:
-            sends = match.handle(self._next_fact(fact))  # before any line could be sent
-        carry_out(match, sends, self._answer)
+        carry_out(match, match.start(0.0), self._answer)
         while match.result is None:
             carry_out(match, match.handle(self._next_event()), self._answer)
 
+    def _due(self) -> Fact | WireLine | None:
+        """Return the next fact or wire line of the record; None at its end."""
+        number, wire = len(self.match.wire), self.record.wire
+        if self._facts and self._facts[0].after == number:
+            return self._facts[0]
+        return wire[number] if number < len(wire) else None
+
     def _answer(self, send: Send) -> Event | None:
         """Return the recorded event for a line that is sent; None if it was not written after the verdict."""
-        fact = self._fact_due()
-        if fact is not None and fact.player == send.player and fact.name in SEND_OUTCOMES:
-            return self._next_fact(fact)
-        line = self._line_due() if fact is None else None
-        if line is not None and (line.player, line.direction, line.line) == (send.player, "to", send.line):
-            self.line += 1
-            return Sent(line.player, line.at_us / 1e6, line.line)
+        row = self._due()
+        if isinstance(row, Fact):
+            event = event_of(row)
+            # A command that cannot be run is reported before any line is sent to the other bot.
+            if isinstance(event, SEND_OUTCOMES) and (
+                event.player == send.player or isinstance(event, NotStarted)
+            ):
+                self._facts.popleft()
+                return event
+        elif row and row.line == send.line and row.direction == "to" and row.player == send.player:
+            return Sent(send.player, row.at_us / 1e6, send.line)
         if self.match.result is not None:
             return None
-        recorded = _fact_text(fact) if fact is not None else _line_text(line)
-        raise _ReplayStopped("line", f"wire line {self.line + 1}", recorded, _send_text(send))
+        raise _ReplayStopped("line", self.where, _row_text(row), _line_text(send.line, "to", send.player))
 
     def _next_event(self) -> Event:
         """Return the next recorded event that is not the outcome of sending a line."""
-        fact = self._fact_due()
-        if fact is not None and fact.name != LATE_LINE:
-            return self._next_fact(fact)
-        line = self._line_due()
-        if line is None:
+        row, match, moves = self._due(), self.match, self.record.moves
+        if row is None:
             raise _ReplayStopped("game", "", "as over", "no verdict at its end: more must have happened")
-        if line.direction != "from":
-            where = f"wire line {self.line + 1}"
-            raise _ReplayStopped("line", where, _line_text(line), "no such line to a bot")
-        _check_player(line.player)
-        usage = self._usage(line.player)
-        if fact is not None:
-            usage = usage_of(fact.data[1])
-            self.fact += 1
-        cores = 0
-        correction = self._corrections.get(self.line)
-        if correction is not None and usage is not None:
-            usage, cores = usage._replace(cpu_us=correction.cpu_us), correction.cores
-        self.line += 1
-        return LineReceived(line.player, line.at_us / 1e6, line.line, usage, cores)
-
-    def _usage(self, player: int) -> Usage | None:
-        """Return the counters of the turn that a line of this player ends, which are kept with the move."""
-        match, moves = self.match, self.record.moves
-        if player != match.on_turn or len(match.moves) >= len(moves):
-            return None
-        move = moves[len(match.moves)]
-        if move.cpu_us is None or move.wait_us is None or move.referee_wait_us is None:
-            return None
-        return usage_of(move[4:])  # type: ignore[arg-type]
-
-    def _fact_due(self) -> Fact | None:
-        """Return the next fact if it comes before the next wire line; otherwise None."""
-        facts = self.record.facts
-        if self.fact < len(facts) and facts[self.fact].after == self.line:
-            return facts[self.fact]
-        return None
-
-    def _line_due(self) -> WireLine | None:
-        wire = self.record.wire
-        return wire[self.line] if self.line < len(wire) else None
-
-    def _next_fact(self, fact: Fact) -> Event:
-        once = (fact.player, fact.name)
-        is_obsolete = fact.name == NAMES[StartRead] and fact.player != self.match.starting
-        if once in self._seen or is_obsolete:
-            what = "no such fact: it happens once, where it is awaited. Nothing"
-            raise _ReplayStopped("fact", f"fact {self.fact + 1}", _fact_text(fact), what)
-        if fact.name != NAMES[TimePassed]:
-            self._seen.add(once)
-            _check_player(fact.player)
-        self.fact += 1
-        return event_of(fact)
-
-
-def _check_player(player: int | None) -> None:
-    """Raise RefereeError for a player that is none of the two."""
-    if player not in (0, 1):
-        raise RefereeError(f"there is no player {player!r}")
+        if isinstance(row, Fact):
+            event = event_of(self._facts.popleft())
+        elif row.direction == "from" and row.player in (0, 1):
+            is_reply = row.player == match.on_turn and len(match.moves) < len(moves)
+            counters = moves[len(match.moves)][4:] if is_reply else (None,)
+            usage = None if None in counters else usage_of(counters)  # type: ignore[arg-type]
+            event = LineReceived(row.player, row.at_us / 1e6, row.line, usage)
+        else:
+            raise _ReplayStopped("line", self.where, _row_text(row), "no such line")
+        correction = self._corrections.get(len(match.wire))
+        if correction is not None and isinstance(event, LineReceived) and event.usage is not None:
+            usage = event.usage._replace(cpu_us=correction.cpu_us)
+            event = event._replace(usage=usage, cores=correction.cores)
+        return event
 
 
 def _differences(record: GameRecord, match: Match[Any, Any]) -> Iterator[Complaint]:
@@ -216,30 +182,29 @@ def _differences(record: GameRecord, match: Match[Any, Any]) -> Iterator[Complai
     result = match.result
     assert result is not None
     for name in MatchResult.__slots__:
-        recorded, follows = getattr(record.result, name), getattr(result, name)
-        if recorded != follows:
-            yield Complaint(name, "", _value_text(recorded), _value_text(follows))
-    yield from _row_differences("move", MoveRecord._fields, record.moves, match.moves)
-    yield from _row_differences("fact", Fact._fields, record.facts, match.facts)
-    yield from _row_differences("wire line", WireLine._fields, record.wire, match.wire)
-    yield from _row_differences("correction", Correction._fields, record.corrections, match.corrections)
-    final_state = match.game.board_text(match.state)
-    if record.final_state != final_state:
-        yield Complaint("final_state", "", _value_text(record.final_state), _value_text(final_state))
+        yield from _unequal(name, "", getattr(record.result, name), getattr(result, name))
+    yield from _row_differences("move", record.moves, match.moves)
+    yield from _row_differences("fact", record.facts, match.facts)
+    yield from _row_differences("wire line", record.wire, match.wire)
+    yield from _row_differences("correction", record.corrections, match.corrections)
+    yield from _unequal("game", "", record.game, match.game.name)
+    yield from _unequal("final_state", "", record.final_state, match.game.board_text(match.state))
 
 
-def _row_differences(
-    kind: str, columns: Sequence[str], recorded: Sequence[Any], follows: Sequence[Any]
-) -> Iterator[Complaint]:
+def _row_differences(kind: str, recorded: Sequence[Any], follows: Sequence[Any]) -> Iterator[Complaint]:
     """Yield the different cells of the first row that differs, or else different numbers of rows."""
     for number, (one, other) in enumerate(zip(recorded, follows, strict=False), 1):
         if one != other:
-            for name, old, new in zip(columns, one, other, strict=True):
-                if old != new:
-                    yield Complaint(name, f"{kind} {number}", _value_text(old), _value_text(new))
+            for name, old, new in zip(other._fields, one, other, strict=True):
+                yield from _unequal(name, f"{kind} {number}", old, new)
             return
-    if len(recorded) != len(follows):
-        yield Complaint(f"number of {kind}s", "", str(len(recorded)), str(len(follows)))
+    yield from _unequal(f"number of {kind}s", "", len(recorded), len(follows))
+
+
+def _unequal(what: str, where: str, recorded: Any, follows: Any) -> Iterator[Complaint]:
+    """Yield a complaint if the two values differ."""
+    if recorded != follows:
+        yield Complaint(what, where, _value_text(recorded), _value_text(follows))
 
 
 def _beside_the_verdict(record: GameRecord) -> Iterator[Complaint]:
@@ -247,63 +212,55 @@ def _beside_the_verdict(record: GameRecord) -> Iterator[Complaint]:
     times = [line.at_us for line in record.wire] + [fact.at_us for fact in record.facts]
     if record.duration_us < max(times, default=0):
         yield Complaint("duration_us", "", str(record.duration_us), f"at least {max(times)}")
-    yield from _wrong_clock(record)
-    for number, fact in enumerate(record.facts, 1):
-        yield from _wrong_fact(record, f"fact {number}", fact)
+    events = [event_of(fact) for fact in record.facts]
+    counters: list[Any] = [one.usage for one in events if isinstance(one, TimePassed | LineReceived)]
+    counters += [move.cpu_us for move in record.moves]
+    clock = _value_text(record.clock)
+    if record.clock not in CLOCKS:
+        yield Complaint("clock", "", clock, f"one of {', '.join(CLOCKS)}")
+    elif record.clock == FAIR and record.control.clock == WALL:
+        yield Complaint("clock", "", clock, f"{WALL!r}, which was asked for,")
+    elif record.clock == WALL and record.control.clock == FAIR and any(one is not None for one in counters):
+        yield Complaint("clock", "", clock, f"{FAIR!r}, whose counters were read,")
+    for number, event in enumerate(events, 1):
+        yield from _wrong_fact(record, f"fact {number}", event)
     longest = record.limits.line_bytes
     for number, line in enumerate(record.wire, 1):
         if line.direction == "from" and len(line.line) > longest:
-            yield Complaint(
-                "line", f"wire line {number}", f"{len(line.line)} characters", f"at most {longest}"
-            )
+            length = f"{len(line.line)} characters"
+            yield Complaint("line", f"wire line {number}", length, f"at most {longest}")
 
 
-def _wrong_clock(record: GameRecord) -> Iterator[Complaint]:
-    """Yield an error if the recorded clock was not possible, or does not fit the recorded counters."""
-    counted = any(move.cpu_us is not None for move in record.moves) or any(
-        fact.name in (NAMES[TimePassed], LATE_LINE) and fact.data[1] is not None for fact in record.facts
-    )
-    if record.clock not in CLOCKS:
-        yield Complaint("clock", "", _value_text(record.clock), f"one of {', '.join(CLOCKS)}")
-    elif record.clock == FAIR and record.control.clock == WALL:
-        yield Complaint("clock", "", _value_text(record.clock), f"{WALL!r}, which was asked for,")
-    elif record.clock == WALL and record.control.clock == FAIR and counted:
-        yield Complaint("clock", "", _value_text(record.clock), f"{FAIR!r}, whose counters were read,")
-
-
-def _wrong_fact(record: GameRecord, where: str, fact: Fact) -> Iterator[Complaint]:
+def _wrong_fact(record: GameRecord, where: str, event: Event) -> Iterator[Complaint]:
     """Yield the differences between a fact and the record's other values."""
     limits = record.limits
-    if fact.name == NAMES[BotExited] and fact.player is not None:
-        status = record.exit_status[fact.player]
-        if status != fact.data[0]:
-            yield Complaint("exit_status", where, _value_text(status), _value_text(fact.data[0]))
-    elif fact.name == NAMES[LimitPassed]:
-        limit, used, allowed = fact.data
-        follows = getattr(limits, LIMIT_FIELDS.get(limit, ""), allowed)
-        if allowed != follows:
-            yield Complaint("allowed", where, _value_text(allowed), _value_text(follows))
-        if used < allowed:
-            yield Complaint("used", where, _value_text(used), f"at least {allowed}")
-    elif fact.name == NAMES[LineTooLong] and len(fact.data[0]) > limits.line_bytes:
-        head = f"{len(fact.data[0])} characters"
-        yield Complaint("head", where, head, f"at most {limits.line_bytes}")
+    if isinstance(event, BotExited):
+        yield from _unequal("exit_status", where, record.exit_status[event.player], event.status)
+    elif isinstance(event, LimitPassed):
+        allowed = getattr(limits, LIMIT_FIELDS.get(event.limit, ""), event.allowed)
+        yield from _unequal("allowed", where, event.allowed, allowed)
+        if event.used < event.allowed:
+            yield Complaint("used", where, _value_text(event.used), f"at least {event.allowed}")
+    elif isinstance(event, TimePassed | LineReceived) and event.off_turn is not None and record.cores:
+        cpu_us, span_us, cores = event.off_turn
+        if cores > len(record.cores):
+            yield Complaint("cores", where, str(cores), f"at most {len(record.cores)}")
+        most_us = len(record.cores) * span_us + COUNTER_STEP_US * limits.processes
+        if cpu_us > most_us:
+            yield Complaint("off_turn", where, str(cpu_us), f"at most {most_us}")
+    elif isinstance(event, LineTooLong) and len(event.head) > limits.line_bytes:
+        yield Complaint("head", where, f"{len(event.head)} characters", f"at most {limits.line_bytes}")
 
 
 def _value_text(value: Any) -> str:
     return value if isinstance(value, str) and value.isdigit() else repr(getattr(value, "value", value))
 
 
-def _line_text(line: WireLine | None) -> str:
-    if line is None:
-        return "no line"
-    return f"{quote(line.line)} {line.direction} player {line.player + 1}"
+def _row_text(row: Fact | WireLine | None) -> str:
+    if isinstance(row, Fact):
+        return row.name if row.player is None else f"{row.name} of player {row.player + 1}"
+    return "no line" if row is None else _line_text(row.line, row.direction, row.player)
 
 
-def _send_text(send: Send) -> str:
-    return f"{quote(send.line)} to player {send.player + 1}"
-
-
-def _fact_text(fact: Fact) -> str:
-    player = "" if fact.player is None else f" of player {fact.player + 1}"
-    return f"{fact.name}{player}"
+def _line_text(line: str, direction: str, player: int) -> str:
+    return f"{quote(line)} {direction} player {player + 1}"

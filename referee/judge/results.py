@@ -1,20 +1,32 @@
 """Results of games: reasons, verdicts, and the record of a game.
 
-A record has all that is needed to judge the game again and to explain it.  Moves and wire lines are stored as
-columns and not as mappings, with a third of the bytes and in a tenth of the time.
+A record has all that is needed to judge the game again and to explain it.
 """
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgpack
 
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
-from referee.notebook import html_of
+from referee.judge.record_rows import (
+    Correction,
+    Fact,
+    KeptFile,
+    MoveRecord,
+    WireLine,
+    columns_of,
+    current_columns,
+    kept_files_of,
+    rows_of,
+    to_ms,
+    to_tuples,
+    to_us,
+)
+from referee.notebooks.display import html_of
 
 RECORD_SCHEMA = 2
 """Version of the record's layout; a reader refuses a newer one."""
@@ -40,6 +52,8 @@ class Reason(StrEnum):
     """No complete reply within the time control."""
     EXIT = "exit"
     """The process ended, or closed its standard input or output."""
+    CPU = "cpu"
+    """The bot's processes kept its opponent from computing while the bot was not on turn."""
     MEMORY = "memory"
     """The bot exceeded its memory limit and was killed, or gave up by itself for lack of memory."""
     FILES = "files"
@@ -107,80 +121,8 @@ class Player:
     """The bot's protocol if an adapter translates it, see referee/adapters; else empty."""
 
 
-class KeptFile(NamedTuple):
-    """A file that a bot wrote in its working directory.  It is private to the bot's author."""
-
-    path: bytes
-    """Path below the working directory, chosen by the bot: any bytes except NUL."""
-    content: bytes
-    """The whole file, or its end."""
-    size: int
-    """Bytes of the whole file."""
-
-
-class MoveRecord(NamedTuple):
-    """One move as played."""
-
-    player: int
-    move: str
-    wall_us: int
-    """Microseconds from the last byte sent to the bot until its line was complete."""
-    charged_us: int
-    """Microseconds of that time which are charged to the bot."""
-    cpu_us: int | None = None
-    """CPU time of the bot in this turn, in microseconds; this and the next two are None where the counters
-    were not read, as in a turn of under a millisecond (of which all is charged)."""
-    wait_us: int | None = None
-    """Stalled time in microseconds: the bot was ready to run and the host ran none of it, see
-    referee/process/cpu_accounting.py."""
-    referee_wait_us: int | None = None
-    """Microseconds that the referee waited for a CPU before it could stamp the reply."""
-
-
-class WireLine(NamedTuple):
-    """One line of a conversation."""
-
-    player: int
-    direction: str
-    """``to`` the bot or ``from`` it."""
-    line: str
-    """The text without the line feed; decoded as UTF-8, or as Latin-1 if it is not UTF-8."""
-    at_us: int
-    """Microseconds from the start of the game until the line was completely sent, or read."""
-
-
-class Fact(NamedTuple):
-    """An event of the judge other than a line."""
-
-    player: int | None
-    name: str
-    """The event's name, for example ``BotExited``."""
-    at_us: int
-    """Microseconds since the start of the game."""
-    after: int
-    """Number of wire lines before the event."""
-    data: tuple[Any, ...] = ()
-    """The event's other fields, in their order."""
-
-    @property
-    def text(self) -> str:
-        """The event's other fields as a text for people."""
-        return "; ".join(str(part) for part in _flat(self.data) if part not in ("", None))
-
-
 OwnControls = tuple[TimeControl | None, TimeControl | None]
 NO_OWN_CONTROLS: OwnControls = (None, None)
-
-
-class Correction(NamedTuple):
-    """Counters of a turn as they were read, where those of the move differ."""
-
-    line: int
-    """Index of the reply among the wire lines."""
-    cpu_us: int
-    """CPU time until the counters were read, in microseconds."""
-    cores: int
-    """Number of cores that the bot may have used after its reply."""
 
 
 @dataclass(frozen=True)
@@ -245,6 +187,8 @@ class GameRecord:
     """Files that each bot wrote, if they are kept; never in the JSON view, which is given to others."""
     warnings: tuple[str, ...] = ()
     """Failures after the verdict, for the operator, such as a process that did not end."""
+    peak_memory_bytes: tuple[int | None, int | None] = (None, None)
+    """Peak memory of all processes of each bot together; None where no control group counted it."""
 
     def _repr_html_(self) -> str | None:
         """Return the final board and the replay for a notebook."""
@@ -257,13 +201,13 @@ class GameRecord:
             del data["kept_files"]
         if not self.warnings:
             del data["warnings"]
-        del data["own_controls"], data["corrections"]
+        del data["own_controls"], data["corrections"], data["peak_memory_bytes"]
         data.update(self._rare(), schema=RECORD_SCHEMA)
         data["players"] = [_player_row(player) for player in self.players]
         for name in ("control", "limits", "result"):
             data[name] = _fields(data[name])
         for name in ("moves", "wire", "facts"):
-            data[name] = list(zip(*data[name], strict=True))
+            data[name] = columns_of(data[name])
         packed: bytes = msgpack.packb(data, unicode_errors="surrogatepass")
         return packed
 
@@ -272,6 +216,7 @@ class GameRecord:
         own = [control and _fields(control) for control in self.own_controls]
         values: dict[str, list[Any]]
         values = {"own_controls": own, "corrections": list(map(list, self.corrections))}
+        values["peak_memory_bytes"] = list(self.peak_memory_bytes)
         return {name: value for name, value in values.items() if any(value)}
 
     def unfinished_json(self) -> dict[str, Any]:
@@ -297,7 +242,12 @@ class GameRecord:
             raise RefereeError(f"this is no game record: {error}") from error
         _refuse_unfinished(data)
         if schema == 1:
-            data = _from_schema_1(data)
+            data = current_columns(data) | {
+                "control": {**data["control"], "clock": "wall"},
+                "limits": {},
+                "cpu_us": (None, None),
+                "off_turn_cpu_us": (None, None),
+            }
         elif schema != RECORD_SCHEMA:
             raise RefereeError(
                 f"the record has schema {schema}, this program reads schema {RECORD_SCHEMA}: use the "
@@ -310,7 +260,7 @@ class GameRecord:
 
     @classmethod
     def _from_columns(cls, data: dict[str, Any]) -> "GameRecord":
-        first, second = (Player(*map(_tuples, player)) for player in data["players"])
+        first, second = (Player(*map(to_tuples, player)) for player in data["players"])
         result = data["result"]
         score = None if result["score"] is None else (result["score"][0], result["score"][1])
         return cls(
@@ -318,11 +268,11 @@ class GameRecord:
                 **data,
                 "players": (first, second),
                 "control": TimeControl(**data["control"]),
-                "moves": [MoveRecord(*row) for row in _rows(data["moves"])],
-                "wire": list(map(WireLine._make, _rows(data["wire"]))),
+                "moves": [MoveRecord(*row) for row in rows_of(data["moves"])],
+                "wire": list(map(WireLine._make, rows_of(data["wire"]))),
                 "facts": [
-                    Fact(player, name, at_us, after, _tuples(rest))
-                    for player, name, at_us, after, rest in _rows(data["facts"])
+                    Fact(player, name, at_us, after, to_tuples(rest))
+                    for player, name, at_us, after, rest in rows_of(data["facts"])
                 ],
                 "limits": Limits(**data["limits"]),
                 "cpu_us": tuple(data["cpu_us"]),
@@ -331,10 +281,11 @@ class GameRecord:
                 "stderr": tuple(data["stderr"]),
                 "exit_status": tuple(data["exit_status"]),
                 "runtime_settings": _pair(data.get("runtime_settings")),
-                "kept_files": _kept_files(data.get("kept_files", ((), ()))),
+                "kept_files": kept_files_of(data.get("kept_files", ((), ()))),
                 "warnings": tuple(data.get("warnings", ())),
                 "own_controls": _own_controls(data),
-                "corrections": _corrections(data),
+                "corrections": tuple(Correction(*row) for row in data.get("corrections", ())),
+                "peak_memory_bytes": tuple(data.get("peak_memory_bytes", (None, None))),
             }
         )
 
@@ -362,33 +313,9 @@ class GameRecord:
             "detail": result.detail,
             "note": result.note,
             "score": None if result.score is None else list(result.score),
-            "moves": [
-                {
-                    "player": m.player,
-                    "move": m.move,
-                    "wall_ms": m.wall_us / 1000,
-                    "charged_ms": m.charged_us / 1000,
-                    "cpu_ms": _ms(m.cpu_us),
-                    "wait_ms": _ms(m.wait_us),
-                    "referee_wait_ms": _ms(m.referee_wait_us),
-                }
-                for m in self.moves
-            ],
-            "wire": [
-                {"player": w.player, "dir": w.direction, "line": w.line, "t_ms": w.at_us / 1000}
-                for w in self.wire
-            ],
-            "facts": [
-                {
-                    "player": f.player,
-                    "fact": f.name,
-                    "t_ms": f.at_us / 1000,
-                    "text": f.text,
-                    "after": f.after,
-                    "data": list(f.data),
-                }
-                for f in self.facts
-            ],
+            "moves": [move.view() for move in self.moves],
+            "wire": [line.view() for line in self.wire],
+            "facts": [fact.view() for fact in self.facts],
             "final_state": self.final_state,
             "time_control": asdict(self.control),
             "stderr": list(self.stderr),
@@ -402,8 +329,8 @@ class GameRecord:
             "limits": asdict(self.limits),
             "sandbox": self.sandbox,
             "clock": self.clock,
-            "cpu_ms": [_ms(time_us) for time_us in self.cpu_us],
-            "off_turn_cpu_ms": [_ms(time_us) for time_us in self.off_turn_cpu_us],
+            "cpu_ms": [to_ms(time_us) for time_us in self.cpu_us],
+            "off_turn_cpu_ms": [to_ms(time_us) for time_us in self.off_turn_cpu_us],
             "host_speed": self.host_speed,
             "judge": self.judge,
             "runtime_settings": list(self.runtime_settings),
@@ -441,44 +368,26 @@ class GameRecord:
     def _from_view(cls, view: dict[str, Any]) -> "GameRecord":
         first, second = (
             Player(
-                **{**player, **{name: _tuples(player[name]) for name in ("command", "capabilities", "reads")}}
+                **{
+                    **player,
+                    **{name: to_tuples(player[name]) for name in ("command", "capabilities", "reads")},
+                }
             )
             for player in view["players"]
         )
         first_stderr, second_stderr = view["stderr"]
         first_status, second_status = view["exit_status"]
-        first_cpu, second_cpu = map(_us, view["cpu_ms"])
-        first_off, second_off = map(_us, view["off_turn_cpu_ms"])
+        first_cpu, second_cpu = map(to_us, view["cpu_ms"])
+        first_off, second_off = map(to_us, view["off_turn_cpu_ms"])
         score = None if view["score"] is None else (view["score"][0], view["score"][1])
         return cls(
             key=view["key"],
             game=view["game"],
             players=(first, second),
             control=TimeControl(**view["time_control"]),
-            moves=[
-                MoveRecord(
-                    move["player"],
-                    move["move"],
-                    round(move["wall_ms"] * 1000),
-                    round(move["charged_ms"] * 1000),
-                    *(_us(move[name]) for name in ("cpu_ms", "wait_ms", "referee_wait_ms")),
-                )
-                for move in view["moves"]
-            ],
-            wire=[
-                WireLine(line["player"], line["dir"], line["line"], round(line["t_ms"] * 1000))
-                for line in view["wire"]
-            ],
-            facts=[
-                Fact(
-                    fact["player"],
-                    fact["fact"],
-                    round(fact["t_ms"] * 1000),
-                    fact["after"],
-                    _tuples(fact["data"]),
-                )
-                for fact in view["facts"]
-            ],
+            moves=list(map(MoveRecord.from_view, view["moves"])),
+            wire=list(map(WireLine.from_view, view["wire"])),
+            facts=list(map(Fact.from_view, view["facts"])),
             final_state=view["final_state"],
             result=MatchResult(
                 view["winner"], Reason(view["reason"]), view["detail"], score, view["fault"], view["note"]
@@ -502,7 +411,8 @@ class GameRecord:
             runtime_settings=_pair(view.get("runtime_settings")),
             warnings=tuple(view.get("warnings", ())),
             own_controls=_own_controls(view),
-            corrections=_corrections(view),
+            corrections=tuple(Correction(*row) for row in view.get("corrections", ())),
+            peak_memory_bytes=tuple(view.get("peak_memory_bytes", (None, None))),
         )
 
     def mean_move_ms(self, player: int) -> float | None:
@@ -531,73 +441,12 @@ def _fields(one: Any) -> dict[str, Any]:
     return {name.name: getattr(one, name.name) for name in fields(one)}
 
 
-def _kept_files(lists: Any) -> tuple[tuple[KeptFile, ...], tuple[KeptFile, ...]]:
-    first, second = (tuple(KeptFile(*file) for file in files) for files in lists)
-    return first, second
-
-
 def _own_controls(data: dict[str, Any]) -> OwnControls:
     first, second = data.get("own_controls", NO_OWN_CONTROLS)
     return first and TimeControl(**first), second and TimeControl(**second)
-
-
-def _corrections(data: dict[str, Any]) -> tuple[Correction, ...]:
-    return tuple(Correction(*row) for row in data.get("corrections", ()))
-
-
-def _rows(columns: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Convert columns back to rows; without rows there are no columns."""
-    return zip(*columns, strict=True) if columns else iter(())
-
-
-def _from_schema_1(data: dict[str, Any]) -> dict[str, Any]:
-    """Convert a record of the first layout: all time was charged, and facts were text alone."""
-    moves = data["moves"]
-    facts = data["facts"]
-    if moves:
-        nothing = [None] * len(moves[0])
-        moves = [*moves, moves[2], nothing, nothing, nothing]
-    if facts:
-        facts = [*facts[:3], [0] * len(facts[0]), [[text] for text in facts[3]]]
-    control = {**data["control"], "clock": "wall"}
-    unknown = (None, None)
-    return {
-        **data,
-        "moves": moves,
-        "facts": facts,
-        "control": control,
-        "limits": {},
-        "cpu_us": unknown,
-        "off_turn_cpu_us": unknown,
-    }
 
 
 def _pair(settings: Any) -> tuple[dict[str, str], dict[str, str]]:
     """Return the runtime settings of both bots; empty ones for a record of an older version."""
     first, second = settings or ({}, {})
     return dict(first), dict(second)
-
-
-def _ms(time_us: int | None) -> float | None:
-    return None if time_us is None else time_us / 1000
-
-
-def _us(time_ms: float | None) -> int | None:
-    """Convert the result of ``_ms`` back.
-
-    The result is exact: the error of the division is far below a thousandth.
-    """
-    return None if time_ms is None else round(time_ms * 1000)
-
-
-def _tuples(value: Any) -> Any:
-    """Return a value with its lists, as msgpack and JSON have them, turned back into tuples."""
-    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
-
-
-def _flat(value: tuple[Any, ...]) -> Iterator[Any]:
-    for part in value:
-        if isinstance(part, tuple | list):
-            yield from _flat(tuple(part))
-        else:
-            yield part

@@ -7,6 +7,7 @@ offending text, and a hint.
 from collections.abc import Sequence
 
 from referee.judge import crash_hints, runtime_messages
+from referee.judge.events import OffTurnUsage, Usage
 from referee.judge.limits import Limits
 from referee.judge.runtime_messages import Hint
 
@@ -108,6 +109,20 @@ def limit_passed(limit: str, used: int, allowed: int) -> str:
     )
 
 
+def starved(
+    opponent: str, wall_us: int, usage: Usage, off_turn: OffTurnUsage, share: float, *, is_starting: bool
+) -> str:
+    """Return the sentence for a bot whose processes kept its opponent from computing."""
+    cores = "1 core" if off_turn.cores == 1 else f"{off_turn.cores} cores"
+    awaited = "to start" if is_starting else "to move"
+    waited_us = min(wall_us, usage.wait_us + usage.referee_wait_us)
+    return (
+        f"its processes used {off_turn.cpu_us / 1e6:.3f} s of CPU time on {cores} while it was not on turn, "
+        f"{min(1.0, share):.0%} of all that its opponent left: in {wall_us / 1e6:.3f} s {opponent}, which "
+        f"was {awaited}, used {usage.cpu_us / 1e6:.3f} s and waited {waited_us / 1e6:.3f} s for a CPU"
+    )
+
+
 def wire_limit(allowed: int) -> str:
     """Return the sentence for a bot that sent more bytes than are kept."""
     return f"it sent more than {allowed} bytes in this game; print debug text to standard error"
@@ -119,7 +134,7 @@ def not_started(why: str) -> str:
 
 
 def neither_started(names: Sequence[str], seats: Sequence[object], whys: Sequence[str]) -> str:
-    """Return the verdict on a game in which neither command could be run; the first player's texts first."""
+    """Return the verdict on a game in which neither bot could be started; the first player's texts first."""
     each = [f"{name} ({seat}): {why}" for name, seat, why in zip(names, seats, whys, strict=True)]
     return f"neither bot could be started: {'; '.join(each)}"
 
@@ -143,6 +158,9 @@ def unasked(count: int, line: str) -> str:
 def closed_output(unfinished: str) -> str:
     """Return the sentence for a bot that closed its output on its turn."""
     return f"it closed its standard output while its move was awaited{_unfinished(unfinished)}"
+
+
+BEFORE_START = "before it had taken its START line"
 
 
 def exited(status: int, when: str, unfinished: str) -> str:

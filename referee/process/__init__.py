@@ -1,5 +1,5 @@
 """Processes of bots: start, input and output, measurement, and end.
 
-Begin at ``bot.Bot``; ``turn_timer`` measures turns by the counters of ``process_tree``.  Imports:
-referee.judge (data types) and referee.sandbox.
+Begin at ``bot.Bot``; ``turn_timer`` measures turns by the counters of ``process_tree``.  May import
+``referee.sandbox``, the data types of ``referee.judge``, and ``protocol``.
 """

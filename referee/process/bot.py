@@ -27,7 +27,9 @@ from referee.judge.events import (
     Sent,
 )
 from referee.judge.limits import MIB, Limits
-from referee.judge.results import KeptFile, Player
+from referee.judge.record_rows import KeptFile
+from referee.judge.results import Player
+from referee.process.grouped_processes import GroupedProcesses
 from referee.process.launch import (
     await_sandbox,
     bot_status,
@@ -37,7 +39,7 @@ from referee.process.launch import (
     launch,
     wait_readable,
 )
-from referee.process.player import USUAL_LIMITS, SessionPlayer, now
+from referee.process.player import DRAIN_READS, USUAL_LIMITS, SessionPlayer, now
 from referee.process.process_tree import ProcessTree
 from referee.process.procfs import tracer_of, unreaped_status
 from referee.sandbox.bubblewrap import GO, Sandbox, Tier
@@ -47,9 +49,6 @@ from referee.sandbox.host_resources import killed_for_memory
 
 OPEN = Sandbox()
 """The absence of a sandbox."""
-DRAIN_READS = 256
-"""Maximum number of reads in one call when a bot has ended: a grandchild may write for ever."""
-
 NEAR = 5
 """Divisor of the memory limit: a bot that uses more than a fifth of it is checked more often."""
 GONE_LIMIT_S = 5.0
@@ -144,13 +143,11 @@ class Bot(SessionPlayer):
     def tree(self) -> ProcessTree | None:
         """The bot's processes; None before ``wait_ready``."""
         if self._tree is None and self._root is not None:
-            group = self._confined.group
-            self._tree = ProcessTree(
-                self._root,
-                skip_root=self._is_confined,
-                has_adapter=bool(self.player.protocol),
-                group_times_ns=None if group is None else group.cpu_times_ns,
-            )
+            group, has_adapter = self._confined.group, bool(self.player.protocol)
+            if group is None:
+                self._tree = ProcessTree(self._root, skip_root=self._is_confined, has_adapter=has_adapter)
+            else:
+                self._tree = GroupedProcesses(self._root, group, skip_root=True, has_adapter=has_adapter)
         return self._tree
 
     @property
@@ -163,13 +160,23 @@ class Bot(SessionPlayer):
         """The environment variables that pass the bot's limits to its runtime."""
         return dict(self._confined.settings)
 
-    def write(self, line: str) -> Event:
-        """Send a line, whole or not at all, and return the event of the outcome.
+    @property
+    def peak_memory_bytes(self) -> int | None:
+        """Peak memory of all processes together; None where no control group counts it."""
+        group = self._confined.group
+        return None if group is None else group.peak_memory_bytes()
+
+    def receive(self, line: str) -> None:
+        """Write a line to the process's standard input, whole or not at all.  Raises OSError.
 
         A line is shorter than PIPE_BUF, so the system writes it in one piece (POSIX, write).
         """
+        os.write(self._stdin, line.encode() + b"\n")
+
+    def write(self, line: str) -> Event:
+        """Send a line, whole or not at all, and return the event of the outcome."""
         try:
-            os.write(self._stdin, line.encode() + b"\n")
+            self.receive(line)
         except BlockingIOError:
             return OutputBlocked(self.index, now())
         except BrokenPipeError:
@@ -242,12 +249,6 @@ class Bot(SessionPlayer):
             yield from self.read_output()
         self.drain_errors()
 
-    def drain_errors(self) -> None:
-        """Read all that is available on standard error."""
-        for _ in range(DRAIN_READS):
-            if not self.read_errors():
-                return
-
     def exited_event(self) -> ProcessEnded:
         """Return the event of the process's end; to be called only after ``has_ended``."""
         assert self.status is not None
@@ -262,7 +263,7 @@ class Bot(SessionPlayer):
             self.status,
             self.unfinished,
             self.stderr.last_words(),
-            self._held_mb if group is None else group.most_memory_mb(),
+            self._held_mb if group is None else (group.peak_memory_bytes() or 0) // MIB,
             "" if self._directories is None else " and ".join(self._directories.full()),
             0 if self._directories is None else self._directories.new_files(),
             self._limit_is_reported,

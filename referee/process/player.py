@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from protocol.codec import decode_bytes
@@ -19,7 +20,8 @@ from referee.judge.events import (
     Sent,
 )
 from referee.judge.limits import Limits
-from referee.judge.results import KeptFile, Player
+from referee.judge.record_rows import KeptFile
+from referee.judge.results import Player
 from referee.judge.stderr import StderrBuffer
 from referee.process.process_tree import ProcessTree
 
@@ -28,9 +30,11 @@ now = time.monotonic
 USUAL_LIMITS = Limits()
 READ_BYTES = 4096
 """Bytes of one read of the output: a move is below 20, and a small buffer is a quick one."""
+DRAIN_READS = 256
+"""Maximum number of reads in one call when a player has ended: a bot's descendant may write for ever."""
 
 
-class SessionPlayer:
+class SessionPlayer(ABC):
     """A player in a session: by itself one without a process, whose lines come from elsewhere.
 
     A subclass overrides ``receive``, and has ``send`` called for each of the player's lines and ``end`` when
@@ -93,9 +97,14 @@ class SessionPlayer:
         """The environment variables that pass the player's limits to its runtime."""
         return {}
 
+    @property
+    def peak_memory_bytes(self) -> int | None:
+        """Peak memory of all processes together; None where it is not counted."""
+        return None
+
+    @abstractmethod
     def receive(self, line: str) -> None:
         """Process a line of the referee.  This is the method to override; it must not block."""
-        raise NotImplementedError
 
     def send(self, line: str) -> None:
         """Send a line of the player to the referee.
@@ -186,6 +195,9 @@ class SessionPlayer:
 
     def drain_errors(self) -> None:
         """Read all that is available on standard error."""
+        for _ in range(DRAIN_READS):
+            if not self.read_errors():
+                return
 
     def exited_event(self) -> ProcessEnded:
         """Return the event of the player's end; to be called only after ``has_ended``."""

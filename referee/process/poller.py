@@ -76,14 +76,15 @@ class Poller:
         self._tags: dict[int, tuple[int, str]] = {}
         self._polls = 0
 
-    def add(self, descriptor: int, tag: tuple[int, str]) -> None:
-        """Add a descriptor, to wait until it is readable."""
-        self._selector.register(descriptor, _READ)
-        self._tags[descriptor] = tag
+    def add(self, descriptor: int | None, tag: tuple[int, str]) -> None:
+        """Add a descriptor, if there is one, to wait until it is readable."""
+        if descriptor is not None:
+            self._selector.register(descriptor, _READ)
+            self._tags[descriptor] = tag
 
-    def remove(self, descriptor: int) -> None:
+    def remove(self, descriptor: int | None) -> None:
         """Remove a descriptor; it need not be in the set."""
-        if self._tags.pop(descriptor, None) is not None:
+        if descriptor is not None and self._tags.pop(descriptor, None) is not None:
             self._selector.unregister(descriptor)
 
     def poll(self) -> list[tuple[int, str]]:
@@ -99,6 +100,13 @@ class Poller:
             os.sched_yield()
         else:
             found = poll(BRIEF_WAIT_S if self._owns_loop else 0.0)
+        return self._tags_of(found)
+
+    def poll_once(self) -> list[tuple[int, str]]:
+        """Return the tags of descriptors that are readable now, without a wait or a yield of the CPU."""
+        return self._tags_of(self._selector.poll(0.0))
+
+    def _tags_of(self, found: list[tuple[int, int]]) -> list[tuple[int, str]]:
         if self._owns_loop:
             self._polls += 1
         elif found:  # else the caller waits, and other tasks run

@@ -16,7 +16,6 @@ On systems without /proc all methods return empty values.
 import os
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -57,8 +56,7 @@ class ProcessTree:
 
     ``skip_root`` is for a root that is the sandbox's own first process and not the bot.  The readings then
     include only the CPU time of the orphans that this process has reaped.  ``has_adapter`` is for a bot that
-    an adapter of referee/adapters starts.  ``group_times_ns`` returns the CPU
-    time and the stalled time that the kernel counts for the bot's control group; None without a group.
+    an adapter of referee/adapters starts.
     """
 
     def __init__(
@@ -67,11 +65,9 @@ class ProcessTree:
         *,
         skip_root: bool = False,
         has_adapter: bool = False,
-        group_times_ns: Callable[[], tuple[int, int] | None] | None = None,
     ) -> None:
         self._skip_root, self._has_adapter = skip_root, has_adapter
         self._root_number = root
-        self._group_times_ns = group_times_ns
         self._fd_budget = FdBudget(DESCRIPTORS_KEPT)
         self._known: dict[int, Process] = {}
         """Members seen so far, the root among them, that are held by their directory; parents first."""
@@ -98,9 +94,6 @@ class ProcessTree:
     def read(self) -> Reading:
         """Return the current counters.  The root must not be reaped before: its times vanish with it."""
         at_ns = time.monotonic_ns()
-        if self._group_times_ns is not None and (times_ns := self._group_times_ns()) is not None:
-            cpu_ns, stalled_ns = times_ns
-            return Reading(cpu_ns, {}, at_ns, stalled_ns)
         threads: dict[int, ThreadTimes] = {}
         seen: dict[int, _Seen] = {}
         for _ in range(WALKS):
@@ -219,6 +212,9 @@ class ProcessTree:
             if stopped is None:
                 time.sleep(pause)
                 pause = min(2 * pause, LAST_PAUSE_S)
+
+    def set_on_turn(self, *, on_turn: bool) -> None:
+        """Change the share of the processors by the turn: only a control group has one."""
 
     def resume(self) -> None:
         """Send SIGCONT to all members, children before their parents.

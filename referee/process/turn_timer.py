@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import Protocol
 
 from referee.judge.clock import FAIR, SUSPEND, WALL, TimeControl, charged_us, extension_us, host_fault_us
-from referee.judge.events import Usage
+from referee.judge.events import OffTurnUsage, Usage
 from referee.process.cpu_accounting import Contention, Reading, TurnAccount, between
 from referee.process.process_tree import OwnWait, ProcessTree, has_counters
-from referee.sandbox.host_resources import usable_cores
+from referee.sandbox.host_resources import core_count, usable_cores
 
 QUICK_S = 0.001
 """Turns shorter than this are not measured; also the time after which the measurement of others begins: one
@@ -36,8 +36,14 @@ CALM_SAMPLE_S = 0.05
 CALM_AFTER_S = 0.1
 """Seconds after such a wait in which SAMPLE_S applies.  A wait under way is not counted yet, and lasts 20 ms
 with five processes for each core."""
+LONG_TURN_S = 0.5
+"""Seconds of a turn after which the other bot is read at each sample, too, if the bot on turn waits for a
+CPU: processes that start and end between two readings are counted only if their parent waits for them."""
 STOP_LIMIT_S = 0.25
 """Most seconds for stopping a bot's processes, which takes 0.1 ms for simple ones."""
+STOP_CHECK_S = 0.001
+"""Seconds between two calls of ``check_stop``, for a suspension that does not block."""
+NEVER = float("inf")
 
 
 _has_counters = lru_cache(maxsize=1)(has_counters)
@@ -58,15 +64,26 @@ class HasTree(Protocol):
 
 
 class TurnTimer:
-    """Measures the turns of one game."""
+    """Measures the turns of one game.
 
-    def __init__(self, bots: Sequence[HasTree], control: TimeControl) -> None:
+    ``poll`` must be called when it is due.  With ``owns_loop``, a suspension blocks until the bot is stopped.
+    Otherwise ``poll`` completes it.
+    """
+
+    def __init__(self, bots: Sequence[HasTree], control: TimeControl, *, owns_loop: bool = True) -> None:
         self._bots = bots
+        self._stop_wait_s = STOP_LIMIT_S if owns_loop else 0.0
         self._counts = _has_counters()
         self.clock = FAIR if control.clock == FAIR and self._counts else WALL
         """The clock in use: FAIR or WALL."""
         self._suspends = control.ponder == SUSPEND
         self._suspended = [False, False]
+        self._stopping = 0
+        """The player whose suspension is not complete, if ``stop_due`` is finite."""
+        self._stop_limit = 0.0
+        """Time at which the suspension is given up, in the clock of the stamps."""
+        self.stop_due = NEVER
+        """Time of the next call of ``check_stop``, in the clock of the stamps; infinite if none is due."""
         self._began = time.monotonic()
         self._starts: list[TurnAccount | None] = [None, None]
         """The times of each bot from the start of its process until it takes START."""
@@ -92,9 +109,11 @@ class TurnTimer:
         self._contention = (Contention(), Contention())
         self._contended_at = -CALM_AFTER_S
         """Time when a bot on turn was last seen to have waited for a CPU, in the clock of the stamps."""
-        self.sample_due = 0.0
-        """Time of the next call of ``sample``, in a turn that is being measured; in the clock of the
-        stamps."""
+        self._measured_since = 0.0
+        """Beginning of the measurement of the current turn, in the clock of the stamps."""
+        self.sample_due = NEVER
+        """Time of the next call of ``sample``, in the clock of the stamps; infinite unless a turn is being
+        measured."""
         self._begin: list[Reading | None] = [None, None]
         self._now: list[Reading | None] = [None, None]
         """The newest readings, where they are still valid for the beginning of the next turn."""
@@ -110,11 +129,14 @@ class TurnTimer:
         """CPU time of each bot while its opponent was on turn, in microseconds."""
         return (self.off_turn_cpu_us[0], self.off_turn_cpu_us[1])
 
-    def mark(self) -> None:
-        """Record the moment at which the referee begins to wait for an event."""
-        self._marked_ns = self._waited_ns()
+    def mark(self, own_wait_ns: int | None = None) -> None:
+        """Record the last moment at which the referee knew that no event had come.
 
-    def _waited_ns(self) -> int:
+        If the moment is over, ``own_wait_ns`` is the value that ``own_wait_ns()`` returned just before it.
+        """
+        self._marked_ns = self.own_wait_ns() if own_wait_ns is None else own_wait_ns
+
+    def own_wait_ns(self) -> int:
         """Return how long the referee itself has waited for a CPU, in ns."""
         if self._own_wait is None:
             self._own_wait = OwnWait()
@@ -154,8 +176,11 @@ class TurnTimer:
         The counters are compared with the last reading; ``earlier_us`` is the wall time of the player's quick
         turns since then.  ``turn_began`` is in the clock of the stamps.
         """
-        last, marked_ns = self._last[player], self._marked_ns
+        (last, other), marked_ns = (self._last[player], self._last[1 - player]), self._marked_ns
         self._begin_measurement(player)
+        if other is None:
+            other = Reading(0, {}, round(self._began * 1e9))
+        self._begin[1 - player] = _at_latest(other, self._begin[1 - player], turn_began)
         reading = self._begin[player]
         if last is not None and reading is not None:
             self._uses_older_reading = True
@@ -167,14 +192,27 @@ class TurnTimer:
         if not self._counts:
             return
         self._player = player
+        if not self._suspends:
+            self._give_processors(player)
         self.is_measuring = self._has_measured = True
         self._uses_older_reading = False
         self._begin = [now if now is not None else self._read(index) for index, now in enumerate(self._now)]
         self._now = [None, None]
         begin = self._begin[player]
         self._turn = None if begin is None else self._account(player, begin, begin.at_ns / 1e9)
-        self.sample_due = time.monotonic() + SAMPLE_S
+        self._measured_since = time.monotonic()
+        self.sample_due = self._measured_since + SAMPLE_S
         self.mark()
+
+    def _give_processors(self, player: int) -> None:
+        """Give the player on turn the processors before its opponent, where bots have control groups.
+
+        Nothing is written if the player has them already, or if the turn is not measured.  Two writes in each
+        turn would make the moves of bots that answer at once 29 % slower (docs/sandbox.md).
+        """
+        for index, bot in enumerate(self._bots):
+            if bot.tree is not None:
+                bot.tree.set_on_turn(on_turn=index == player)
 
     def _account(self, player: int, first: Reading, began: float, earlier_us: int = 0) -> TurnAccount:
         contention = self._contention[player]
@@ -182,12 +220,31 @@ class TurnTimer:
             first, round(began * 1e9), earlier_us * 1000, contention=contention, cores=_cores()
         )
 
+    def _end_measurement(self) -> None:
+        self.is_measuring = False
+        self.sample_due = NEVER
+
+    @property
+    def due(self) -> float:
+        """Time of the next call of ``poll``, in the clock of the stamps; infinite if none is due."""
+        return min(self.sample_due, self.stop_due)
+
+    def poll(self) -> None:
+        """Read the counters of a turn that is being measured, and complete a suspension, if that is due."""
+        now = time.monotonic()
+        if now >= self.sample_due:
+            self.sample()
+        if now >= self.stop_due:
+            self.check_stop()
+
     def sample(self) -> None:
         """Read the counters during a turn that is being measured."""
         self._add_reading()
         now = time.monotonic()
         if self._turn is not None and self._turn.is_contended:
             self._contended_at = now
+            if now > self._measured_since + LONG_TURN_S:
+                self._read(1 - self._player)
         self.sample_due = now + (SAMPLE_S if now < self._contended_at + CALM_AFTER_S else CALM_SAMPLE_S)
 
     def _add_reading(self) -> Reading | None:
@@ -207,12 +264,29 @@ class TurnTimer:
             return None
         # Read first, since the next steps delay no stamp.  All of the referee's last wait counts, in the
         # bot's favour: if a timer had woken the referee, the reply may have come during that wait.
-        own_us = (self._waited_ns() - self._marked_ns) // 1000
+        own_us = (self.own_wait_ns() - self._marked_ns) // 1000
         reading = self._add_reading()
         if self._turn is None or reading is None:
             return None
         self._now[self._player] = reading
         return Usage(*self._turn.spent, own_us)
+
+    def off_turn_usage(self) -> OffTurnUsage | None:
+        """Return the counters of the other bot for the current turn, or for the one that just ended.
+
+        None if the turn was not measured.
+        """
+        player = 1 - self._player
+        begin, now = self._begin[player], self._now[player]
+        if self.is_measuring:
+            now = self._read(player)
+        return None if begin is None else _off_turn(begin, now)
+
+    def off_turn_usage_in_start(self, awaited: int) -> OffTurnUsage | None:
+        """Return the counters of the other bot from the start of its process until now."""
+        if not self._counts:
+            return None
+        return _off_turn(Reading(0, {}, round(self._began * 1e9)), self._read(1 - awaited))
 
     def start_usage(self, player: int) -> Usage | None:
         """Return the counters of a bot since its process was started; None if they cannot be read."""
@@ -240,7 +314,7 @@ class TurnTimer:
         self.must_prepare[player] = self._suspends or wall_s >= QUICK_S
         if usage is not None:
             self._count_off_turn(1 - player)
-        self.is_measuring = False
+        self._end_measurement()
         self.must_follow = True
         return usage
 
@@ -269,7 +343,16 @@ class TurnTimer:
         if not self._suspended[player] and tree is not None:
             self._suspended[player] = True
             # A process that was not stopped, or continued itself, shows in the CPU time off its turn.
-            tree.stop(STOP_LIMIT_S)
+            if not tree.stop(self._stop_wait_s) and not self._stop_wait_s:
+                self._stopping = player
+                self._stop_limit = time.monotonic() + STOP_LIMIT_S
+                self.stop_due = time.monotonic() + STOP_CHECK_S
+
+    def check_stop(self) -> None:
+        """Stop the processes that the suspended bot has started since the last check."""
+        at, tree = time.monotonic(), self._bots[self._stopping].tree
+        is_over = at >= self._stop_limit or tree is None or tree.stop(0.0)
+        self.stop_due = NEVER if is_over else at + STOP_CHECK_S
 
     def is_queued(self, player: int) -> bool:
         """Return True if a thread of this player's bot is ready to run and has no CPU at this moment.
@@ -285,6 +368,8 @@ class TurnTimer:
         tree = self._bots[player].tree
         if tree is not None:
             self._suspended[player] = False
+            if self._stopping == player:
+                self.stop_due = NEVER
             tree.resume()
 
     def cpu_us(self) -> tuple[int | None, int | None]:
@@ -294,18 +379,44 @@ class TurnTimer:
         """
         if not self._counts or not self._has_measured:
             return (None, None)
+        if self.is_measuring:  # the game ended without a reply
+            self._count_off_turn(1 - self._player)
+            self._end_measurement()
         first, second = (self._read(player) for player in (0, 1))
         return (first and first.cpu_ns // 1000, second and second.cpu_ns // 1000)
 
     def end_game(self) -> None:
-        """Continue suspended bots, so that they can end."""
+        """Continue suspended bots, and give both their shares of the processors, so that they can end."""
         for player in (0, 1):
             self._resume(player)
+        for bot in self._bots:
+            if bot.tree is not None:
+                bot.tree.set_on_turn(on_turn=True)
 
     def close(self) -> None:
         """Close the descriptors."""
         if self._own_wait is not None:
             self._own_wait.close()
+
+
+def _at_latest(older: Reading, newer: Reading | None, turn_began: float) -> Reading | None:
+    """Return the counters at the beginning of a turn that was noticed late, of the bot that is not on turn.
+
+    On a busy host, seconds may pass until then.  Between an older reading and the turn, the bot used at most
+    all cores: all further CPU time was used in the turn.
+    """
+    if newer is None:
+        return None
+    began_ns = max(older.at_ns, round(turn_began * 1e9))
+    most_ns = older.cpu_ns + _cores() * (began_ns - older.at_ns)
+    return newer if most_ns >= newer.cpu_ns else older._replace(cpu_ns=most_ns, at_ns=began_ns)
+
+
+def _off_turn(begin: Reading, now: Reading | None) -> OffTurnUsage | None:
+    if now is None:
+        return None
+    span_us = max(0, now.at_ns - begin.at_ns) // 1000
+    return OffTurnUsage(between(begin, now).cpu_us, span_us, core_count())
 
 
 class Grace:
@@ -328,19 +439,14 @@ class Grace:
         """Return another limit for the same bot, which begins now."""
         return Grace(self._timer, self._player, limit_s)
 
-    @property
-    def left_s(self) -> float:
-        """Seconds until ``is_over`` is to be called again."""
-        at = time.monotonic()
-        due = self._began + self._due_us / 1e6
-        if self._is_fair and self._timer.is_measuring:
-            due = min(due, self._timer.sample_due)
-        return max(0.0, due - at)
+    def wait_s(self) -> float:
+        """Return the seconds until ``is_over`` is to be called again; to be called just before that wait."""
+        self._timer.mark()
+        return max(0.0, min(self._began + self._due_us / 1e6, self._timer.due) - time.monotonic())
 
     def is_over(self) -> bool:
         """Read the counters if that is due; return True if more time is charged than the limit."""
-        if self._is_fair and self._timer.is_measuring and time.monotonic() >= self._timer.sample_due:
-            self._timer.sample()
+        self._timer.poll()
         wall_us = self._wall_us()
         if wall_us <= self._due_us:
             return False

@@ -121,6 +121,9 @@ class Tools:
     bwrap: str = ""
     setpriv: str = ""
     prlimit: str = ""
+    host_name: str = "bot"
+    """Host name in the sandbox.  Empty to keep the name of this host where no other name can be set: Podman's
+    filter of system calls refuses ``sethostname``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,8 @@ class Sandbox:
     tools: Tools = Tools()
     cgroup: str = ""
     """The control group in which each bot's own is made; empty below tier CGROUP."""
+    own_core: bool = False
+    """True if the game has cores of its own, which a confined bot cannot leave."""
 
     def confine(self, player: Player, limits: Limits, environment: Mapping[bytes, bytes]) -> "Confinement":
         """Return the confined command of a player.  Raises RefereeError if it cannot be confined."""
@@ -165,7 +170,14 @@ class Sandbox:
         """Return the command of the bot with this number in a sandbox that confines it."""
         settings = runtime_settings(player.command, limits, core_count())
         confined = _bubblewrapped(
-            self.tools, command, number, player, limits, environment, counted=self.tier is Tier.CGROUP
+            self.tools,
+            command,
+            number,
+            player,
+            limits,
+            environment,
+            counted=self.tier is Tier.CGROUP,
+            own_core=self.own_core,
         )
         confined = replace(
             confined, environment=merged(settings, confined.environment), settings=settings, number=number
@@ -216,6 +228,9 @@ class Confinement:
     """Variables of ``environment`` that pass limits to the runtime (referee/sandbox/runtime_settings.py)."""
     working_directory: WorkingDirectory | None = None
     """The bot's working directory, where it can be written."""
+    options: tuple[str, ...] = ()
+    """bubblewrap's options, which are in a file: a bot can read the command line, and they have paths of the
+    host."""
 
     def close(self) -> None:
         """Close the descriptors that were passed on."""
@@ -268,27 +283,28 @@ def _bubblewrapped(
     environment: Mapping[bytes, bytes],
     *,
     counted: bool,
+    own_core: bool,
 ) -> Confinement:
     """Return the command of a bot in bubblewrap.
 
     ``counted``: whether a control group counts all memory, also memory that no process shows.
+    ``own_core``: see ``Sandbox.own_core``.
     """
     as_root = can_assign_users()
     descriptors: list[int] = []
     status, report_fd = os.pipe()
     try:
         descriptors.append(report_fd)
-        filter_descriptor = _memory_file(_seccomp(counted))
+        filter_descriptor = _memory_file(_seccomp(counted, own_core))
         descriptors.append(filter_descriptor)
         game_files = [
             Path(path) for path in os.fsdecode(environment.get(GAMES, b"")).split(os.pathsep) if path
         ]
         user = bot_user(number) if as_root else None
         own_files, directory = _own_files(player, game_files, limits, descriptors, user)
-        words = [
-            tools.bwrap,
-            *("--json-status-fd", str(report_fd), "--seccomp", str(filter_descriptor)),
-            *_namespaces(as_root=as_root),
+        options = [
+            *("--seccomp", str(filter_descriptor)),
+            *_namespaces(tools.host_name, as_root=as_root),
             *_system(),
             *_file_systems(limits),
             *_names(bot_user(number) if as_root else os.getuid(), descriptors),
@@ -296,8 +312,10 @@ def _bubblewrapped(
             *("--chdir", player.cwd, "--remount-ro", "/dev"),
             # In /proc a bot could change the scheduling of its own processes (autogroup).
             *("--remount-ro", "/proc", "--remount-ro", "/"),
-            "--",
         ]
+        options_file = _memory_file(b"".join(os.fsencode(option) + b"\0" for option in options))
+        descriptors.append(options_file)
+        words = [tools.bwrap, "--json-status-fd", str(report_fd), "--args", str(options_file), "--"]
         if as_root:
             words += [tools.setpriv, f"--reuid={user}", f"--regid={user}", "--clear-groups"]
             words += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
@@ -312,7 +330,13 @@ def _bubblewrapped(
             b"LANG": b"C.UTF-8",
         }
         return Confinement(
-            (*words, *command), "/", shown, tuple(descriptors), status, working_directory=directory
+            (*words, *command),
+            "/",
+            shown,
+            tuple(descriptors),
+            status,
+            working_directory=directory,
+            options=tuple(options),
         )
     except BaseException:
         os.close(status)
@@ -321,9 +345,11 @@ def _bubblewrapped(
         raise
 
 
-def _namespaces(*, as_root: bool) -> Iterable[str]:
+def _namespaces(host_name: str, *, as_root: bool) -> Iterable[str]:
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-    yield from ("--die-with-parent", "--new-session", "--hostname", "bot", "--cap-drop", "ALL")
+    yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
+    if host_name:
+        yield from ("--hostname", host_name)
     if as_root:  # setpriv needs these to give them up itself
         yield from ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
     else:
@@ -513,9 +539,9 @@ def _free_descriptors(descriptors: Iterable[int]) -> dict[str, int]:
     return {"input": free[0], "output": free[1]}
 
 
-@lru_cache(maxsize=2)
-def _seccomp(counted: bool) -> bytes:
-    return seccomp_program(platform.machine(), shared_memory=counted)
+@lru_cache(maxsize=4)
+def _seccomp(counted: bool, own_core: bool) -> bytes:
+    return seccomp_program(platform.machine(), shared_memory=counted, own_core=own_core)
 
 
 def _memory_file(content: bytes) -> int:

@@ -2,6 +2,11 @@
 
 ``systemd-run --user --scope -p Delegate=yes kalarena ...`` delegates one.  The kernel then bounds the memory
 of the whole group at the moment of its use (Documentation/admin-guide/cgroup-v2.rst of the kernel).
+
+The controllers ``cpu`` and ``cpuset`` are used where they are delegated.  With the first one, the processors
+are shared by groups and not by threads: a bot gains nothing by starting many of them, and a bot that is not
+on turn gets what the others leave.  The second one keeps a bot on the cores of its referee: a process can
+widen its own affinity mask, but not the cores of its group.
 """
 
 import contextlib
@@ -13,12 +18,21 @@ import time
 from pathlib import Path
 
 from referee.judge.limits import MIB, Limits
-from referee.sandbox.host_resources import file_words
+from referee.sandbox.host_resources import file_words, usable_cores
 
 OWN_LEAF = "kalarena-referees"
 """Name of the group for Kalarena's own processes, which must be in a leaf: a group with controllers for its
 children has no processes of its own."""
 WANTED = ("memory", "pids")
+OPTIONAL = ("cpu", "cpuset")
+"""Controllers without which a group is still useful.  systemd delegates ``cpuset`` to no user by itself."""
+TURN_WEIGHT, LEAST_TURN_WEIGHT = 100, 10
+"""Values of cpu.weight for a bot on turn: the kernel's default, and the least value for a referee with a nice
+value."""
+OFF_TURN_WEIGHT = 1
+"""The least value of cpu.weight."""
+WEIGHT_PER_NICE = 1.25
+"""Ratio of the weights of two neighbouring nice values (Linux, kernel/sched/core.c)."""
 SPARE_PROCESSES = 8
 """Processes added to a bot's limit, for bubblewrap's own two and the programs that start the bot's."""
 BOTS_GROUP = "kalarena-bot-"
@@ -26,8 +40,11 @@ BOTS_GROUP = "kalarena-bot-"
 bot's number there."""
 SPLIT_TRIES = 20
 """Attempts to enable the controllers while another program keeps starting processes in the same group."""
-EMPTY_S = 0.2
-"""Seconds that ``remove`` waits for the end of killed processes."""
+EMPTY_S = 2.0
+"""Seconds that ``remove`` waits for the end of killed processes, which takes milliseconds, or more
+on a busy host."""
+FREEZE_CHECK_S = 0.0002
+"""Seconds between two readings of the state of a group that is being frozen, which takes 0.1 ms."""
 SYSTEMD = Path("/run/systemd/system")
 """Directory that exists if systemd runs the system (sd_booted(3))."""
 DELEGATED = ("trusted.delegate", "user.delegate")
@@ -104,10 +121,19 @@ def _split(group: Path) -> None:
                 (leaf / "cgroup.procs").write_text(pid)
         try:
             (group / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in WANTED))
-            return
+            break
         except OSError as error:  # busy: with a process that was started meanwhile
             if error.errno != errno.EBUSY or not tries_left:
                 raise
+    for name in OPTIONAL:
+        with contextlib.suppress(OSError):
+            (group / "cgroup.subtree_control").write_text(f"+{name}")
+
+
+def missing_controllers(group: str) -> list[str]:
+    """Return those of OPTIONAL that bots' groups in this group do not have."""
+    enabled = file_words(Path(group, "cgroup.subtree_control"))
+    return [name for name in OPTIONAL if name not in enabled]
 
 
 def _remove_abandoned(group: Path) -> None:
@@ -119,9 +145,13 @@ def _remove_abandoned(group: Path) -> None:
                 path.rmdir()
 
 
-FULL_PRESSURE = re.compile(r"^full .*\btotal=(\d+)$", re.MULTILINE)
+FULL_PRESSURE = re.compile(rb"^full .*\btotal=(\d+)$", re.MULTILINE)
 """Pattern of the line of a pressure file for the time in which nothing of a group ran; ``total`` is in
 microseconds."""
+USAGE = re.compile(rb"^usage_usec (\d+)$", re.MULTILINE)
+"""Pattern of the line of cpu.stat for the CPU time in microseconds."""
+PAGE_BYTES = 4096
+"""More than the length of these files."""
 
 
 class BotGroup:
@@ -129,6 +159,10 @@ class BotGroup:
 
     def __init__(self, parent: str, name: str, limits: Limits) -> None:
         self.path = Path(parent, name)
+        self._descriptors: dict[str, int] = {}
+        """Descriptors of the files that are read or written during turns, by name; below 0 for a file that
+        is not there."""
+        self._weight = 0
         try:
             self.remove()  # left by a run that was killed, with the events that it saw
             self.path.mkdir()
@@ -138,12 +172,77 @@ class BotGroup:
             # A kernel without swap has no such file; opening it fails with EACCES, as none can be made there.
             with contextlib.suppress(FileNotFoundError, PermissionError):
                 self._write("memory.swap.max", "0")
+            self._bind_to_cores(usable_cores())
         except OSError as error:
             self.remove()
             raise CgroupError(f"{self.path}: no control group could be made: {error.strerror}") from error
+        self.set_on_turn(on_turn=True)
 
     def _write(self, name: str, value: str) -> None:
         (self.path / name).write_text(value)
+
+    def _bind_to_cores(self, cores: list[int]) -> None:
+        """Bind the group to the cores of this process if its group has more.  A bot cannot leave them."""
+        offered = file_words(self.path / "cpuset.cpus.effective")
+        if offered and len(cores) < _count(offered[0]):
+            self._write("cpuset.cpus", ",".join(map(str, cores)))
+
+    def set_on_turn(self, *, on_turn: bool) -> None:
+        """Give the group its share of the processors on turn, or what others leave off turn.
+
+        Does nothing where the controller ``cpu`` is not delegated.  The share on turn follows the nice value
+        of this process, because nice values of processes count only within a group.
+        """
+        weight = OFF_TURN_WEIGHT
+        if on_turn:
+            nice = max(0, os.getpriority(os.PRIO_PROCESS, 0))
+            weight = max(LEAST_TURN_WEIGHT, round(TURN_WEIGHT / WEIGHT_PER_NICE**nice))
+        if weight == self._weight:
+            return
+        self._weight = weight
+        descriptor = self._open("cpu.weight", os.O_WRONLY)
+        if descriptor >= 0:
+            with contextlib.suppress(OSError):  # the group may be gone
+                os.pwrite(descriptor, str(weight).encode(), 0)
+
+    def freeze(self, within_s: float) -> bool:
+        """Stop all processes of the group; return False if that takes longer than ``within_s``.
+
+        The caller must then call ``thaw``, or kill them.
+        """
+        try:
+            self._write("cgroup.freeze", "1")
+        except OSError:
+            return False
+        until = time.monotonic() + within_s
+        while not _events(self.path / "cgroup.events").get("frozen"):
+            if time.monotonic() >= until:
+                return False
+            time.sleep(FREEZE_CHECK_S)
+        return True
+
+    def thaw(self) -> None:
+        """Continue the processes of the group."""
+        with contextlib.suppress(OSError):  # the group may be gone
+            self._write("cgroup.freeze", "0")
+
+    def _open(self, name: str, flags: int) -> int:
+        """Return a descriptor of a file of the group, which is kept open; -1 if there is no such file."""
+        descriptor = self._descriptors.get(name)
+        if descriptor is None:
+            try:
+                descriptor = os.open(self.path / name, flags | os.O_CLOEXEC)
+            except OSError:
+                descriptor = -1
+            self._descriptors[name] = descriptor
+        return descriptor
+
+    def close(self) -> None:
+        """Close the descriptors.  The group stays."""
+        for descriptor in self._descriptors.values():
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._descriptors.clear()
 
     def memory_kills(self) -> tuple[int, int]:
         """Return how often the group reached its own limit, and how often the kernel killed in the group.
@@ -153,10 +252,10 @@ class BotGroup:
         events = _events(self.path / "memory.events")
         return events.get("oom", 0), events.get("oom_kill", 0)
 
-    def most_memory_mb(self) -> int:
-        """Return the group's peak memory, in MiB; 0 where the kernel does not report it (before 5.19)."""
+    def peak_memory_bytes(self) -> int | None:
+        """Return the group's peak memory; None where the kernel does not report it (before 5.19)."""
         words = file_words(self.path / "memory.peak")
-        return int(words[0]) // MIB if words else 0
+        return int(words[0]) if words else None
 
     def cpu_times_ns(self) -> tuple[int, int] | None:
         """Return the CPU time of all processes that were ever in the group, and its stalled time, in ns.
@@ -164,13 +263,15 @@ class BotGroup:
         Stalled time is the line ``full`` of ``cpu.pressure``: something was ready to run and nothing ran
         (Linux, Documentation/accounting/psi.rst; for groups since 5.13).  None where the kernel counts none.
         """
-        try:
-            pressure = (self.path / "cpu.pressure").read_text(encoding="utf-8")
-            used_us = _events(self.path / "cpu.stat")["usage_usec"]
-        except (OSError, LookupError, ValueError):
+        pressure, stat = self._open("cpu.pressure", os.O_RDONLY), self._open("cpu.stat", os.O_RDONLY)
+        if pressure < 0 or stat < 0:
             return None
-        found = FULL_PRESSURE.search(pressure)
-        return None if found is None else (used_us * 1000, int(found[1]) * 1000)
+        try:
+            found = FULL_PRESSURE.search(os.pread(pressure, PAGE_BYTES, 0))
+            used = USAGE.search(os.pread(stat, PAGE_BYTES, 0))
+        except OSError:
+            return None
+        return None if found is None or used is None else (int(used[1]) * 1000, int(found[1]) * 1000)
 
     def kill(self) -> None:
         """Kill all processes of the group."""
@@ -183,6 +284,7 @@ class BotGroup:
 
         If processes stay in it, the group stays as well, until the next run.
         """
+        self.close()
         until = time.monotonic() + EMPTY_S
         while True:
             try:
@@ -213,3 +315,9 @@ def _own_group() -> Path:
 def _events(path: Path) -> dict[str, int]:
     words = file_words(path)
     return {name: int(value) for name, value in zip(words[::2], words[1::2], strict=True)}
+
+
+def _count(cores: str) -> int:
+    """Return the number of cores in a list such as ``0-3,8``."""
+    ranges = (part.partition("-") for part in cores.split(","))
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)

@@ -14,7 +14,7 @@ from referee.errors import RefereeError
 from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import GO, READY, Sandbox, Tier, Tools, limiting
-from referee.sandbox.cgroup import CgroupError, delegated_group
+from referee.sandbox.cgroup import CgroupError, delegated_group, missing_controllers
 
 PROBE_LIMIT_S = 20.0
 """Seconds to wait for a sandbox, which starts within 20 ms; games are not possible on a slower host."""
@@ -31,9 +31,9 @@ class Probe:
 
     sandbox: Sandbox
     why_not_better: str = ""
-    """The reason that no better tier works; empty for the best tier."""
+    """The reason that no better tier works, or the part that the best one lacks; else empty."""
     advice: str = ""
-    """The command that would make a better tier available; empty if none is known."""
+    """The command that would help; empty if none is known."""
 
 
 class SandboxError(ValueError):
@@ -62,6 +62,9 @@ def probe() -> Probe:
             "play in a Linux virtual machine",
         )
     problem, advice = _bubblewrap_problem(tools)
+    if NO_HOST_NAME in problem:
+        tools = replace(tools, host_name="")
+        problem, advice = _bubblewrap_problem(tools)
     if problem:
         return Probe(_weak(tools), problem, advice)
     try:
@@ -76,7 +79,30 @@ def probe() -> Probe:
             f"a bot's control group does not work here ({obstacle})",
             _delegate(),
         )
-    return Probe(best)
+    missing = missing_controllers(group)
+    if not missing:
+        return Probe(best)
+    return Probe(best, "; ".join(WITHOUT[name] for name in missing), _delegate_processors())
+
+
+WITHOUT = {
+    "cpu": "the controller cpu is not delegated, so that bots share the processors thread by thread",
+    "cpuset": "the controller cpuset is not delegated, so that refused system calls alone hold own_core",
+}
+"""The gap without each optional controller."""
+
+
+def _delegate_processors() -> str:
+    """Return the command that delegates controllers of the processors to users, from their next login on.
+
+    Empty where systemd does not run the system, or has refused them to root.
+    """
+    if not Path("/run/systemd/system").is_dir() or os.geteuid() == 0:
+        return ""
+    folder = "/etc/systemd/system/user@.service.d"
+    setting = "[Service]\\nDelegate=cpu cpuset io memory pids\\n"
+    commands = f'mkdir -p {folder}; printf "{setting}" >{folder}/kalarena.conf; systemctl daemon-reload'
+    return f"sudo sh -c '{commands}'"
 
 
 def _delegate() -> str:
@@ -177,7 +203,12 @@ def _unlock(error: str) -> str:
         if "apparmor" in setting and profile.exists() and not loaded.exists():
             return f"sudo cp {profile} {loaded.parent}/ && sudo apparmor_parser -r {loaded}"
         return f"sudo sysctl -w {setting.replace('/', '.')}={wanted}"
-    if _is_container() and any(words in error for words in REFUSALS):
+    refused = any(words in error for words in REFUSALS)
+    if refused and Path("/run/.containerenv").exists():
+        # Podman's filter allows the namespaces, but Podman covers parts of /proc, so that no new /proc can be
+        # mounted in a user's namespace.
+        return f"podman run {'--cap-add SYS_ADMIN' if as_root else '--security-opt unmask=ALL'} ..."
+    if refused and Path("/.dockerenv").exists():
         # Docker's own filter refuses pivot_root, its AppArmor profile mounts; it hides parts of /proc, and
         # beside that a user's namespace may mount no whole one.
         last = "--cap-add SYS_ADMIN" if as_root else "--security-opt systempaths=unconfined"
@@ -187,11 +218,8 @@ def _unlock(error: str) -> str:
 
 REFUSALS = ("Operation not permitted", "Permission denied", "No permissions")
 """Texts in bubblewrap's error messages when it lacks a permission."""
-
-
-def _is_container() -> bool:
-    """Return True if this process is in a container of Docker's or Podman's."""
-    return Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
+NO_HOST_NAME = "Can't set hostname"
+"""Text in bubblewrap's error message when only the host name of the sandbox cannot be set."""
 
 
 def _version(bwrap: str) -> tuple[int, ...]:

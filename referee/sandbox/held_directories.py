@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from referee.errors import RefereeError
-from referee.judge.results import KeptFile
+from referee.judge.record_rows import KeptFile
 from referee.sandbox.bubblewrap import SCRATCH
 from referee.sandbox.working_directory import WorkingDirectory
 

@@ -4,7 +4,7 @@ A bot is denied calls that a player of games does not need, and that have been a
 new namespaces, mounts, kernel interfaces, other processes' memory, memory that no limit counts, odd sockets,
 and its own priority.  All else is allowed, since interpreters and virtual machines differ widely in their
 needs.  A denied call does not kill the process: it fails with an errno, so that a library can fall back to
-something else.
+something else.  One call only seems to be carried out (``NONE``), since programs do not expect that it fails.
 
 The kernel (5.11 and later) tries the program on every number once and remembers which are allowed whatever
 their arguments; such a call costs nothing.  The others go through a search tree of some twenty instructions.
@@ -23,6 +23,8 @@ class UnsupportedMachineError(ValueError):
 class Errno(IntEnum):
     """Error numbers of denied calls: asm-generic/errno-base.h, asm-generic/errno.h."""
 
+    NONE = 0
+    """The call returns 0 and does nothing."""
     EPERM = 1
     ENOSYS = 38
     EAFNOSUPPORT = 97
@@ -87,12 +89,18 @@ REFUSED: dict[Errno, dict[str, tuple[int | None, int | None]]] = {
         "syslog": (103, 116), "vhangup": (153, 58), "sethostname": (170, 161), "setdomainname": (171, 162),
         "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171),
         "clock_adjtime": (305, 266),
-        # Priority: a bot must not be able to look starved.  It may choose its processors.
+        # Priority: a bot must not be able to look starved.  It may choose its processors, but see BOUND.
         "setpriority": (141, 140), "sched_setattr": (314, 274), "sched_setparam": (142, 118),
         "ioprio_set": (251, 30),
         # Placing memory on nodes, which can crowd out others.
         "mbind": (237, 235), "set_mempolicy": (238, 237), "migrate_pages": (256, 238),
         "move_pages": (279, 239),
+    },
+    Errno.NONE: {
+        # Each session may have a share of the processors (sched(7), autogroups): many sessions, many shares.
+        # Programs make sessions for their child processes, as Python does with start_new_session, and end
+        # if that fails.
+        "setsid": (112, 157),
     },
 }
 """Calls that fail whatever their arguments are."""
@@ -161,11 +169,15 @@ UNCOUNTED = {
 """Calls for memory that no process shows after it has released it (MADV_DONTNEED), though it is still held:
 denied where memory is counted by reading the processes."""
 
+BOUND = {"sched_setaffinity": (203, 122)}
+"""Calls that are denied with EPERM where a game has cores of its own, which its bots must not leave."""
+
 DENIED = {
     **{name: errno.name for errno, calls in REFUSED.items() for name in calls},
     **{name: examined.errno.name for name, examined in EXAMINED.items()},
 }
-"""Every call that is denied, always or for some arguments (EXAMINED), and the name of its errno."""
+"""Every call that is denied in each game, always or for some arguments (EXAMINED), and the name of its
+errno."""
 
 
 def instruction(code: int, value: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
@@ -200,18 +212,24 @@ RET_ERRNO = 0x00050000
 _ALLOW = instruction(RETURN, RET_ALLOW)
 
 
-def program(machine: str, *, shared_memory: bool = True) -> bytes:
+def program(machine: str, *, shared_memory: bool = True, own_core: bool = False) -> bytes:
     """Return the filter for a bot on this machine (a value of platform.machine()), for ``bwrap --seccomp``.
 
-    ``shared_memory``: whether memory without a file may be shared with child processes, see UNCOUNTED.
-    Raises UnsupportedMachineError if there is no filter for the machine.
+    Args:
+        machine: The type of machine.
+        shared_memory: Whether memory without a file may be shared with child processes, see UNCOUNTED.
+        own_core: Whether the bot must stay on the cores on which it starts, see BOUND.
+
+    Raises:
+        UnsupportedMachineError: There is no filter for the machine.
     """
     if machine not in MACHINES:
         raise UnsupportedMachineError(
             f"no system call filter for a machine {machine!r}, only for {', '.join(MACHINES)}"
         )
     target = MACHINES[machine]
-    instructions = _other_interfaces(target) + _search(_checks(target, shared_memory=shared_memory))
+    checks = _checks(target, shared_memory=shared_memory, own_core=own_core)
+    instructions = _other_interfaces(target) + _search(checks)
     return b"".join(instructions)
 
 
@@ -234,7 +252,7 @@ def _other_interfaces(target: Machine) -> list[bytes]:
     return instructions
 
 
-def _checks(target: Machine, *, shared_memory: bool) -> list[tuple[int, list[bytes]]]:
+def _checks(target: Machine, *, shared_memory: bool, own_core: bool) -> list[tuple[int, list[bytes]]]:
     """Return the check of each number that is not simply allowed, in the order of the numbers."""
     checks = [
         (number, [_deny(errno)])
@@ -242,6 +260,8 @@ def _checks(target: Machine, *, shared_memory: bool) -> list[tuple[int, list[byt
         for numbers in calls.values()
         if (number := numbers[target.column]) is not None
     ]
+    if own_core:
+        checks += [(numbers[target.column], [_deny(Errno.EPERM)]) for numbers in BOUND.values()]
     examined = EXAMINED if shared_memory else EXAMINED | UNCOUNTED
     checks += [(call.numbers[target.column], _examine(call)) for call in examined.values()]
     return sorted(checks, key=lambda check: check[0])

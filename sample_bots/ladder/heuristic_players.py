@@ -7,7 +7,7 @@ at random.
 
 import random
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from referee.games.base import Side
 from referee.games.kalah import Kalah, KalahState
@@ -17,16 +17,24 @@ from sample_bots.evaluation import stones_left, store_difference
 HeuristicPlayer = Callable[[Any, Any], Any]
 """Function (game, state) -> move."""
 
-M = TypeVar("M")
-
 LONGEST_CHAIN = 4
 """Maximum number of sowings of a turn that ``planner`` looks at, as a careful person would."""
 
 
-def _best(generator: random.Random, moves: list[M], values: list[int]) -> M:
-    """Return a random one of the moves with the highest value."""
-    highest = max(values)
-    return generator.choice([move for move, value in zip(moves, values, strict=True) if value == highest])
+def _by_position(generator: random.Random, value: Callable[[Any, Any, Side], int]) -> HeuristicPlayer:
+    """Return a player that chooses at random one of the moves to positions of the highest value.
+
+    ``value`` is a function (game, position after the move, side that moved).
+    """
+
+    def choose(game: Any, state: Any) -> Any:
+        mover = game.to_move(state)
+        moves = list(game.legal_moves(state))
+        values = [value(game, game.apply(state, move), mover) for move in moves]
+        highest = max(values)
+        return generator.choice([move for move, one in zip(moves, values, strict=True) if one == highest])
+
+    return choose
 
 
 # Kalah.
@@ -47,28 +55,17 @@ def eager(generator: random.Random) -> HeuristicPlayer:
 
 def collector(generator: random.Random) -> HeuristicPlayer:
     """Return a player that takes most seeds at once, and ignores the next sowing and the reply."""
-
-    def choose(game: Kalah, state: KalahState) -> int:
-        mover = game.to_move(state)
-        moves = list(game.legal_moves(state))
-        return _best(generator, moves, [store_difference(game, game.apply(state, m), mover) for m in moves])
-
-    return choose
+    return _by_position(generator, store_difference)
 
 
 def planner(generator: random.Random) -> HeuristicPlayer:
     """Return a player that plans its own turn through all sowings, and ignores the reply."""
 
-    def choose(game: Kalah, state: KalahState) -> int:
-        mover = game.to_move(state)
-        moves = list(game.legal_moves(state))
-        values = []
-        for move in moves:
-            ends = _turn_ends(game, game.apply(state, move), mover, LONGEST_CHAIN - 1)
-            values.append(max(store_difference(game, end, mover) for end in ends))
-        return _best(generator, moves, values)
+    def value(game: Kalah, child: KalahState, mover: Side) -> int:
+        ends = _turn_ends(game, child, mover, LONGEST_CHAIN - 1)
+        return max(store_difference(game, end, mover) for end in ends)
 
-    return choose
+    return _by_position(generator, value)
 
 
 def _moves_again(game: Kalah, state: KalahState, mover: Side) -> bool:
@@ -90,45 +87,31 @@ def _turn_ends(game: Kalah, state: KalahState, mover: Side, sowings: int) -> Ite
 def pusher(generator: random.Random) -> HeuristicPlayer:
     """Return a player that pushes the opponent's stones off the board if it can, and ignores all else."""
 
-    def choose(game: Kalamala, state: KalamalaState) -> str:
-        opponent = game.to_move(state).other
-        moves = list(game.legal_moves(state))
-        return _best(generator, moves, [-_stones(game.apply(state, move), opponent) for move in moves])
+    def value(_game: Kalamala, child: KalamalaState, mover: Side) -> int:
+        return -_stones(child, mover.other)
 
-    return choose
+    return _by_position(generator, value)
 
 
 def guard(generator: random.Random) -> HeuristicPlayer:
     """Return a player that pushes stones off, protects its own from the next reply, and ignores the rest."""
 
-    def choose(game: Kalamala, state: KalamalaState) -> str:
-        mover = game.to_move(state)
-        moves = list(game.legal_moves(state))
-        values = []
-        for move in moves:
-            child = game.apply(state, move)
-            left = [_stones(game.apply(child, reply), mover) for reply in game.legal_moves(child)]
-            values.append(min(left, default=_stones(child, mover)) - _stones(child, mover.other))
-        return _best(generator, moves, values)
+    def value(game: Kalamala, child: KalamalaState, mover: Side) -> int:
+        left = [_stones(game.apply(child, reply), mover) for reply in game.legal_moves(child)]
+        return min(left, default=_stones(child, mover)) - _stones(child, mover.other)
 
-    return choose
+    return _by_position(generator, value)
 
 
 def centre(generator: random.Random) -> HeuristicPlayer:
     """Return a player that takes stones and the centre of the board, and ignores the reply."""
 
-    def choose(game: Kalamala, state: KalamalaState) -> str:
-        mover = game.to_move(state)
-        moves = list(game.legal_moves(state))
-        values = []
-        for move in moves:
-            child = game.apply(state, move)
-            outcome = game.outcome(child)
-            decided = outcome is not None and outcome.winner is not mover.other
-            values.append(stones_left(game, child, mover) + 10_000 * decided)
-        return _best(generator, moves, values)
+    def value(game: Kalamala, child: KalamalaState, mover: Side) -> int:
+        outcome = game.outcome(child)
+        decided = outcome is not None and outcome.winner is not mover.other
+        return stones_left(game, child, mover) + 10_000 * decided
 
-    return choose
+    return _by_position(generator, value)
 
 
 def _stones(state: KalamalaState, side: Side) -> int:

@@ -211,7 +211,8 @@ async def test_a_fault_is_the_bots_own(
 async def test_an_adapter_names_the_mistake_on_standard_error(
     tmp_path: Path, kind: str, source: str, words: str
 ) -> None:
-    control = TimeControl(move_s=0.2, start_s=10, setup_s=0.0)
+    # The bot must make its mistake before its time is over: its interpreter starts in its first turn.
+    control = TimeControl(move_s=2.0, start_s=10, setup_s=0.0)
     record = await played(bot_of(tmp_path, kind, source), game="kalah(2,2)", control=control)
     assert record.result.winner == 1
     assert record.stderr[0].splitlines()[0] == words
@@ -237,7 +238,7 @@ async def test_the_failure_of_an_adapter_is_named(tmp_path: Path, monkeypatch: p
     bot = resolve_bot(str(bot_of(tmp_path, "turns python")), tmp_path)
     # No adapter knows the game.
     record = await play_game(Job("game", "nowhere", (bot, bot), CONTROL))
-    assert "the turns adapter of Kalarena failed, by no fault of the bot" in record.result.note
+    assert "the turns adapter of Kalarena failed, by no fault of the bot" in record.result.detail
 
 
 def test_kgp_is_for_boards_with_pits(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Made-up games for tests of statistics."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tests.support.builders import make_summary
 from tournaments.results.game_summary import GameSummary
@@ -19,7 +18,7 @@ def game(
 ) -> GameSummary:
     """A game between two bots."""
     summary = make_summary(first, second, winner)
-    return replace(summary, pair=pair, opening=opening, fingerprint=fingerprint, swapped=swapped)
+    return summary._replace(pair=pair, opening=opening, fingerprint=fingerprint, swapped=swapped)
 
 
 def pair_of(

@@ -1,7 +1,5 @@
 """Evidence: identical games count once, whatever they are mixed with."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -123,7 +121,7 @@ def test_every_game_again_changes_no_rating(
     result = {"a": 0, "b": 1, "c": None}
     rounds = [pair_of(serial, kind, (result[kind[0]], result[kind[1]])) for serial, kind in enumerate(kinds)]
     games = [each for games_of_pair in rounds for each in games_of_pair]
-    again = [replace(each, pair=f"{each.pair} again {time}") for time in range(times) for each in games]
+    again = [each._replace(pair=f"{each.pair} again {time}") for time in range(times) for each in games]
     once, often = rate(evidence_of(NAMES, games)), rate(evidence_of(NAMES, again))
     shuffled = rate(evidence_of(NAMES, [games[index] for index in order if index < len(games)]))
     for other in (often, shuffled):

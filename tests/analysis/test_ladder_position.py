@@ -26,7 +26,7 @@ def pair_against(level: int, number: int, won: tuple[bool, bool]) -> Iterator[Ga
     for begins, is_won in zip((True, False), won, strict=True):
         players = ("bot", f"ladder:{level}") if begins else (f"ladder:{level}", "bot")
         game = make_summary(*players, int(begins != is_won), key=f"r{number:03d}-{level}-{begins}")
-        yield replace(game, pair=f"{level}-{number}", opening=str(number), fingerprint=game.key)
+        yield game._replace(pair=f"{level}-{number}", opening=str(number), fingerprint=game.key)
 
 
 def games_of(scores: Mapping[int, tuple[int, int, int]]) -> list[GameSummary]:
@@ -146,7 +146,7 @@ def test_two_games_give_no_interval() -> None:
 def test_copies_are_no_evidence() -> None:
     one = games_of({3: (1, 0, 0), 4: (0, 0, 1)})
     copies = [
-        replace(game, key=f"{game.key}.{number}", pair=f"{game.pair}.{number}")
+        game._replace(key=f"{game.key}.{number}", pair=f"{game.pair}.{number}")
         for number in range(20)
         for game in one
     ]

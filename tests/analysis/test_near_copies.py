@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -72,8 +71,7 @@ def played(first: str, second: str, round_number: int) -> GameSummary:
         moves.append(RULES.format_move(state, move))
         state = RULES.apply(state, move)
     summary = make_summary(first, second, None if outcome.winner is None else int(outcome.winner))
-    return replace(
-        summary,
+    return summary._replace(
         key=f"r{round_number:03d}-{first}-{second}",
         pair=f"r{round_number:03d}-{'+'.join(sorted((first, second)))}",
         fingerprint=" ".join(moves),

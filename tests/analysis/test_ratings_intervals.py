@@ -1,6 +1,5 @@
 """Ratings and their intervals: properties of all results, and simple cases."""
 
-from dataclasses import replace
 from functools import partial
 from itertools import permutations
 
@@ -8,10 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from tests.analysis.games import game, pair_of
 from tournaments.analysis.evidence import Evidence, evidence_of
-from tournaments.analysis.ratings.normal import NORMAL_QUANTILE, normal_share, student_quantile
+from tournaments.analysis.ratings.normal import (
+    LARGE_FREEDOM,
+    LEVEL,
+    NORMAL_QUANTILE,
+    normal_share,
+    student_quantile,
+)
 from tournaments.analysis.ratings.ratings import ELO, quantile, rate
 from tournaments.results.game_summary import GameSummary
 
@@ -152,7 +158,7 @@ def test_the_width_of_an_interval() -> None:
     # The same results in two arrangements: each bot wins one of a pair, or one of them both.
     split = [each for n in range(40) for each in pair_of(n, ("", ""), (0, 0) if n < 20 else (1, 1))]
     swept = [each for n in range(40) for each in pair_of(n, ("", ""), (0, 1) if n < 20 else (1, 0))]
-    loose = [replace(each, pair="") for each in split]
+    loose = [each._replace(pair="") for each in split]
     widths = [
         float(found.high[0] - found.low[0])
         for found in (rate(evidence_of(("one", "two"), games)) for games in (split, loose, swept))
@@ -182,6 +188,11 @@ def test_superiority_and_covariance_agree_with_the_interval() -> None:
 def test_student_quantile(freedom: float, printed: float) -> None:
     assert student_quantile(freedom) == pytest.approx(printed, abs=5e-4)
     assert normal_share(np.array([0.0, NORMAL_QUANTILE])).tolist() == pytest.approx([0.5, 0.975])
+
+
+@pytest.mark.parametrize("freedom", [LARGE_FREEDOM, 3e3, 1e5, 1e7])
+def test_the_quantile_of_large_tournaments_is_that_of_scipy(freedom: float) -> None:
+    assert student_quantile(freedom) == pytest.approx(float(stdtrit(freedom, LEVEL)), rel=1e-14)
 
 
 def test_an_anchor_of_its_own_rating() -> None:

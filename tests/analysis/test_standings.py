@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from referee.judge.results import MatchResult, MoveRecord, Reason
+from referee.judge.record_rows import MoveRecord
+from referee.judge.results import MatchResult, Reason
 from tests.analysis.games import games_of
 from tests.support.builders import make_record, make_summary
 from tournaments.analysis.standing import Standing
@@ -111,4 +112,5 @@ def test_summary_of_a_record() -> None:
         sandbox="",
         fingerprint=fingerprint(record),
         line=line_of(record.game, record.opening, ["1", "2", "3"]),
+        deficit_permille=0,
     )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tournaments
-from referee.function_player import FunctionPlayer
+from referee.players.function_player import FunctionPlayer
 from tests.support.builders import invoke, write_tournament
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments import BotError, ConfigError, Results, StoreError, Tournament, run
@@ -62,7 +62,7 @@ def test_all_problems_of_settings_are_in_one_message() -> None:
 
 
 def test_a_function_is_no_bot_of_a_tournament() -> None:
-    with pytest.raises(ConfigError, match=r"bots\[1\]: must be .* not <referee.function_player"):
+    with pytest.raises(ConfigError, match=r"bots\[1\]: must be .* not <referee.players.function_player"):
         Tournament.from_settings([FunctionPlayer(max), "greedy"])  # type: ignore[list-item]
 
 

@@ -18,11 +18,15 @@ import pytest
 
 from tests.attacks import plays, probes
 from tests.attacks.table import ALONE, ATTACKS, TOGETHER, UNCONFINED, Attack, Context, Got, little_memory
-from tests.support.confinement import needs_sandbox
+from tests.support.confinement import TIER_VARIABLE, needs_sandbox
 from tests.support.ordinary_user import USER, as_ordinary_user
 
 MEMORY_MB = 256
 """Half of the default, so that the attacks are over sooner."""
+START_S, MOVE_S = 5, 6
+"""Time controls of a bot that makes one attack."""
+LATE_MOVE_S = 1
+"""Time for a move of a bot whose attack is to use up that time."""
 GAME_LIMIT_S = 90
 """Far beyond the clocks of any of these games."""
 ATTEMPTS = 3
@@ -187,10 +191,11 @@ def test_the_sandbox_holds(request: pytest.FixtureRequest, stage: Stage, names: 
     context = Context(memory_mb=MEMORY_MB, places={**scene.places, "scratch": "$HOME"})
     bot, token = bot_with(scene, request.node.callspec.id.replace(" ", "-"), attacks, context)
     first_legal = Path(__file__).parents[2] / "sample_bots" / "first_legal.py"
-    move_s = 6 * min(len(names), 5)
+    is_late = all(attack.verdict == ("late",) for attack in attacks.values())
+    move_s = LATE_MOVE_S if is_late else MOVE_S * min(len(names), 5)
     arguments = [
         *(str(bot), str(first_legal), "--json", "--sandbox", "required"),
-        *("--move-time", str(move_s), "--start-time", "5", "--memory-mb", str(MEMORY_MB)),
+        *("--move-time", str(move_s), "--start-time", str(START_S), "--memory-mb", str(MEMORY_MB)),
     ]
     for _ in range(ATTEMPTS):
         watches_memory = any(attack.held is little_memory for attack in attacks.values())
@@ -202,7 +207,7 @@ def test_the_sandbox_holds(request: pytest.FixtureRequest, stage: Stage, names: 
         reports = reports_of(game["stderr"][0])
         if not judged(attacks, reports, context) or sampler.longest_gap_s < LATE_S:
             break
-    assert game["sandbox"].startswith("bubblewrap")
+    assert game["sandbox"].startswith(os.environ.get(TIER_VARIABLE, "bubblewrap"))
     assert judged(attacks, reports, context) == {}
     assert sampler.outside.survivors == []
     assert sampler.outside.new_files == []
@@ -213,7 +218,7 @@ def test_the_sandbox_holds(request: pytest.FixtureRequest, stage: Stage, names: 
         assert not attack.verdict or (game["fault"] or "") in attack.verdict, (name, game["detail"])
     assert game["winner"] == 1 or game["fault"] is None, "it was not the attacker that lost"
     turns = 1 + sum(move["player"] == 0 for move in game["moves"])
-    assert game["duration_ms"] / 1000 < 5 + move_s * turns + OVER_LIMIT_S
+    assert game["duration_ms"] / 1000 < START_S + move_s * turns + OVER_LIMIT_S
 
 
 def escaping(attacks: dict[str, Attack], *, needs_root: bool) -> tuple[str, ...]:

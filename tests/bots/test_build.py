@@ -64,6 +64,18 @@ HARMLESS = {
 """Attacks of build commands that end well; only the product may be new after them."""
 
 
+def test_a_build_does_not_see_paths_of_the_host_on_command_lines(
+    place: BuildFolder, sandbox: Sandbox
+) -> None:
+    """bubblewrap's own, which all processes of the sandbox can read, would have them."""
+    command = place.write("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' > engine; chmod +x engine\n")
+    assert place.made_by(command, ["engine"], sandbox) == {"bot/engine"}
+    lines = (place.bot / "engine").read_text()
+    assert "bwrap" in lines
+    assert "--ro-bind" not in lines
+    assert str(place.bot.parent) not in lines
+
+
 @pytest.mark.parametrize("name", rows_in_tiers(HARMLESS, "writes outside"))
 def test_only_the_product_of_an_attacking_build_is_kept(
     place: BuildFolder, sandbox: Sandbox, name: str

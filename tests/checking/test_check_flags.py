@@ -90,6 +90,21 @@ def check(*arguments: str, game: str = DEFAULT_GAME) -> Report:
     return check_bot(reading_bot(*arguments), settings)
 
 
+def assert_items_refer_to_their_games(report: Report) -> None:
+    """Check that each item has the game that its sentence names, and those that were played for it."""
+    named = 0
+    for item in report.items:
+        _, found, rest = item.sentence.partition("in the game ")
+        titles = [game for game in report.played if rest.startswith(game.title)]
+        if found:
+            game = max(titles, key=lambda game: len(game.title))  # "move 12" begins with "move 1"
+            assert game.key in item.games, item
+            named += 1
+        assert {game.key for game in report.played if game.item == item.id} <= set(item.games), item
+        assert set(item.games) <= {game.key for game in report.played}
+    assert named, "no sentence names a game"
+
+
 def test_each_flag_of_the_bot_has_a_row() -> None:
     assert flags_of_the_bot() == set(FLAGS)
 
@@ -111,4 +126,5 @@ def test_each_flag_fails_with_a_sentence_of_its_own(flag: str) -> None:
     assert first.id == item, first.sentence
     assert words in first.sentence
     assert first.advice
+    assert_items_refer_to_their_games(report)
     assert [other for other, (_, theirs) in FLAGS.items() if theirs in first.sentence] == [flag]

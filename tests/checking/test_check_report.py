@@ -29,6 +29,7 @@ ITEMS = (
         "in the game as South against first_legal, it sent 'MOVE;\x1b[2J<&>': no",
         "print debug text to standard error",
         ("<- START;South", "-> MOVE;\x00"),
+        ("first_legal-south",),
     ),
     Item("time", "manchester", "Time per move", Status.WARNING, "95% of the limit", "leave more"),
     Item("swap", "kalamala", "Swap", Status.SKIPPED, "kalamala has no swap"),
@@ -55,6 +56,9 @@ def test_json_is_read_back() -> None:
     assert Report.from_json(view) == REPORT
     assert [view[key] for key in ("ok", "passed", "failed", "warning", "skipped")] == [False, 2, 1, 1, 1]
     assert view["items"][2]["status"] == "failed"
+    old = json.loads(json.dumps(view))
+    del old["items"][2]["games"]  # as in reports of earlier versions
+    assert Report.from_json(old).items[2].games == ()
     view["items"][0]["status"] = "perhaps"
     with pytest.raises(ReportError, match="perhaps"):
         Report.from_json(view)

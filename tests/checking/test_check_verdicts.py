@@ -7,7 +7,8 @@ import pytest
 from referee.conformance.script import Observations, TestOpponent
 from referee.games.catalog import parse_game
 from referee.judge.clock import TimeControl
-from referee.judge.results import MoveRecord, Reason
+from referee.judge.record_rows import MoveRecord
+from referee.judge.results import Reason
 from tests.support.builders import lost_by, make_record
 from tournaments.checking import gameplay, output_rules, resource_usage
 from tournaments.checking.advice import what_happened, what_to_do

@@ -32,7 +32,7 @@ from tournaments.cli.tournament.engine_options import CLUSTER_FOLDER, DASK, Engi
 from tournaments.cli.tournament.run import LOST_ADVICE
 from tournaments.config.load import load_tournament
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.head import GONE
+from tournaments.engines.remote.head.head import GONE
 from tournaments.engines.remote.remote_engine import unique_name
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
@@ -215,6 +215,7 @@ async def test_messages_without_a_worker_and_after_the_loss_of_the_scheduler(tmp
             await head.says("Cup: no worker is left: games go on as soon as one joins\n")
             await waiting.says("Cup: waiting for workers: 1 of 99 slots\n")
             async with machine(tmp_path, "lab-2", ("worker", *joining, "--slots", "1")) as lab:
+                await lab.says("joined")  # before that, the loss would be a failure to join
                 await becomes(lambda: head.said.count("Cup: 1 game at a time, on ") == 2, LIMIT_S)
                 scheduler.process.kill()
                 for one in (head, waiting):

@@ -20,8 +20,8 @@ from tests.server.served_course import ServedCourse, Student, served_course
 from tests.support.builders import invoke, kalarena, one_object
 from tournaments.bots.upload.archive import read_upload
 from tournaments.bots.upload.limits import UploadLimits
-from tournaments.cli import api_client
-from tournaments.cli.api_client import Client, SubmitError, pack
+from tournaments.cli.remote import api_client
+from tournaments.cli.remote.api_client import Client, SubmitError, pack
 from tournaments.course.model import VersionState
 
 Answer = tuple[int, dict[str, str], bytes]

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.running.test_resume import GONE_WITHIN_S, all_end, descendants, open_pidfds
 from tests.support.builders import KALARENA, RUN_LIMIT_S, invoke, kalarena, one_object, write_tournament
 from tournaments.cli.tournament.live import PLAIN_FAULTS
 from tournaments.cli.tournament.outcome import PROBLEM_LINES, Outcome, program, same_command
@@ -269,9 +270,11 @@ def test_the_command_that_an_interrupted_run_prints_continues_it(
 ) -> None:
     folder = tmp_path / "it's here"
     process = running(folder, "--concurrency", "2", "--sandbox", "off")
+    left_behind = open_pidfds(descendants(process.pid))
     process.send_signal(number)
     out, errors = process.communicate(timeout=RUN_LIMIT_S)
     assert process.returncode == 130
+    assert all_end(left_behind, GONE_WITHIN_S)
     assert "Traceback" not in errors
     assert out.startswith("Cup: ")
     results = folder / "the out"
@@ -279,6 +282,7 @@ def test_the_command_that_an_interrupted_run_prints_continues_it(
         kept = len(store.played())
     assert one_object((results / "results.json").read_text())["games"] == kept
     assert len(list((results / "games").iterdir())) == kept
+    assert (results / "report.html").is_file()
     names = {path.name for path in results.iterdir()}
     assert not [name for name in names if name.startswith("leash") or name.endswith((".part", "-wal"))]
     *_, said, printed = errors.rstrip("\n").split("\n")

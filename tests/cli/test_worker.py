@@ -20,12 +20,11 @@ from tests.support.builders import invoke
 from tournaments.cli import worker
 from tournaments.cli.doctor import Health, examine
 from tournaments.cli.worker import ended_message, refusal_of_tier
-from tournaments.engines.remote import requirements
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.host import Versions
-from tournaments.engines.remote.requirements import publish_demands
 from tournaments.engines.remote.scheduler import open_scheduler
-from tournaments.engines.remote.waiting import Demands
+from tournaments.engines.remote.waiting import DEMANDS, Demands
+from tournaments.engines.remote.worker import lab_worker
 
 WEAK = Probe(Sandbox(Tier.WEAK), "bubblewrap (bwrap) is not installed", "apt-get install -y bubblewrap")
 CONFINED = Probe(Sandbox(Tier.BUBBLEWRAP), "no control group was delegated to us")
@@ -57,7 +56,7 @@ def test_missing_credentials(tmp_path: Path) -> None:
 
 
 def test_an_address_without_a_scheduler(credentials: Credentials, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requirements, "CONNECT_LIMIT_S", 0.5)
+    monkeypatch.setattr(lab_worker, "CONNECT_LIMIT_S", 0.5)
     result = invoke(*joining("tls://127.0.0.1:1", credentials.directory))
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(
@@ -105,11 +104,12 @@ async def test_a_worse_host_than_the_tournament_demands_does_not_join(
     credentials: Credentials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "probe", lambda: WEAK)
-    monkeypatch.setattr(requirements, "CONNECT_LIMIT_S", 5.0)
+    monkeypatch.setattr(lab_worker, "CONNECT_LIMIT_S", 5.0)
     async with open_scheduler(credentials, tmp_path / "log", "127.0.0.1") as address:
 
         def refusal(demands: Demands, *more: str) -> str:
-            publish_demands(address, credentials, demands)
+            with Client(address, security=credentials.security(), set_as_default=False) as client:
+                client.set_metadata([DEMANDS], demands.to_json())
             result = invoke(*joining(address, credentials.directory), *more)
             assert (result.exit_code, result.stdout) == (2, "")
             return result.stderr
@@ -138,7 +138,7 @@ async def test_a_worse_host_than_the_tournament_demands_does_not_join(
         ):
             assert why in await trio.to_thread.run_sync(refusal, demands, *options)
         others = Credentials.made(tmp_path / "others")
-        monkeypatch.setattr(requirements, "CONNECT_LIMIT_S", 1.0)
+        monkeypatch.setattr(lab_worker, "CONNECT_LIMIT_S", 1.0)
         result = await trio.to_thread.run_sync(invoke, *joining(address, others.directory))
         assert (result.exit_code, result.stdout) == (1, "")
         refused = f"Error: {address}: no scheduler there lets us in with the credentials of"

@@ -29,12 +29,12 @@ import trio
 from referee.conformance.game import play_conformance_game
 from referee.conformance.script import TestOpponent
 from referee.errors import RefereeError
-from referee.function_player import FunctionPlayer
 from referee.games.catalog import AnyGame, parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player, Reason
+from referee.players.function_player import FunctionPlayer
 from referee.playing import Job, play_alone, play_game
 from tests.support.confinement import reading_bot, sandbox_of
 

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.support.courses import NOW, PASSWORD, add_student, after
-from tournaments.course import credentials
 from tournaments.course.course import Course
-from tournaments.course.credentials import csrf_of
 from tournaments.course.model import CourseError, LinkPurpose, Role
+from tournaments.course.people import credentials
+from tournaments.course.people.credentials import csrf_of
 from tournaments.course.schema import metadata
 from tournaments.database.base import Connections, Location
 

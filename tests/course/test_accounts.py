@@ -11,7 +11,7 @@ import pytest
 from tests.support.courses import FAST_PASSWORDS, NOW, PASSWORD, add_account, add_student
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, LinkPurpose, Role
-from tournaments.course.passwords import PARAMETERS, Passwords
+from tournaments.course.people.passwords import PARAMETERS, Passwords
 from tournaments.database.base import Connections, Location
 
 ANOTHER = "another password"

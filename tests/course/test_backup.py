@@ -3,11 +3,12 @@
 import gzip
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import tarfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,7 +44,9 @@ def make_data(data: Path) -> str:
     (data / "lock").touch()
     (data / "bots" / "empty").mkdir(parents=True)
     store = ContentStore(data / "submissions")
-    files = [SubmittedFile("bot.py", b"print()\n", executable=True), SubmittedFile(".hidden/x", b"")]
+    names = (".hidden/x", "lock", ".lock", "weights.part", "data/cache.db-wal")
+    files = [SubmittedFile("bot.py", b"print()\n", executable=True)]
+    files += [SubmittedFile(name, name.encode()) for name in names]  # Kalarena has files of such names, too
     digest = store.put(files)
     (data / "submissions" / "incoming" / "half").write_text("not yet")
     (data / "cluster" / "credentials").mkdir(parents=True)
@@ -85,7 +88,36 @@ def test_a_restored_directory_has_the_content_of_the_original(tmp_path: Path) ->
     assert (tmp_path / "new" / "bots" / "empty").is_dir()
     there = {path.relative_to(tmp_path / "new").as_posix() for path in (tmp_path / "new").rglob("*")}
     assert not {"lock", "submissions/incoming/half", CLUSTER_KEY} & there
-    assert not [path for path in there if path.endswith(("-wal", "-shm"))]
+    assert not [path for path in there if path.endswith((".db-wal", ".db-shm")) and "/files/" not in path]
+
+
+def test_what_is_being_made_is_not_in_a_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds, uploads and files of games end or vanish while the archive is written."""
+    data = tmp_path / "data"
+    make_data(data)
+    half = ("bots/incoming/one/bot", "competitions/cup/games/.r001-1v2.part", "submissions/incoming/two")
+    for folder in half:
+        (data / folder).mkdir(parents=True)
+        (data / folder / "bot.py").write_text("half")
+    (data / "competitions/cup/report.html.part").write_text("half")
+    (data / "competitions/cup/.lock").write_text("boot id")
+    iterdir = Path.iterdir
+
+    def vanishing(folder: Path) -> Iterator[Path]:
+        """List a folder, and end the builds and games before the list is used."""
+        found = list(iterdir(folder))
+        if folder.name in ("incoming", "games"):
+            for path in found:
+                shutil.rmtree(path, ignore_errors=True)
+        yield from found
+
+    (data / "competitions/cup/games/r001-1v3").mkdir()
+    monkeypatch.setattr(Path, "iterdir", vanishing)
+    manifest = backed_up(data, tmp_path / "course.tar")
+    monkeypatch.undo()
+    kept = [path for path in (*manifest.files, *manifest.directories) if "/files" not in path]
+    assert not [path for path in kept if "incoming" in path or path.endswith((".part", ".lock"))]
+    assert restore(tmp_path / "course.tar", tmp_path / "new") == manifest
 
 
 def test_only_its_owner_can_read_a_backup(place: Path) -> None:

@@ -1,26 +1,41 @@
 """Competitions of a course, and the names of their competitors."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.courses import NOW, add_student, add_version, after
 from tournaments.course.course import Course
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor, CourseError
+from tournaments.course.model import (
+    HIDDEN,
+    Competition,
+    CompetitionKind,
+    CompetitionState,
+    Competitor,
+    CourseError,
+)
 
-CREATED, RUNNING, PAUSED, FINISHED, FAILED = CompetitionState
+DRAFT, CREATED, RUNNING, PAUSED, FINISHED, FAILED, CANCELLED, DELETED = CompetitionState
 
-NEXT = {
-    CREATED: {RUNNING, FAILED},
-    RUNNING: {PAUSED, FINISHED, FAILED},
-    PAUSED: {RUNNING, FINISHED, FAILED},
-    FINISHED: {RUNNING, FAILED},
-    FAILED: {RUNNING, PAUSED},
+NEXT: dict[CompetitionState, set[CompetitionState]] = {
+    DRAFT: {CREATED, DELETED},
+    CREATED: {RUNNING, FAILED, CANCELLED, DELETED},
+    RUNNING: {PAUSED, FINISHED, FAILED, CANCELLED},
+    PAUSED: {RUNNING, FINISHED, FAILED, CANCELLED, DELETED},
+    FINISHED: {RUNNING, FAILED, DELETED},
+    FAILED: {RUNNING, PAUSED, CANCELLED, DELETED},
+    CANCELLED: {RUNNING, DELETED},
+    DELETED: set(),
 }
-WAY_TO = {
-    CREATED: (),
-    RUNNING: (RUNNING,),
-    PAUSED: (RUNNING, PAUSED),
-    FINISHED: (RUNNING, FINISHED),
-    FAILED: (FAILED,),
+WAY_TO: dict[CompetitionState, tuple[CompetitionState, ...]] = {
+    DRAFT: (),
+    CREATED: (CREATED,),
+    CANCELLED: (CREATED, CANCELLED),
+    DELETED: (DELETED,),
+    RUNNING: (CREATED, RUNNING),
+    PAUSED: (CREATED, RUNNING, PAUSED),
+    FINISHED: (CREATED, RUNNING, FINISHED),
+    FAILED: (CREATED, FAILED),
 }
 
 
@@ -66,7 +81,8 @@ def test_slugs_are_valid_and_unique(course: Course) -> None:
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_which_states_follow(course: Course, before: CompetitionState) -> None:
     for number, to in enumerate(CompetitionState):
-        cup = add_tournament(course, f"cup-{number}")
+        kind = CompetitionKind.TOURNAMENT
+        cup = course.competitions.add(f"cup-{number}", "The cup", kind, {}, None, NOW, DRAFT)
         for state in WAY_TO[before]:
             cup = course.competitions.set_state(cup.id, state, "", NOW)
         if to is before or to in NEXT[before]:
@@ -76,6 +92,27 @@ def test_which_states_follow(course: Course, before: CompetitionState) -> None:
             with pytest.raises(CourseError, match=f"'The cup' is {before}: it cannot be {to} next"):
                 course.competitions.set_state(cup.id, to, "why", NOW)
             assert course.competitions.get(cup.id) == cup
+
+
+@pytest.mark.parametrize("state", CompetitionState)
+def test_who_may_know_of_a_competition(state: CompetitionState) -> None:
+    cup = Competition(
+        1,
+        "cup",
+        "Cup",
+        CompetitionKind.TOURNAMENT,
+        state,
+        {},
+        "",
+        NOW,
+        None,
+        started_at=None,
+        finished_at=None,
+    )
+    hidden = replace(cup, spec={HIDDEN: True})
+    assert cup.is_visible(teaches=True) is hidden.is_visible(teaches=True) is (state is not DELETED)
+    assert cup.is_visible(teaches=False) is (state not in (DRAFT, DELETED))
+    assert not hidden.is_visible(teaches=False)
 
 
 def test_the_moments_of_its_beginning_and_its_end(course: Course) -> None:

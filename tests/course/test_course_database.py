@@ -82,7 +82,7 @@ def test_queries_for_any_number(course: Course) -> None:
         assert course.versions.checked(number) is None
         assert not [*course.accounts.of_team(number), *course.versions.of_team(number)]
         assert not [*course.competitions.competitors(number), *course.tokens.of(number)]
-        assert not [*course.versions.all(10, before=number), *course.journal.entries(10, before=number)]
+        assert not [*course.versions.all(10, before=number), *course.journal.entries(10, number)]
         with pytest.raises(CourseError, match=f"there is no token {number}"):
             course.tokens.revoke(number, 1)
         with pytest.raises(CourseError, match="there is no account"):
@@ -165,7 +165,7 @@ def test_entries_are_stored_as_a_whole_and_listed_newest_first(course: Course) -
     third = note(course, after(hours=2), None, "server.end", "")
     assert course.journal.entries(10) == [third, second, first]
     assert course.journal.entries(2) == [third, second]
-    assert course.journal.entries(2, before=second.number) == [first]
+    assert course.journal.entries(2, second.number) == [first]
 
 
 CHANGES = (

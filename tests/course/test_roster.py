@@ -11,7 +11,15 @@ from tests.support.courses import FAST_PASSWORDS, NOW, PASSWORD, add_account, ad
 from tournaments.course.course import Course
 from tournaments.course.marked_students import marked_people
 from tournaments.course.model import Account, Competitor, CourseError, LinkPurpose, Role
-from tournaments.course.roster import MOST_ROWS, Roster, RosterError, Row, decode_roster, enrol, parse_roster
+from tournaments.course.people.roster import (
+    MOST_ROWS,
+    Roster,
+    RosterError,
+    Row,
+    decode_roster,
+    enrol,
+    parse_roster,
+)
 from tournaments.course.texts import login_of, person_name, same_name, team_name
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.reporting.marks.people import Student

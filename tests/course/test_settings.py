@@ -127,6 +127,16 @@ def test_a_form_becomes_settings() -> None:
         ("references", "ladder:1 ladder:1", "references: 'ladder:1' is there twice"),
         ("references", [f"random:{n}" for n in range(21)], "references: at most 20 references, not 21"),
         ("sandbox_mode", "of", "sandbox_mode: must be one of required, auto, off, not 'of'"),
+        (
+            "embed_origins",
+            "www.example.org",
+            "embed_origins: 'www.example.org' is no origin: write it as https://",
+        ),
+        ("embed_origins", "https://a.example/page", "embed_origins: 'https://a.example/page' is no origin"),
+        ("embed_origins", "https://a.example;", "embed_origins: 'https://a.example;' is no origin"),
+        ("embed_origins", "https://*", "embed_origins: 'https://*' is no origin"),
+        ("embed_origins", "'self'", "embed_origins: \"'self'\" is no origin"),
+        ("embed_origins", [f"https://a{n}.example" for n in range(21)], "embed_origins: at most 20 "),
         ("memory_mb", 1, "memory_mb: must be greater than or equal to 16"),
         ("processes", "x", "processes: must be a whole number, not 'x'"),
         ("check_total_s", -1, "check_total_s: must be greater than 0"),
@@ -142,6 +152,14 @@ def test_invalid_settings(name: str, value: Any, sentence: str) -> None:
     assert where in (name, "")
     assert str(error.value).startswith(sentence)
     assert str(error.value).isprintable()
+
+
+def test_origins_are_written_as_browsers_compare_them() -> None:
+    text = "https://WWW.Example.org/ http://127.0.0.1:8080, https://www.example.org"
+    assert settings_of({"embed_origins": text}).embed_origins == [
+        "https://www.example.org",
+        "http://127.0.0.1:8080",
+    ]
 
 
 def test_all_problems_are_reported_at_once() -> None:

@@ -1,7 +1,9 @@
 """Versions: their numbers, their checks, and which of them play."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,9 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from tests.support.courses import FAST_PASSWORDS, NO_CHECK, NOW, add_student, add_version, after, decide
+from tests.support.statement_faults import InjectedError, fault_before
 from tournaments.course.course import Course
-from tournaments.course.model import Account, Checked, CourseError, Team, Version, VersionState
-from tournaments.course.settings import Settings
+from tournaments.course.model import Account, Checked, CheckedGame, CourseError, Team, Version, VersionState
+from tournaments.course.settings import Settings, Storage
+from tournaments.course.versions import VERSIONS_WITH_GAMES
 from tournaments.database.sqlite import SQLiteFile
 
 QUEUED, CHECKING, QUALIFIED, FAILED, STUCK = VersionState
@@ -94,6 +98,30 @@ def test_limits_of_uploads(course: Course, submitter: Submitter) -> None:
     assert [course.versions.counts(team, after(hours=hours)) for hours in (0, 1, 13)] == [3, 2, 0]
 
 
+def test_limits_of_storage(course: Course, submitter: Submitter) -> None:
+    """The unpacked size counts, once for the same files."""
+    rules = Settings(team_storage_mb=3, course_storage_mb=4)
+    other = add_student(course, course.teams.add("Another team", NOW))
+    assert other.team_id is not None
+    teams = {submitter.team.id: submitter.student.id, other.team_id: other.id}
+
+    def upload(team: int, content: str, mebibytes: float) -> int:
+        size = round(mebibytes * (1 << 20))
+        return course.versions.add(team, content, 1, size, teams[team], "page", NOW, rules)[0].number
+
+    assert upload(submitter.team.id, "c1", 2.5) == 1
+    with pytest.raises(CourseError, match=r"2\.5 of 3 MiB, and this one has 1\.0 MiB unpacked: leave"):
+        upload(submitter.team.id, "c2", 1)
+    assert upload(submitter.team.id, "c3", 0.5) == 2
+    assert upload(submitter.team.id, "c1", 2.5) == 3  # these files are stored already
+    with pytest.raises(
+        CourseError, match=r"All teams' uploads and the bots built from them take 3\.0 of 4 MiB"
+    ):
+        upload(other.team_id, "c4", 1.5)
+    assert upload(other.team_id, "c5", 1) == 1
+    assert course.versions.storage(other.team_id) == Storage(1 << 20, 4 << 20)
+
+
 # Checks
 
 
@@ -108,6 +136,70 @@ def test_a_check(course: Course, submitter: Submitter) -> None:
     assert course.versions.get(version.id) == done
     assert course.versions.checked(version.id) == Checked(result.report, "log ␀ ? ü\n")
     assert course.versions.unfinished() == []
+
+
+def decide_with_games(course: Course, version: Version, *games: CheckedGame) -> None:
+    course.versions.begin_check(version.id)
+    course.versions.decide(version.id, FAILED, NO_CHECK, None, 1, NOW, games)
+
+
+def test_the_games_of_the_latest_check_are_kept(course: Course, submitter: Submitter) -> None:
+    version, other = submitter.submit("c1"), submitter.submit("c2")
+    games = CheckedGame("swapped-south", 0, b"\0\xff"), CheckedGame("chains-north", 1, b"2")
+    decide_with_games(course, version, *games)
+    decide_with_games(course, other)
+    assert course.versions.checked_games(version.id) == ["swapped-south", "chains-north"]
+    for game in games:
+        assert course.versions.checked_game(version.id, game.key) == game
+        assert course.versions.checked_game(other.id, game.key) is None
+    for key in ("", "chains", "\0", "\ud800"):
+        assert course.versions.checked_game(version.id, key) is None
+    course.versions.requeue(version.id)
+    assert course.versions.checked_games(version.id) == []
+    decide_with_games(course, version, CheckedGame("chains-north", 0, b"3"))
+    assert course.versions.checked_games(version.id) == ["chains-north"]
+    assert course.versions.checked_game(version.id, "chains-north") == CheckedGame("chains-north", 0, b"3")
+
+
+def test_the_games_of_old_versions_are_deleted(course: Course, submitter: Submitter) -> None:
+    other = replace(submitter, team=course.teams.add("Team 2", NOW)).submit("c")
+    versions = [submitter.submit(f"c{number}") for number in range(VERSIONS_WITH_GAMES + 2)]
+    game = CheckedGame("key", 0, b"1")
+
+    def with_games() -> list[int]:
+        return [version.id for version in versions if course.versions.checked_games(version.id)]
+
+    for version in (other, *versions):
+        decide_with_games(course, version, game)
+    assert with_games() == [version.id for version in versions[2:]]
+    course.versions.requeue(versions[0].id)
+    decide_with_games(course, versions[0], game)  # requested just now: somebody wants to see it
+    assert with_games() == [version.id for version in (versions[0], *versions[2:])]
+    course.versions.requeue(versions[1].id)
+    decide_with_games(course, versions[1], game)
+    assert with_games() == [version.id for version in versions[1:]]
+    assert course.versions.checked_games(other.id) == ["key"]
+
+
+def test_a_verdict_and_its_games_are_stored_together_or_not_at_all(
+    course: Course, submitter: Submitter
+) -> None:
+    """A process that is killed between any two statements leaves a version that is checked again."""
+    version = submitter.submit("c1")
+    course.versions.begin_check(version.id)
+    games = CheckedGame("a", 0, b"1"), CheckedGame("b", 1, b"2")
+    for number in count(1):
+        with fault_before(number) as fault, suppress(InjectedError):
+            course.versions.decide(version.id, FAILED, Checked({}, "log"), None, 1, NOW, games)
+        if not fault.happened:
+            break
+        assert [one.id for one in course.versions.unfinished()] == [version.id]
+        assert course.versions.checked(version.id) is None
+        assert course.versions.checked_games(version.id) == []
+    assert number > 5
+    assert course.versions.unfinished() == []
+    assert course.versions.checked(version.id) == Checked({}, "log")
+    assert course.versions.checked_games(version.id) == ["a", "b"]
 
 
 def test_an_interrupted_check_begins_again(course: Course, submitter: Submitter) -> None:

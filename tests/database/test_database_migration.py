@@ -11,14 +11,17 @@ from tests.support.courses import FAST_PASSWORDS as PASSWORDS
 from tests.support.courses import NOW, add_account, add_student, add_version, decide, note
 from tests.support.postgresql import PostgreSQLServer
 from tournaments.course.backup.database_migration import Moved, MoveError, contents, move
+from tournaments.course.casual_games import CasualPlayer
+from tournaments.course.challenges import Side
 from tournaments.course.course import Course
-from tournaments.course.model import CompetitionKind, LinkPurpose, Role, VersionState
+from tournaments.course.model import BotChoice, CheckedGame, CompetitionKind, LinkPurpose, Role, VersionState
 from tournaments.course.schema import metadata
 from tournaments.database.base import Connections
 from tournaments.database.location import Database
 from tournaments.results.store import Store
 
 SLUG = "cup"
+CHECKED = CheckedGame("swapped-south", 0, b"\0\xff")
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def source(tmp_path: Path) -> Database:
         team = course.teams.add("Team 1", NOW)
         student = add_student(course, team)
         lecturer = add_account(course, Role.LECTURER, "lecturer")
-        decide(course, add_version(course, team, student, "c1"), VersionState.QUALIFIED)
+        decide(course, add_version(course, team, student, "c1"), VersionState.QUALIFIED, games=(CHECKED,))
         add_version(course, team, student, "c2")
         course.sessions.start(student.id, NOW)
         course.links.make(student.id, LinkPurpose.RESET, NOW)
@@ -37,6 +40,13 @@ def source(tmp_path: Path) -> Database:
         made = course.competitions.add(SLUG, "Cup", CompetitionKind.TOURNAMENT, {"x": 1}, lecturer.id, NOW)
         course.competitions.enter(made.id, "Team 1 v1", 1, None)
         course.settings.change(title="Course \N{SNOWMAN}")
+        course.challenges.set_consent(team.id, accepts=False)
+        own = Side(BotChoice(version_id=1), "Team 1 v1", team.id)
+        other = Side(BotChoice(reference="ladder:1"), "ladder:1", None)
+        rules = course.settings.change(references=["ladder:1"])
+        course.challenges.add(made.id, team.id, student.id, own, other, 1, "page", NOW, rules)
+        people = (CasualPlayer("Ada", "account:1"), CasualPlayer("Bob"))
+        course.casual_games.add("kalah(3,2)", "", people, NOW)
         note(course, NOW, None, "course.begin", "it", why=["a", None])
     with Store(database.competition(SLUG)) as store:
         store.claim("Cup", {"game": "manchester"}, {"a": "b"})
@@ -73,6 +83,7 @@ def test_all_rows_are_moved(
             assert new.accounts.all() == old.accounts.all()
             assert new.versions.all(10) == old.versions.all(10)
             assert new.versions.checked(1) == old.versions.checked(1)
+            assert new.versions.checked_game(1, CHECKED.key) == CHECKED
             assert new.settings.load() == old.settings.load()
             assert new.journal.entries(10) == old.journal.entries(10)
             assert new.competitions.competitors(1) == old.competitions.competitors(1)

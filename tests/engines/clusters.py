@@ -14,7 +14,7 @@ from tests.engines.games import command_line
 from tests.running.test_resume import descendants
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.dask_engine import DaskEngine, open_dask_engine
+from tournaments.engines.remote.head.dask_engine import DaskEngine, open_dask_engine
 from tournaments.engines.remote.waiting import wait_for_slots
 
 START_LIMIT_S = 120.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from referee.sandbox.bubblewrap import Tier
-from tournaments.engines.remote.head import Head, RequestedGame
+from tournaments.engines.remote.head.head import Head, RequestedGame
 from tournaments.engines.remote.host import HostFacts, Versions
 from tournaments.engines.remote.waiting import Demands
 
@@ -64,6 +64,9 @@ class Scheduler:
     async def register_plugin(self, plugin: object) -> None:
         pass
 
+    async def set_metadata(self, keys: list[str], value: object) -> None:
+        pass
+
     def subscribe_topic(self, topic: str, listener: Callable[[tuple[float, Any]], None]) -> None:
         self._listeners[topic] = listener
 
@@ -102,13 +105,6 @@ class Scheduler:
         self._listeners[topic]((0.0, message))
 
 
-class Here:
-    """Fake of Trio's thread."""
-
-    def call_trio(self, function: Callable[[], object]) -> None:
-        function()
-
-
 class Cluster:
     """A head, and a scheduler with two hosts of one slot."""
 
@@ -117,7 +113,9 @@ class Cluster:
         self.begun: list[str] = []
         """The host of each game whose beginning was reported."""
         self.scheduler.facts = {FIRST: facts("first"), OTHER: facts("other")}
-        self.head = Head(cast("Any", self.scheduler), "cup", demands or Demands(), cast("Any", Here()))
+        self.head = Head(
+            cast("Any", self.scheduler), "cup", demands or Demands(), lambda function: function()
+        )
 
     async def open(self) -> None:
         await self.head.begin()

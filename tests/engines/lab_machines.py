@@ -46,9 +46,9 @@ class Machine:
                 await trio.sleep(LOOK_S)
         return self.said
 
-    async def ends(self) -> int:
+    async def ends(self, within_s: float = LIMIT_S) -> int:
         """Its exit status."""
-        with trio.fail_after(LIMIT_S):
+        with trio.fail_after(within_s):
             return await self.process.wait()
 
 
@@ -90,9 +90,9 @@ def printed_command(said: str) -> list[str]:
     return arguments
 
 
-async def why_refused(address: str, security: Security) -> str:
+async def why_refused(address: str, security: Security, timeout_s: float = REFUSED_S) -> str:
     """Try to become a client of a scheduler, in asyncio: why that failed, or nothing if it did not."""
-    client = Client(address, security=security, asynchronous=True, timeout=REFUSED_S)
+    client = Client(address, security=security, asynchronous=True, timeout=timeout_s)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(client.close)
         try:

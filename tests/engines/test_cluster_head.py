@@ -11,9 +11,9 @@ from distributed import KilledWorker
 from tests.engines.fake_scheduler import FIRST, OTHER, Cluster, facts, in_a_loop, settled
 from tournaments.engines.base import EngineError, WorkerLostError
 from tournaments.engines.remote.extra import SchedulerLostError
-from tournaments.engines.remote.pair_hosts import HostWorkers
-from tournaments.engines.remote.scheduler_plugin import LOST
-from tournaments.engines.remote.task_batches import TOGETHER
+from tournaments.engines.remote.head.head import TOGETHER
+from tournaments.engines.remote.head.pair_hosts import HostWorkers
+from tournaments.engines.remote.scheduler_process import LOST
 from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import FAILURE
 
@@ -249,11 +249,11 @@ async def test_a_silent_worker_delays_no_other_and_an_unsuitable_one_is_not_quer
     await cluster.head.begin()
     (sentence,) = await cluster.head.poll_workers()
     assert sentence.startswith("old has kalarena 0.0.1")
-    assert [found.name for found, _ in cluster.head.fit] == ["other"]
+    assert cluster.head.hosts == ["other"]
     frozen.set()
     await settled()
     await cluster.head.poll_workers()
-    assert {found.name for found, _ in cluster.head.fit} == {"first", "other"}
+    assert cluster.head.hosts == ["first", "other"]
 
 
 @in_a_loop
@@ -264,7 +264,7 @@ async def test_a_worker_with_invalid_facts_is_turned_away_and_the_others_play() 
     (sentence,) = await cluster.head.poll_workers()
     assert sentence == f"{FIRST}: a worker's facts of its host cannot be read: 'cores'"
     assert cluster.scheduler.retired == [FIRST]
-    assert [found.name for found, _ in cluster.head.fit] == ["other"]
+    assert cluster.head.hosts == ["other"]
     assert await cluster.head.poll_workers() == []  # it is reported once
 
 
@@ -309,7 +309,7 @@ async def test_workers_that_joined_before_the_head_are_queried_for_programs() ->
     cluster = Cluster(Demands(programs=("java",)))
     cluster.scheduler.programs = {FIRST: {"java", "sh"}}
     await cluster.open()
-    assert [found.name for found, _ in cluster.head.fit] == ["first"]  # the other one did not answer
+    assert cluster.head.hosts == ["first"]  # the other one did not answer
     cluster.scheduler.programs[OTHER] = {"sh"}
     (sentence,) = await cluster.head.poll_workers()
     assert sentence.startswith("other lacks java, and bots of this tournament need that")

@@ -5,6 +5,7 @@ import pickle
 import re
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -15,6 +16,8 @@ import pytest
 import trio
 import trio.testing
 
+from referee.games.plugins import GAMES_VARIABLE
+from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Reason
 from tests.engines.cluster_node import SPEED
 from tests.engines.clusters import Cluster, open_cluster
@@ -35,10 +38,10 @@ from tests.support.confinement import living_with
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.bots.resolve import resolve_bot
 from tournaments.engines.base import Engine, EngineError, WorkerLostError
-from tournaments.engines.remote import dask_engine
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.dask_engine import DaskEngine
 from tournaments.engines.remote.extra import ClusterError
+from tournaments.engines.remote.head import dask_engine
+from tournaments.engines.remote.head.dask_engine import DaskEngine
 from tournaments.engines.remote.waiting import Demands
 from tournaments.engines.remote.worker.game_process import FAILURE, GAME
 
@@ -67,13 +70,34 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield opened
 
 
+def loop_threads() -> list[str]:
+    """Return the names of the threads with event loops of asyncio; a server would gather them."""
+    return [thread.name for thread in threading.enumerate() if re.search("asyncio|loop", thread.name, re.I)]
+
+
 async def test_a_game_is_played_on_a_worker(tmp_path: Path) -> None:
     """The one test of the quick tier with a scheduler and a worker."""
     with open_cluster(tmp_path, workers=1) as cluster, trio.fail_after(LIMIT_S):
         async with cluster.engine() as engine:
             record = (await engine.play(job())).record
+        assert loop_threads() == []
     assert record.result.reason is Reason.SCORE
     assert record.host_speed == SPEED
+
+
+@pytest.mark.cluster
+async def test_a_worker_plays_a_game_of_a_file_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game_catalog: None
+) -> None:
+    oware = REPOSITORY_ROOT / "tournaments" / "examples" / "games" / "oware.py"
+    monkeypatch.setenv(GAMES_VARIABLE, str(oware))
+    bot = resolve_bot("first_legal", tmp_path, game="oware")
+    with open_cluster(tmp_path, workers=1) as cluster, trio.fail_after(LIMIT_S):
+        async with cluster.engine() as engine:
+            record = (await engine.play(replace(job(bot, bot), game="oware"))).record
+    assert record.game == "oware"
+    assert record.result.reason is Reason.SCORE, record.result.detail
+    assert not check_replay(record)
 
 
 class ClusterPlace:
@@ -283,3 +307,4 @@ async def test_a_scheduler_cannot_be_reached_without_its_credentials(
     with trio.fail_after(LIMIT_S), pytest.raises(ClusterError, match="cannot be reached"):
         async with dask_engine.open_dask_engine(cluster.address.replace("tls://", "tcp://"), "plain"):
             pass
+    assert loop_threads() == []

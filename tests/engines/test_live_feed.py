@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from referee.judge.clock import TimeControl
-from referee.judge.results import GameRecord, MoveRecord, Reason
+from referee.judge.record_rows import MoveRecord
+from referee.judge.results import GameRecord, Reason
 from referee.live_feed import INTERVAL_S, MOST_MOVES, MOST_WORDS, Feed, Move, Snapshot
 from referee.playing import Job, play_game
 from tests.process.test_faults import honest, scripted

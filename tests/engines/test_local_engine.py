@@ -3,8 +3,9 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,9 @@ from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.results import Player, Reason
 from referee.playing import Job, play_in_worker
+from referee.process.subreaper import spare
 from referee.sandbox.host_resources import usable_cores
-from tests.engines.engine_contract import PLACES, EngineContract, Place, sleeper
+from tests.engines.engine_contract import PLACES, EngineContract, Place, Sleeper, sleeper
 from tests.engines.games import LIMIT_S, assassin, becomes, command_line, job
 from tests.process.test_faults import honest, living_processes_with
 from tests.running.test_resume import descendants
@@ -27,9 +29,11 @@ from tests.support.paths import SUPPORT
 from tournaments.config.load import load_tournament
 from tournaments.engines.base import Engine, EngineError, EngineWrapper, OnSnapshot, OnStart
 from tournaments.engines.local import open_local_engine
+from tournaments.files import durable
 from tournaments.processes.process_settings import GC_THRESHOLDS, SWITCH_S, prepare_for_many_games
 from tournaments.results.game_summary import GameSummary, PackedGame
 from tournaments.results.store import Store
+from tournaments.running import runner
 from tournaments.running.runner import MAX_ATTEMPTS, Observer, Run, play_all
 from tournaments.schedule.pairing import Pairing
 
@@ -203,6 +207,38 @@ async def test_the_bots_of_a_worker_that_was_killed_are_found(tmp_path: Path, ti
         await becomes(lambda: not living_processes_with(f"sleep {seconds}"), 1.0)
 
 
+async def test_a_lost_worker_does_not_end_the_programs_of_its_caller(
+    tmp_path: Path, sleeper: Sleeper
+) -> None:
+    """A notebook has such children, and a server with a cluster has its scheduler."""
+    (tmp_path / "scratch").mkdir()
+    programs = [own_program()]
+    try:
+        async with engine(tmp_path / "scratch") as local:
+            programs.append(own_program())
+            with spare(programs[1].pid):
+                async with trio.open_nursery() as nursery:
+
+                    async def play() -> None:
+                        with pytest.raises(EngineError, match="died"):
+                            await local.play(sleeper.job())
+
+                    nursery.start_soon(play)
+                    await becomes(lambda: sleeper.count() == 1, LIMIT_S)
+                    (worker,) = [pid for pid in descendants(os.getpid()) if is_worker(pid, sleeper.seconds)]
+                    os.kill(worker, signal.SIGKILL)
+        assert [program.poll() for program in programs] == [None, None]
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def own_program() -> subprocess.Popen[bytes]:
+    """A program in a session of its own, as a shell in a notebook or a cluster's scheduler is."""
+    return subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+
 def sleepers(seconds: str) -> list[str]:
     """The bot and its child; not the sandbox, whose command lines have the bot's in them."""
     return [line for line in living_processes_with(f"sleep {seconds}") if line.startswith("sleep ")]
@@ -251,6 +287,19 @@ async def test_what_a_game_leaves_behind_is_reported_beside_its_result(tmp_path:
     assert [warning.split(" of ")[1].split()[0] for warning in game.warnings] == ["traced"]
 
 
+async def played_tournament(folder: Path, wrap: Callable[[Engine], Engine] = lambda engine: engine) -> Run:
+    """Play a tournament of two games into the folder ``out``."""
+    text = 'game = "kalah(1,1)"\nbots = ["greedy", "first_legal"]\nsandbox = {mode = "off"}\n'
+    tournament = load_tournament(write_tournament(folder, text))
+    out = folder / "out"
+    out.mkdir()
+    with Store(out / "results.db") as store:
+        run = Run(tournament, store)
+        async with engine(out, 1) as local:
+            await play_all(run, wrap(local), out)
+    return run
+
+
 async def test_a_run_reports_what_failed_after_a_verdict(tmp_path: Path) -> None:
     class WarningEngine(EngineWrapper):
         async def play(
@@ -258,13 +307,23 @@ async def test_a_run_reports_what_failed_after_a_verdict(tmp_path: Path) -> None
         ) -> PackedGame:
             return replace(await super().play(job, on_start, on_snapshot), warnings=("a process is left",))
 
-    text = 'game = "kalah(1,1)"\nbots = ["greedy", "first_legal"]\nsandbox = {mode = "off"}\n'
-    tournament = load_tournament(write_tournament(tmp_path, text))
-    out = tmp_path / "out"
-    out.mkdir()
-    with Store(out / "results.db") as store:
-        run = Run(tournament, store)
-        async with engine(out, 1) as local:
-            await play_all(run, WarningEngine(local), out)
+    run = await played_tournament(tmp_path, WarningEngine)
     assert run.report.played == len(run.report.warnings) == 2
     assert set(run.report.warnings.values()) == {("a process is left",)}
+
+
+async def test_all_files_of_games_are_on_the_disk_when_a_run_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tournament that is over has no next run that would repair them after a power cut."""
+    synchronized: list[set[str]] = []
+
+    def sync_filesystem(folder: Path) -> None:
+        synchronized.append({str(path.relative_to(folder)) for path in folder.glob("games/*/*")})
+        durable.sync_filesystem(folder)
+
+    monkeypatch.setattr(runner, "sync_filesystem", sync_filesystem)
+    run, out = await played_tournament(tmp_path), tmp_path / "out"
+    written = {str(path.relative_to(out)) for path in out.glob("games/*/*")}
+    assert len({name.split("/")[1] for name in written}) == run.report.played == 2
+    assert synchronized[-1] == written

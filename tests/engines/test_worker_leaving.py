@@ -15,9 +15,8 @@ from distributed import Status, Worker
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.slurm import NOTHING, _AsManyAsGames, complaint, last_words
-from tournaments.engines.remote.worker import lab_worker, lifetime
-from tournaments.engines.remote.worker.lifetime import LONGER, SPARE_S, Lifetime, is_too_late
-from tournaments.engines.remote.worker.worker_plugin import NAME
+from tournaments.engines.remote.worker import lab_worker, worker_plugin
+from tournaments.engines.remote.worker.worker_plugin import LONGER, NAME, SPARE_S, Lifetime, is_too_late
 
 LIMIT_S = 10.0
 GAME = (f"{NAME}-cup", "r001-1v2", "1")
@@ -56,7 +55,7 @@ async def becomes(condition: Callable[[], bool]) -> None:
 
 
 def test_it_begins_no_more_games_ends_the_last_one_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifetime, "POLL_S", 0.001)
+    monkeypatch.setattr(worker_plugin, "LIFETIME_POLL_S", 0.001)
     worker = FakeWorker()
 
     async def live() -> None:
@@ -77,7 +76,7 @@ def test_it_begins_no_more_games_ends_the_last_one_and_leaves(monkeypatch: pytes
 
 
 def test_it_goes_by_the_longest_game_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifetime, "POLL_S", 0.001)
+    monkeypatch.setattr(worker_plugin, "LIFETIME_POLL_S", 0.001)
     now = 0.0
     worker = FakeWorker()
 
@@ -113,7 +112,7 @@ def test_a_worker_that_does_not_start_in_time_is_one_message(
     monkeypatch.setattr(lab_worker, "Nanny", SlowNanny)
     credentials = Credentials.made(tmp_path / "credentials")
     with pytest.raises(ClusterError, match="tls://a:1 could not be joined: the worker did not start within"):
-        asyncio.run(lab_worker._work("tls://a:1", credentials, {}, lambda: None, lambda: None, None))
+        asyncio.run(lab_worker._work("tls://a:1", credentials, {}, lambda: None, lambda: None))
 
 
 # Jobs, without a Slurm

@@ -17,8 +17,8 @@ from referee.sandbox.bubblewrap import Tier
 from tests.engines.games import job, unhurried
 from tests.process.test_faults import honest
 from tournaments.engines.base import EngineError, WorkerLostError
-from tournaments.engines.remote.dask_engine import read_reply
 from tournaments.engines.remote.extra import ClusterError
+from tournaments.engines.remote.head.dask_engine import read_reply
 from tournaments.engines.remote.host import HostFacts
 from tournaments.engines.remote.packed_bot import pack
 from tournaments.engines.remote.worker import worker_play

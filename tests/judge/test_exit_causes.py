@@ -6,7 +6,7 @@ import pytest
 
 from referee.errors import RefereeError
 from referee.judge.events import BotExited, Event, LimitPassed, NotStarted, ProcessEnded
-from referee.judge.exit_causes import classified
+from referee.judge.faults import classified, neither_started
 from referee.judge.limits import Limits
 from tests.support.judging import Judged
 
@@ -54,6 +54,29 @@ def test_the_event_of_an_end(end: ProcessEnded, event: Event) -> None:
 def test_an_end_that_is_no_fault_of_the_bot(end: ProcessEnded, message: str) -> None:
     with pytest.raises(RefereeError, match=message):
         classified(end, "Bob", LIMITS)
+
+
+FIRST_END = ProcessEnded(0, 1.0, 3, "", "")
+BEFORE_START = "before it had taken its START line"
+
+
+@pytest.mark.parametrize(
+    ("other", "event"),
+    [
+        (
+            ProcessEnded(1, 1.0, -9, "", "", not_executed="no such file"),
+            NotStarted(0, 1.0, f"its process ended with exit status 3 {BEFORE_START}", "no such file"),
+        ),
+        (ended(KILL, group_kills=(3, 1), held_mb=120), None),
+    ],
+)
+def test_the_event_of_two_ends_before_start(other: ProcessEnded, event: Event | None) -> None:
+    assert neither_started(FIRST_END, other, ("Alice", "Bob"), LIMITS) == event
+
+
+def test_a_fault_of_the_host_is_no_draw() -> None:
+    with pytest.raises(RefereeError, match="the sandbox of Bob failed"):
+        neither_started(FIRST_END, ended(sandbox_fault="no user namespace"), ("Alice", "Bob"), LIMITS)
 
 
 def test_without_limits_every_end_is_the_bots() -> None:

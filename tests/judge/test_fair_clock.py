@@ -1,12 +1,14 @@
 """The fair clock, without processes: charged time, and the judge's answer to a deadline that passed."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from referee.errors import RefereeError
 from referee.judge.clock import QUEUED_EXTENSION_US, TimeControl, charged_us, host_fault_us
-from referee.judge.events import LineReceived, TimePassed, Usage
+from referee.judge.events import LineReceived, OffTurnUsage, TimePassed, Usage
 from referee.judge.results import Reason
 from tests.support.judging import Judged
 
@@ -136,6 +138,96 @@ def test_a_host_that_keeps_a_bot_waiting_without_end_is_at_fault_itself(doing: s
     judged = Judged(FAIR)
     passed(judged, 30.0, 1_125_000, 29_000_000, 0)  # a bot that used its time still loses
     assert judged.result.reason is Reason.TIMEOUT
+
+
+# A bot that is starved by its opponent
+
+WAITED = Usage(100_000, 21_400_000, 0)
+SPUN = OffTurnUsage(42_000_000, 21_700_000, 2)
+"""CPU time of an opponent that used nearly all of two cores for 21.75 s."""
+
+
+def starved(usage: Usage = WAITED, off_turn: OffTurnUsage | None = SPUN, **options: Any) -> Judged:
+    """Return a judge after the cap of the first turn, of 21 s."""
+    judged = Judged(FAIR, **{"is_confined": True, **options})
+    judged.tell(TimePassed(20.5, ("", ""), Usage(100_000, 20_000_000, 0), "queued", off_turn=off_turn))
+    assert judged.match.facts[-1].data == (("", ""), (100_000, 20_000_000, 0), "queued")  # as ever
+    judged.tell(TimePassed(21.75, ("", ""), usage, "queued", off_turn=off_turn))
+    return judged
+
+
+def test_a_bot_that_starves_its_opponent_loses_with_the_evidence() -> None:
+    judged = starved()
+    assert judged.verdict == (0, Reason.CPU)
+    assert judged.result.fault == "off-turn-cpu"
+    assert judged.result.detail == (
+        "Bob (North) lost: its processes used 42.000 s of CPU time on 2 cores while it was not on turn, 97% "
+        "of all that its opponent left: in 21.750 s Ada, which was to move, used 0.100 s and waited 21.400 s "
+        "for a CPU"
+    )
+    assert judged.match.facts[-1].data[3] == SPUN
+    assert [said[-1] for said in judged.said] == ["END", "END"]  # it has not ended
+    judged = Judged(FAIR, is_confined=True)
+    judged.tell(LineReceived(0, 21.75, "MOVE;2", WAITED, off_turn=SPUN))
+    assert judged.verdict == (0, Reason.CPU)
+    assert judged.match.facts[-1].data == ("MOVE;2", WAITED, SPUN)
+
+
+@pytest.mark.parametrize(
+    ("usage", "off_turn"),
+    [
+        (WAITED, None),
+        (WAITED, SPUN._replace(cpu_us=4_300_000)),  # the host's own programs used nine times as much
+        # They used three times as much, and it has few threads.
+        (Usage(600_000, 21_000_000, 0), SPUN._replace(cpu_us=10_600_000)),
+        (WAITED, SPUN._replace(cpu_us=21_700_000, cores=16)),  # a ponderer of one thread, on 16 cores
+        (WAITED, SPUN._replace(span_us=300_000_000)),  # most of it was after the turn
+        (Usage(100_000, 12_000_000, 100_000), SPUN),  # it was asleep, too
+    ],
+)
+def test_a_wait_that_the_opponent_did_not_cause_is_the_hosts_fault(
+    usage: Usage, off_turn: OffTurnUsage | None
+) -> None:
+    with pytest.raises(RefereeError, match="this host kept Ada waiting"):
+        starved(usage, off_turn)
+
+
+@pytest.mark.parametrize(
+    ("usage", "off_turn"),
+    [
+        (WAITED, SPUN._replace(cpu_us=4_400_000)),  # 44 times as much as its opponent, a tenth of all
+        (Usage(600_000, 21_000_000, 0), SPUN._replace(cpu_us=10_800_000)),  # a quarter of all
+    ],
+)
+def test_a_crowd_of_threads_starves_its_opponent_on_a_busy_host_too(
+    usage: Usage, off_turn: OffTurnUsage
+) -> None:
+    assert starved(usage, off_turn).verdict == (0, Reason.CPU)
+
+
+def test_a_bot_that_may_have_lowered_its_own_priority_was_starved_by_nobody() -> None:
+    with pytest.raises(RefereeError, match="this host kept Ada waiting"):
+        starved(is_confined=False)
+
+
+def test_a_starved_bot_that_used_its_time_loses_by_that() -> None:
+    judged = Judged(FAIR, is_confined=True)
+    judged.tell(TimePassed(21.75, ("", ""), Usage(1_100_000, 20_400_000, 0), "running", off_turn=SPUN))
+    assert judged.verdict == (1, Reason.TIMEOUT)
+
+
+@pytest.mark.parametrize("awaited", [0, 1])
+def test_a_bot_that_starves_the_start_of_its_opponent_loses(awaited: int) -> None:
+    control = TimeControl(move_s=1.0, start_s=2.0)
+    usage, off_turn = Usage(100_000, 40_500_000, 0), OffTurnUsage(80_000_000, 42_000_000, 2)
+    judged = Judged(control, asleep=(awaited,), is_confined=True)
+    judged.tell(TimePassed(42.0, ("", ""), usage, "queued", off_turn=off_turn))
+    assert judged.verdict == (awaited, Reason.CPU)
+    assert "which was to start," in judged.result.detail
+    judged = Judged(control, asleep=(awaited,), is_confined=True)
+    off_turn = off_turn._replace(cpu_us=8_000_000)
+    with pytest.raises(RefereeError, match="that its start could not be timed"):
+        judged.tell(TimePassed(42.0, ("", ""), usage, "queued", off_turn=off_turn))
 
 
 def test_the_wall_clock_charges_all_and_records_the_counters() -> None:

@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 from referee.errors import RefereeError
 from referee.judge.clock import TimeControl
 from referee.judge.limits import Limits
-from referee.judge.results import (
-    RECORD_SCHEMA,
-    Fact,
-    GameRecord,
-    MatchResult,
-    MoveRecord,
-    Player,
-    Reason,
-    WireLine,
-)
+from referee.judge.record_rows import Fact, MoveRecord, WireLine
+from referee.judge.results import RECORD_SCHEMA, GameRecord, MatchResult, Player, Reason
 from referee.sandbox.bubblewrap import Tier
 from tests.support.builders import lost_by, make_record
 
@@ -81,6 +73,7 @@ RECORDS = st.builds(
     cpu_us=st.tuples(MAYBE_MICROS, MAYBE_MICROS),
     off_turn_cpu_us=st.tuples(MAYBE_MICROS, MAYBE_MICROS),
     host_speed=st.none() | st.floats(1, 1e9),
+    peak_memory_bytes=st.just((None, None)) | st.tuples(st.integers(1, 2**40), st.none() | st.integers(1, 9)),
     runtime_settings=st.tuples(*[st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2)] * 2),
 )
 
@@ -227,6 +220,7 @@ def test_json_view_has_the_keys_and_shapes_of_the_contract() -> None:
     assert view["cpu_ms"] == view["off_turn_cpu_ms"] == [None, None]
     counted = make_record(cpu_us=(1500, 0), off_turn_cpu_us=(None, 250)).to_json()
     assert (counted["cpu_ms"], counted["off_turn_cpu_ms"]) == ([1.5, 0.0], [None, 0.25])
+    assert make_record(peak_memory_bytes=(4096, None)).to_json()["peak_memory_bytes"] == [4096, None]
     assert view["final_state"] == "0,1,0,1"
     assert [player["name"] for player in view["players"]] == ["one", "two"]
     assert view["players"][0]["command"] == ["/opt/python", "/home/one/bot.py"]

@@ -130,6 +130,19 @@ def test_end_of_output_off_turn_counts_only_when_its_turn_comes() -> None:
     assert "'MOVE' without a line feed" in judged.result.detail
 
 
+def test_an_event_that_is_reported_again_is_ignored() -> None:
+    judged = Judged(asleep=(0,))
+    judged.tell(StartRead(1, 0.125))
+    judged.tell(StartRead(0, 0.25))
+    judged.tell(StartRead(0, 0.375))
+    judged.tell(OutputClosed(1, 0.5, "MOVE"))
+    judged.tell(OutputClosed(1, 0.625, "again"))
+    facts = [(fact.player, fact.name, fact.at_us) for fact in judged.match.facts]
+    assert facts == [(1, "Taken", 0), (0, "Taken", 250_000), (1, "OutputClosed", 500_000)]
+    judged.line(0, "MOVE;1", 0.75)
+    assert "'MOVE' without a line feed" in judged.result.detail
+
+
 def test_a_dead_mover_is_found_before_the_opponent_gets_the_move() -> None:
     judged = Judged()
     judged.gone = (0,)
@@ -247,7 +260,8 @@ FAULTS: list[tuple[Reason, Event]] = [
 def test_every_fault_has_its_place_after_start_and_timeout() -> None:
     assert set(PRECEDENCE) == set(Reason) - {Reason.SCORE, Reason.TURN_CAP}
     assert PRECEDENCE[:2] == (Reason.START, Reason.TIMEOUT)
-    assert {reason for reason, _ in FAULTS} == set(PRECEDENCE[2:])
+    assert PRECEDENCE[2] is Reason.CPU  # of the bot off turn; tests/judge/test_fair_clock.py has it
+    assert {reason for reason, _ in FAULTS} == set(PRECEDENCE[3:])
     assert PRECEDENCE.index(Reason.PROTOCOL) < PRECEDENCE.index(Reason.ILLEGAL)
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from referee.judge.events import BotExited, Event, LimitPassed, LineTooLong, OutputClosed
+from referee.judge.faults import CAUSE_WAIT_US, MAX_MESSAGE_LINES
 from referee.judge.limits import DEFAULT_WIRE_BYTES, Limits
 from referee.judge.match import MAX_QUEUED_LINES
 from referee.judge.results import Reason
-from referee.judge.runtime_failure import CAUSE_WAIT_US, MAX_MESSAGE_LINES
 from referee.judge.runtime_messages import HINTS, begins_error_message, classify_exit
 from tests.support.judging import Judged
 

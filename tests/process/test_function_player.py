@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import trio
 
-from referee.function_player import Choose, FunctionPlayer
 from referee.games.catalog import AnyGame
 from referee.games.opening import OpeningError
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord
+from referee.players.function_player import Choose, FunctionPlayer
 from referee.playing import play
 from tests.support.confinement import outcome
 from tournaments.bots.resolve import resolve_bot

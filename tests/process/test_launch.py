@@ -139,6 +139,32 @@ async def test_two_bots_that_cannot_be_run_draw(tmp_path: Path, problem: str, ti
     assert check_replay(record) == []
 
 
+@pytest.mark.parametrize("tier", TIERS)
+async def test_two_bots_that_crash_at_their_start_draw(tmp_path: Path, tier: str) -> None:
+    scripts = ("echo broken >&2; exit 3", "kill -9 $$")
+    one, other = (
+        Player(name, ("/bin/sh", "-c", script), str(tmp_path), reads=(str(tmp_path),))
+        for name, script in zip(("one", "other"), scripts, strict=True)
+    )
+    for players in ((one, other), (other, one)):
+        record = await play_game(job(*players, sandbox_of(tier)))
+        assert outcome(record) == (None, "start", "not-runnable"), record.result
+        for part in ("its process ended with exit status 3 before", "'broken'", "killed by SIGKILL before"):
+            assert part in record.result.detail
+        assert check_replay(record) == []
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+async def test_a_bot_that_crashes_at_its_start_loses_to_a_bot_that_does_not(
+    seat: int, tmp_path: Path
+) -> None:
+    crash = Player("crash", ("/bin/sh", "-c", "exit 3"), str(tmp_path))
+    players = (crash, reading_bot()) if seat == 0 else (reading_bot(), crash)
+    record = await play_game(job(*players, Sandbox()))
+    assert outcome(record) == (1 - seat, "exit", "exited")
+    assert check_replay(record) == []
+
+
 async def test_a_bot_that_cannot_be_run_loses_to_a_bot_that_can(tmp_path: Path) -> None:
     missing = Player("culprit", (str(tmp_path / "bot"),), str(tmp_path))
     record = await play_game(job(reading_bot(), missing, Sandbox()))

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,17 +32,47 @@ class Program:
     build: tuple[str, ...] = ()
     mode: int = 0o755
 
-    def make(self, folder: Path) -> tuple[str, ...]:
-        """Write and compile the program; return the command that runs it."""
-        folder.chmod(0o755)
+    def make(self, folder: Path, go_cache: Path) -> None:
+        """Write and compile the program."""
         (folder / self.source).write_text(self.text, newline="")
         (folder / self.source).chmod(self.mode)
         if self.build:
-            environment = {**os.environ, "GOCACHE": str(folder / "cache"), "GO111MODULE": "off"}
+            environment = {**os.environ, "GOCACHE": str(go_cache), "GO111MODULE": "off"}
             words = (found(self.build[0]), *self.build[1:])
             subprocess.run(words, cwd=folder, check=True, timeout=COMPILE_LIMIT_S, env=environment)
+
+    def words(self, folder: Path) -> tuple[str, ...]:
+        """Return the command that runs the program in a folder."""
         first, *others = self.command
         return (str(folder / first) if first.startswith("./") else found(first), *others)
+
+
+Make = Callable[[Program], tuple[str, ...]]
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[tuple[str, str], Path]:
+    """Name and text of a source file -> folder in which it was compiled."""
+    return {}
+
+
+@pytest.fixture
+def make(
+    compiled: dict[tuple[str, str], Path], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Make:
+    """Write a program into the test's folder, compiled once for all tests; return its command."""
+
+    def made(program: Program) -> tuple[str, ...]:
+        key = (program.source, program.text)
+        if key not in compiled:
+            folder = tmp_path_factory.mktemp("program")
+            program.make(folder, tmp_path_factory.mktemp("go"))
+            compiled[key] = folder
+        shutil.copytree(compiled[key], tmp_path, dirs_exist_ok=True)
+        tmp_path.chmod(0o755)
+        return program.words(tmp_path)
+
+    return made
 
 
 def found(program: str) -> str:
@@ -218,9 +249,9 @@ MISTAKES: dict[str, tuple[Program, Reason | None, str, str]] = {
         for tier in ("bare", "confined")
     ],
 )
-async def test_a_mistake(tmp_path: Path, name: str, tier: str) -> None:
+async def test_a_mistake(tmp_path: Path, make: Make, name: str, tier: str) -> None:
     program, reason, detail, note = MISTAKES[name]
-    record = await play(tmp_path, program.make(tmp_path), tier, Limits(end_grace_s=0.3), QUICK_CONTROL)
+    record = await play(tmp_path, make(program), tier, Limits(end_grace_s=0.3), QUICK_CONTROL)
     assert reason in (None, record.result.reason), record.result
     assert detail in record.result.detail
     assert note in f"{record.result.note} {record.result.detail}"
@@ -272,11 +303,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-async def test_an_action_that_the_sandbox_refuses(tmp_path: Path, text: str) -> None:
+async def test_an_action_that_the_sandbox_refuses(tmp_path: Path, make: Make, text: str) -> None:
     reason, fault, note = REFUSED[text]
     program = python(f"import os, signal, socket, threading\ninput()\n{text}\n")
     limits = Limits(file_mb=2, scratch_mb=4, end_grace_s=0.3)
-    record = await play(tmp_path, program.make(tmp_path), "confined", limits)
+    record = await play(tmp_path, make(program), "confined", limits)
     assert (record.result.reason, record.result.fault) == (reason, fault), (record.result, record.stderr)
     assert note in record.result.note
 
@@ -331,9 +362,11 @@ HOGS: dict[str, tuple[Program, int]] = {
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == "python" else pytest.mark.toolchain) for name in HOGS]
 )
-async def test_a_program_that_allocates_beyond_its_limit(tmp_path: Path, name: str, tier: str) -> None:
+async def test_a_program_that_allocates_beyond_its_limit(
+    tmp_path: Path, make: Make, name: str, tier: str
+) -> None:
     program, data_kib = HOGS[name]
-    words = program.make(tmp_path)
+    words = make(program)
     if tier == "bare" and data_kib:
         words = ("/bin/sh", "-c", f'ulimit -c 0; ulimit -d {data_kib}; exec "$@"', "sh", *words)
     record = await play(tmp_path, words, tier, Limits(memory_mb=128, end_grace_s=0.3))

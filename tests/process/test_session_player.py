@@ -9,13 +9,13 @@ import pytest
 import trio
 
 from referee.adapters.game_follower import GameFollower
-from referee.function_player import FunctionPlayer
 from referee.games.catalog import AnyGame, parse_game
 from referee.judge.clock import TimeControl
 from referee.judge.events import LineTooLong
 from referee.judge.match import Match
 from referee.judge.replay_check import check_replay
 from referee.judge.results import GameRecord, Player
+from referee.players.function_player import FunctionPlayer
 from referee.playing import Job, play, play_game
 from referee.process.launch import wait_readable
 from referee.process.player import SessionPlayer
@@ -84,6 +84,14 @@ async def test_a_conversation_with_its_own_time_control(
     assert GameRecord.from_json(record.to_json()) == record
     if own is not None:
         assert check_replay(replace(record, own_controls=(None, None)))
+
+
+def test_a_player_without_a_method_for_lines_cannot_be_made() -> None:
+    class Unfinished(SessionPlayer):
+        """A player without ``receive``."""
+
+    with pytest.raises(TypeError, match="receive"):
+        Unfinished(0, Player("Ada", (), "/"))  # type: ignore[abstract]
 
 
 class SilentPlayer(SessionPlayer):

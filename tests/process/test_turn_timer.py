@@ -5,11 +5,12 @@ from typing import cast
 import pytest
 
 from referee.judge.clock import FAIR, WALL, TimeControl, extension_us, host_fault_us, own_cpu_us
-from referee.judge.events import Usage
+from referee.judge.events import OffTurnUsage, Usage
 from referee.process import turn_timer
 from referee.process.cpu_accounting import Reading, ThreadTimes
 from referee.process.process_tree import ProcessTree
-from referee.process.turn_timer import Grace, TurnTimer
+from referee.process.turn_timer import STOP_CHECK_S, STOP_LIMIT_S, Grace, TurnTimer
+from referee.sandbox.host_resources import core_count
 
 CONTROL = TimeControl(move_s=1.0)
 SUSPEND = TimeControl(move_s=1.0, ponder="suspend")
@@ -38,8 +39,10 @@ class MadeUpBot:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.cpu_us = self.waited_us = self.counted_us = self.reads = 0
-        self.queued = False
+        self.queued, self.on_turn = False, True
         self.signals: list[str] = []
+        self.stop_waits_s: list[float] = []
+        self.forks = False
 
     @property
     def tree(self) -> ProcessTree:
@@ -56,9 +59,13 @@ class MadeUpBot:
     def activity(self) -> str:
         return "running"
 
+    def set_on_turn(self, *, on_turn: bool) -> None:
+        self.on_turn = on_turn
+
     def stop(self, within_s: float) -> bool:
         self.signals.append("stop")
-        return True
+        self.stop_waits_s.append(within_s)
+        return not self.forks
 
     def resume(self) -> None:
         self.signals.append("continue")
@@ -175,6 +182,67 @@ def test_cpu_time_off_turn_is_the_other_bots(host: Host) -> None:
     assert timer.off_turn_cpu_us == [0, 4000]
 
 
+def test_the_counters_of_both_bots_show_who_used_the_processors_in_a_turn(host: Host) -> None:
+    timer, first, second = in_game(host)
+    timer.begin_turn(0)
+    first.run(1000)
+    second.run(4000)
+    cores = core_count()
+    assert timer.off_turn_usage() == OffTurnUsage(4000, 5000, cores)
+    second.run(1000)
+    timer.end_turn(0, 0.01)
+    assert timer.off_turn_usage() == OffTurnUsage(5000, 6000, cores)
+    assert timer.off_turn_cpu_us == [0, 5000]
+
+
+def test_a_turn_that_ends_with_the_game_counts_off_turn_too(host: Host) -> None:
+    timer, _, second = in_game(host)
+    timer.begin_turn(0)
+    second.run(4000)
+    timer.cpu_us()
+    assert timer.off_turn == (0, 4000)
+
+
+def test_a_turn_that_is_noticed_late_has_at_least_the_cpu_time_beyond_what_was_possible_before(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_timer, "_cores", lambda: 1)
+    for started_s, before_us in ((0.1, 0), (0.001, 0), (0.1, 3000)):
+        timer, _, second = timer_of(host)
+        timer.begin_game(started_s)
+        host.at_us += before_us  # quick turns
+        turn_began = host.monotonic()
+        second.run(9000)  # while the referee has no CPU
+        timer.measure_slow_turn(0, earlier_us=0, turn_began=turn_began)
+        second.run(1000)
+        off_turn = timer.off_turn_usage()
+        assert off_turn is not None
+        assert off_turn[:2] == (10_000 - before_us, 10_000)
+
+
+def test_the_counters_of_a_start_begin_with_the_processes(host: Host) -> None:
+    timer, _, second = timer_of(host)
+    second.run(4000)
+    off_turn = timer.off_turn_usage_in_start(0)
+    assert off_turn is not None
+    assert off_turn[:2] == (4000, 4000)
+
+
+def test_in_a_long_turn_the_other_bot_is_read_repeatedly(host: Host) -> None:
+    timer, first, second = in_game(host)
+    timer.begin_turn(0)
+    before = second.reads
+    first.wait_and_run(3000, 10_000)
+    timer.sample()
+    assert second.reads == before  # most turns are short
+    host.at_us += 600_000
+    timer.sample()
+    assert second.reads == before  # and not contended
+    first.wait_and_run(3000, 10_000)
+    timer.sample()
+    assert second.reads == before + 1
+
+
 def test_the_bot_that_is_not_on_turn_is_stopped_once_and_continued_for_its_turn(host: Host) -> None:
     timer, first, second = timer_of(host, SUSPEND)
     timer.begin_turn(0)
@@ -187,6 +255,40 @@ def test_the_bot_that_is_not_on_turn_is_stopped_once_and_continued_for_its_turn(
     assert (first.signals, second.signals) == (["stop"], ["stop", "continue"])
     timer.end_game()
     assert (first.signals, second.signals) == (["stop", "continue"], ["stop", "continue"])
+
+
+def test_a_stop_in_a_shared_event_loop_is_completed_without_a_wait(host: Host) -> None:
+    first, second = bots = (MadeUpBot(host), MadeUpBot(host))
+    timer = TurnTimer(bots, SUSPEND, owns_loop=False)
+    second.forks = True
+    timer.begin_turn(0)
+    assert timer.stop_due == pytest.approx(STOP_CHECK_S)
+    first.run(1000)
+    timer.check_stop()
+    assert timer.stop_due == pytest.approx(0.002)
+    second.forks = False
+    timer.check_stop()
+    assert timer.stop_due == float("inf")
+    first.forks = True
+    timer.begin_turn(1)
+    second.run(round(STOP_LIMIT_S * 1e6))
+    timer.check_stop()  # too late to go on
+    assert timer.stop_due == float("inf")
+    assert (first.signals, second.signals) == (["stop"], ["stop"] * 3 + ["continue"])
+    assert set(first.stop_waits_s + second.stop_waits_s) == {0.0}
+
+
+def test_the_processors_go_to_the_bot_whose_turn_is_slow(host: Host) -> None:
+    timer, first, second = timer_of(host)
+    timer.begin_game(started_s=0.001)
+    assert (first.on_turn, second.on_turn) == (True, True)  # while all turns are quick
+    timer.measure_slow_turn(1, earlier_us=0, turn_began=0.0)
+    assert (first.on_turn, second.on_turn) == (False, True)
+    timer.end_turn(1, 0.01)
+    timer.begin_turn(0)
+    assert (first.on_turn, second.on_turn) == (True, False)
+    timer.end_game()
+    assert (first.on_turn, second.on_turn) == (True, True)
 
 
 def test_readings_are_closer_together_while_the_bot_waits_for_a_cpu(host: Host) -> None:
@@ -255,7 +357,7 @@ def test_the_wall_clock_charges_all_time(host: Host) -> None:
 def test_a_grace_in_which_the_bot_only_waits_ends_as_the_hosts_fault(host: Host) -> None:
     grace, bot = grace_of(host)
     while not grace.is_over():
-        bot.wait(max(1000, round(grace.left_s * 1e6)))
+        bot.wait(max(1000, round(grace.wait_s() * 1e6)))
     assert grace.is_hosts_fault
     assert host.at_us == pytest.approx(host_fault_us(round(GRACE_S * 1e6)), rel=0.01)
 

@@ -10,9 +10,14 @@ from starlette.routing import Match, Route
 
 from tests.project.test_docs import TEXTS, blocks
 from tests.support.builders import invoke
-from tournaments.cli import submit
-from tournaments.course.credentials import MOST
+from tournaments.cli.main import INTERRUPTED
+from tournaments.cli.remote import challenge, connect, submit
+from tournaments.cli.remote.server_options import SERVER_VARIABLE, TOKEN_VARIABLE, UNDECIDED
+from tournaments.course.challenges import MOST_PAIRS
 from tournaments.course.model import VersionState
+from tournaments.course.people.credentials import MOST
+from tournaments.course.settings import Settings
+from tournaments.server.remote import remote_bots
 from tournaments.web.api.documentation import OPERATIONS
 from tournaments.web.http.rate_limits import Limits, Rate
 
@@ -51,7 +56,7 @@ def test_each_example_is_an_operation() -> None:
 
 def test_the_pairings_of_the_example_have_the_right_shape() -> None:
     (body,) = re.findall(r"^BODY='(.*)'$", TEXT, re.MULTILINE)
-    (operation,) = [one for one in OPERATIONS if one.body_model is not None]
+    (operation,) = [one for one in OPERATIONS if one.route.name == "api_pairings"]
     assert operation.body_model is not None
     assert set(operation.body_model.model_fields) - set(json.loads(body)) == {"undo"}
     operation.body_model.model_validate_json(body)
@@ -66,12 +71,12 @@ def test_each_status_is_documented() -> None:
 
 def test_exit_statuses_and_options() -> None:
     rows = re.findall(r"^\| ([0-9]) \|", TEXT, re.MULTILINE)
-    assert [int(row) for row in rows] == [0, submit.FAILED, submit.NOT_SUBMITTED, submit.UNDECIDED]
+    assert [int(row) for row in rows] == [0, submit.FAILED, submit.NOT_SUBMITTED, UNDECIDED]
     shown = invoke("submit", "--help").stdout
     documented = set(re.findall(r"`(--[a-z-]+)`", TEXT.partition("## The HTTP API")[0]))
     assert {option for option in documented if option not in shown} == set()
     assert documented >= {"--no-wait", "--json"}
-    for name in (submit.SERVER_VARIABLE, submit.TOKEN_VARIABLE):
+    for name in (SERVER_VARIABLE, TOKEN_VARIABLE):
         assert f"export {name}=" in TEXT
 
 
@@ -79,6 +84,33 @@ def test_exit_statuses_and_options() -> None:
 def test_other_pages_lead_to_it(name: str) -> None:
     assert "api.md" in TEXTS[name]
     assert name not in ("README.md", "students.md") or "kalarena submit " in TEXTS[name]
+
+
+CHALLENGES = TEXTS["challenges.md"]
+
+
+def test_the_page_of_challenges_has_statuses_options_and_numbers() -> None:
+    of_challenge, of_connect = CHALLENGES.split("## Remote bots")
+    statuses = [
+        [int(row) for row in re.findall(r"^\| ([0-9]+) \|", part, re.MULTILINE)]
+        for part in (of_challenge, of_connect)
+    ]
+    assert statuses == [[0, challenge.FAILED, 2, UNDECIDED], [1, 2, UNDECIDED, INTERRUPTED]]
+    for name, part in (("challenge", of_challenge), ("connect", of_connect)):
+        shown = invoke(name, "--help").stdout
+        own = part.replace("kalarena challenge ladder:3 --bot mybot", "")
+        assert {option for option in re.findall(r"(--[a-z][a-z-]*)", own) if option not in shown} == set()
+    for text in (
+        f"up to {MOST_PAIRS} pairs",
+        f"{Settings().challenge_pairs_per_day} pairs a day",
+        f"and {remote_bots.NETWORK_S:g} s for each move, twice the course's and "
+        f"{remote_bots.GAME_NETWORK_S:g} s",
+        f"{remote_bots.SILENCE_S:g} s without a message; the command sends one every {connect.ALIVE_S:g} s",
+        f"A team has {remote_bots.MOST_OF_TEAM} remote bots at most",
+        f"More than {remote_bots.MESSAGES_PER_S:g} messages a second",
+        f"more than {remote_bots.MOST_MESSAGE_BYTES >> 10} KiB",
+    ):
+        assert text in " ".join(CHALLENGES.split()), text
 
 
 def test_numbers_are_right() -> None:

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from referee.judge.results import GameRecord, WireLine
+from referee.judge.record_rows import WireLine
 from tests.support.builders import make_record
 from tests.support.failure_report import add_conversations, conversation
+
+if TYPE_CHECKING:
+    from referee.judge.results import GameRecord
 
 
 def failure_in(test: Callable[[], Any]) -> pytest.ExceptionInfo[BaseException]:

@@ -25,6 +25,10 @@ ABOUT_ONE_GAME = {
     "tournaments/checking/scenarios.py": "makes positions with long chains of extra turns",
     "tournaments/reporting/pgn.py": "writes the tags White and Black of Portable Game Notation",
     "tournaments/web/pages/faults.py": "says what each fault means, in the words of the game",
+    "tournaments/course/settings.py": "has examples of games that people may play in the browser",
+    "tournaments/web/lecturer/choices.py": "offers the usual variants of the course's game",
+    "tournaments/web/views/casual_view.py": "has the class names of a board's parts that are clicked",
+    "tournaments/web/views/course_game.py": "introduces the course's game to a first visitor",
     "tournaments/checking/output_rules.py": "knows the first move that gives no extra turn",
 }
 """Modules that may name games, with the reason.  None is needed for a new game."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Frame, Page, expect
 
 from referee.games.catalog import parse_game
 from referee.judge.results import GameRecord
@@ -20,6 +20,8 @@ ASSETS = [
 ]
 GAMES = ["manchester(3,3)", "kalamala+cap=40"]
 """One of which has a swap, and one has pieces."""
+FURTHER_GAMES = ["oware", "connect-four"]
+"""Games in files of their own, drawn from their layouts: pits, and a grid.  For the fixture of this name."""
 WHOLE_PLY_MS = 5_000
 """Longer than any animation of a ply: replay.js gives one at most 1.7 s, except a sowing of more than 37
 seeds, none of which is in these games; twice that at half speed."""
@@ -60,7 +62,7 @@ def positions(record: GameRecord) -> list[list[str]]:
     return [["" if one is None else str(one) for one in contents(rules, state)] for state in states]
 
 
-def shown(page: Page) -> list[str]:
+def shown(page: Page | Frame) -> list[str]:
     """The current content of each cell of the board."""
     found: list[str] = page.evaluate(
         "[...document.querySelectorAll('[data-cell]')].map((cell) => cell.getAttribute('data-content'))"
@@ -73,7 +75,7 @@ def moving(page: Page) -> bool:
     return page.locator("#replay").get_attribute("data-moving") is not None
 
 
-def at_ply(page: Page, ply: int) -> None:
+def at_ply(page: Page | Frame, ply: int) -> None:
     """Expect that the page shows a ply."""
     expect(page.locator("#replay")).to_have_attribute("data-ply", str(ply))
 

@@ -15,7 +15,8 @@ import pytest
 from click.testing import Result
 
 from referee.games.catalog import parse_game
-from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason, WireLine
+from referee.judge.record_rows import MoveRecord, WireLine
+from referee.judge.results import GameRecord, MatchResult, Reason
 from tests.reporting.reports import files_of, write_store
 from tests.reporting.sgf_reader import parse, states
 from tests.support.builders import invoke, lost_by, make_record, write_tournament

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from referee.judge.results import GameRecord, WireLine
+from referee.judge.record_rows import WireLine
+from referee.judge.results import GameRecord
 from tests.reporting.replay_pages import positions
 from tests.support.browser import watched_page
 from tests.support.builders import make_player

@@ -16,7 +16,8 @@ import pytest
 from click.testing import Result
 
 from referee.judge.clock import TimeControl
-from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason
+from referee.judge.record_rows import MoveRecord
+from referee.judge.results import GameRecord, MatchResult, Reason
 from tests.project.test_docs import TEXTS, blocks
 from tests.reporting.reports import write_store
 from tests.support.builders import KALARENA, invoke, lost_by, make_record

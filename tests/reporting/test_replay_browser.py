@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.reporting.replay_pages import (
+    FURTHER_GAMES,
     GAMES,
     WHOLE_PLY_MS,
     Write,
@@ -25,7 +26,10 @@ from tests.support.random_games import random_game
 # Loading and stepping.
 
 
-@pytest.mark.parametrize("game", [GAMES[0], pytest.param(GAMES[1], marks=pytest.mark.browser)])
+@pytest.mark.usefixtures("further_games")
+@pytest.mark.parametrize(
+    "game", [GAMES[0], *(pytest.param(game, marks=pytest.mark.browser) for game in GAMES[1:] + FURTHER_GAMES)]
+)
 def test_every_position_is_right_forwards_and_backwards(browser: Browser, write: Write, game: str) -> None:
     record = random_game(game)
     expected = positions(record)
@@ -50,7 +54,8 @@ def test_every_position_is_right_forwards_and_backwards(browser: Browser, write:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.usefixtures("further_games")
+@pytest.mark.parametrize("game", GAMES + FURTHER_GAMES)
 def test_animated_steps_end_where_they_should(browser: Browser, write: Write, game: str) -> None:
     record = random_game(game)
     expected = positions(record)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from referee.games.catalog import parse_game
 from referee.games.opening import parse_opening
-from referee.judge.results import GameRecord, MatchResult, Reason, WireLine
+from referee.judge.record_rows import WireLine
+from referee.judge.results import GameRecord, MatchResult, Reason
 from tests.project.test_game_names import NAMES
 from tests.reporting.replay_pages import ASSETS, GAMES, whole_page
 from tests.reporting.reports import Page

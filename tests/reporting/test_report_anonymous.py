@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from referee.judge.results import GameRecord, WireLine
+from referee.judge.record_rows import WireLine
+from referee.judge.results import GameRecord
 from tests.reporting.reports import broken_links, files_of, made, page_at, pages_in, report, some, write_store
 from tournaments.reporting.pseudonyms import (
     BIRDS,

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -162,7 +161,7 @@ def test_names_are_data_in_every_form(name: str) -> None:
     assert value["standings"][0]["name"] == name
     lost = make_summary(name, "bob", 1, reason=Reason.ILLEGAL, detail=f"{name} lost", key="k")
     page = Page(TournamentResults(name, name, name, [name, "bob"], "points", kept=[lost]).render("html"))
-    plain = Page(summary([replace(lost, first="n", detail="")], ["n", "bob"]).render("html"))
+    plain = Page(summary([lost._replace(first="n", detail="")], ["n", "bob"]).render("html"))
     assert (page.tags, page.open) == (plain.tags, [])
     assert [one for one, _ in page.attributes] == [one for one, _ in plain.attributes]
     assert name.replace("\r", "\n").strip() in [cell.replace("\r", "\n") for cell in page.cells]
@@ -181,7 +180,7 @@ def test_games_csv_by_hand() -> None:
 
 
 def test_games_csv_has_what_statistics_need() -> None:
-    game = replace(GAMES[0], pair="r001-1+2", opening="=1 2", fingerprint="00ff", swapped=1)
+    game = GAMES[0]._replace(pair="r001-1+2", opening="=1 2", fingerprint="00ff", swapped=1)
     draws = [make_summary("draw", "bob", 0), make_summary("draw", "bob", None)]
     row, won, drawn = csv.DictReader(io.StringIO(tables.games_csv([game, *draws])))
     assert [row[name] for name in ("pair", "opening", "swapped", "fingerprint")] == [

@@ -15,11 +15,13 @@ from referee.judge.results import GameRecord
 from tests.support.builders import invoke, make_record, one_object, write_tournament
 from tests.support.random_games import random_game
 from tests.support.tampering import rechain, tampering
+from tournaments.config.load import load_tournament
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import Verification, read_record
 from tournaments.results.schema import game
 from tournaments.results.store import Store
+from tournaments.running.runner import open_run
 
 CUP = """
 name = "Cup"
@@ -129,6 +131,7 @@ COLUMNS = {
     "fingerprint": "'0123456789abcdef'",
     "swapped": "1",
     "line": "'0123456789abcdef'",
+    "deficit_permille": "987",
 }
 
 
@@ -211,6 +214,26 @@ def test_the_tables_after_a_kill_are_old(killed: Path, gone: tuple[str, ...]) ->
     assert all(OLD in line and line.endswith(" (a remark)") for line in remarks)
     complaints = one_object(invoke("verify", "--json", killed).output)["complaints"]
     assert [one["remark"] for one in complaints] == [True] * len(remarks)
+
+
+@pytest.mark.parametrize("gone", [(), ("results.json",)])
+def test_the_tables_of_a_run_with_more_rounds_that_was_killed_before_its_first_game(
+    copy: Path, tmp_path: Path, gone: tuple[str, ...]
+) -> None:
+    with Store(copy / "results.db") as store:
+        open_run(load_tournament(write_tournament(tmp_path, "rounds = 2\n" + CUP)), store)
+    for name in gone:
+        (copy / name).unlink()
+    result = invoke("verify", copy)
+    *remarks, conclusion = result.output.splitlines()
+    assert (result.exit_code, conclusion) == (0, f"{GAMES} games verified, nothing wrong")
+    assert [line.partition(": made")[0] for line in remarks] == [
+        name for name in ("results.json", "report.html") if name not in gone
+    ]
+    assert all("made with rounds = 1, the tournament has rounds = 2 now: run" in line for line in remarks)
+    report = copy / "report.html"
+    report.write_text(report.read_text().replace("greedy", "dreegy"))
+    assert invoke("verify", copy).exit_code == 1
 
 
 def test_tables_that_were_half_written(killed: Path, went_on: Path) -> None:

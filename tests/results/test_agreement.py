@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from referee.judge.results import GameRecord, MatchResult, MoveRecord, Reason
+from referee.judge.record_rows import MoveRecord
+from referee.judge.results import GameRecord, MatchResult, Reason
 from tests.reporting.reports import page_at
 from tests.support.builders import invoke, make_record
 from tournaments.reporting.tournament_results import TournamentResults

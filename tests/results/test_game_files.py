@@ -9,7 +9,8 @@ import trio
 
 from referee.errors import RefereeError
 from referee.judge import verdict_text
-from referee.judge.results import GameRecord, MatchResult, Player, Reason, WireLine
+from referee.judge.record_rows import WireLine
+from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from referee.playing import Job, play_game
 from tests.support.builders import CONTROL, make_player, make_record
 from tournaments.results.game_files import GAMES, GameFilesError, public_view, wire_text, write_game_files

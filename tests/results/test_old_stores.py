@@ -4,18 +4,19 @@ import json
 import re
 import shutil
 import zlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 
-from referee.judge.results import GameRecord, MoveRecord, Reason
+from referee.judge.record_rows import MoveRecord
+from referee.judge.results import GameRecord, Reason
 from tests.support.builders import invoke, lost_by, make_record, one_object, write_tournament
+from tests.support.random_games import random_game
 from tests.support.store_locations import store_of_revision
-from tournaments.database.base import Location
+from tournaments.database.base import Connections, Location
 from tournaments.database.sqlite import SQLiteFile
 from tournaments.results.chain_check import ChainCheck
 from tournaments.results.game_summary import GameSummary, PackedGame
@@ -82,7 +83,7 @@ def test_a_store_of_the_first_version_is_migrated(place: Location) -> None:
     assert [fact.text for fact in record.facts] == ["x", "x"]
     assert record.control.clock == "wall"
     assert record.result == written.result
-    assert found == replace(GameSummary.of(record, 1, "r001-1+2"), sandbox="off")
+    assert found == GameSummary.of(record, 1, "r001-1+2")._replace(sandbox="off")
 
 
 PAIRS = {
@@ -158,6 +159,30 @@ def test_a_store_is_put_back_to_an_old_revision_and_migrated_again(place: Locati
     counted = "2 games, 2 rulings, 1 configuration" if rulings else "2 games, 0 rulings, 1 configuration"
     assert remark.text.startswith(f"{counted} were stored before there was a chain")
     assert f"(entry {len(kinds) - 1}): a change before that time" in remark.text
+
+
+def test_a_store_without_deficits_is_read_and_migrated(place: Location) -> None:
+    record = random_game("manchester")
+    with Store(place) as store:
+        store.claim("cup", {"rounds": 1}, {"game": "manchester"})
+        store.add(record, 1)
+    with store_of_revision(place, "0005") as connection:
+        assert "deficit_permille" not in {
+            column["name"] for column in inspect(connection).get_columns("game")
+        }
+    expected = GameSummary.of(record, 1)
+    assert expected.deficit_permille is not None
+    for read_only in (True, False):
+        with Store(place, read_only=read_only) as store:
+            assert store.is_chained
+            assert store.games() == [expected]
+    for change in ("DELETE FROM game", "UPDATE game SET round = 2"):  # as before the migration
+        with (
+            pytest.raises(StoreError, match="never changed"),
+            Connections(place) as connections,
+            connections.writing("") as connection,
+        ):
+            connection.execute(text(change))
 
 
 @pytest.mark.parametrize("damage", ["opening", "game"])

@@ -28,7 +28,7 @@ KEY = "r001-1v2"
 
 
 def game(key: str, winner: int | None = 0, first: str = "ann", second: str = "bob") -> GameSummary:
-    return replace(make_summary(first, second, winner, key=key), round=int(key[1:4]))
+    return make_summary(first, second, winner, key=key)._replace(round=int(key[1:4]))
 
 
 def entry(
@@ -63,8 +63,8 @@ def test_nothing_was_ruled() -> None:
     assert rulings.bots == NAMES
     assert rulings.entrants == [Entrant()] * 3
     assert rulings.results == {one.key: result_of(one) for one in games}
-    assert result_of(replace(game(KEY, 1), score=(3, 5), fingerprint="f")) == Result(1, -2, "f")
-    assert result_of(replace(game(KEY, None), score=None)) == Result(None, 0, "")
+    assert result_of(game(KEY, 1)._replace(score=(3, 5), fingerprint="f")) == Result(1, -2, "f")
+    assert result_of(game(KEY, None)._replace(score=None)) == Result(None, 0, "")
 
 
 def test_a_void_game_stays_in_the_results_and_counts_for_nobody() -> None:

@@ -8,7 +8,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select
 
-from referee.judge.results import MatchResult, MoveRecord, Reason
+from referee.judge.record_rows import MoveRecord
+from referee.judge.results import MatchResult, Reason
 from tests.support.builders import lost_by, make_record
 from tests.support.tampering import tampering
 from tournaments.database.base import Connections, Kind, Location
@@ -51,6 +52,10 @@ def test_a_game_is_stored_once_and_read_back_complete(place: Location) -> None:
             store.add(make_record(key), 1)
         assert [each.key for each in store.games()] == ["r001-0v1", "r001-1v10", record.key, "r002-1v2"]
         assert [each.key for each in store.games(["r002-1v2", "none"])] == ["r002-1v2"]
+        wanted = ["r002-1v2", record.key]
+        assert store.records(wanted) == {"r002-1v2": make_record("r002-1v2"), record.key: record}
+        with pytest.raises(StoreError, match="holds no game 'r009-1v2'"):
+            store.records([record.key, "r009-1v2"])
         with pytest.raises(StoreError, match="holds no game 'r009-1v2'"):
             store.record("r009-1v2")
 

@@ -37,7 +37,7 @@ def played(first: int, second: int, winner: int | None = 0, round_number: int = 
     """A game of the schedule; bots by number."""
     pairing = pair_of_games(round_number, first, second, 1)[0]
     found = make_summary(NAMES[first], NAMES[second], winner, key=pairing.key)
-    return replace(found, pair=pairing.pair, round=round_number, fingerprint=f"{pairing.key}")
+    return found._replace(pair=pairing.pair, round=round_number, fingerprint=f"{pairing.key}")
 
 
 def play_on(one: TournamentResults) -> TournamentResults:
@@ -47,7 +47,7 @@ def play_on(one: TournamentResults) -> TournamentResults:
         for pairing in due:
             first, second = one.bots[pairing.first], one.bots[pairing.second]
             found = make_summary(first, second, int(pairing.second < pairing.first), key=pairing.key)
-            games.append(replace(found, round=pairing.round, pair=pairing.pair, fingerprint=pairing.key))
+            games.append(found._replace(round=pairing.round, pair=pairing.pair, fingerprint=pairing.key))
         one = replace(one, kept=games)
     return one
 

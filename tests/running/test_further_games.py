@@ -1,11 +1,13 @@
-"""Tournaments of games in files of their own: worker processes and sandboxes find them, reports draw them."""
+"""Tournaments of games that are not Kalarena's: workers and sandboxes find them, reports draw them."""
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from referee.games.plugins import GAMES_VARIABLE
-from tests.support.builders import invoke, write_tournament
+from tests.support.builders import invoke, kalarena, write_tournament
 from tests.support.paths import REPOSITORY_ROOT
 
 pytestmark = pytest.mark.usefixtures("game_catalog")
@@ -33,3 +35,35 @@ def test_a_tournament_is_played_reported_and_verified(
     page = (out / "report" / "games" / "r001-1v2.html").read_text(encoding="utf-8")
     assert "<svg" in page
     assert game in page
+
+
+def install(folder: Path, module: str, entry_point: str) -> str:
+    """Install a distribution that declares a game; return the PYTHONPATH with which it is found."""
+    metadata = folder / f"{module}-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[kalarena.games]\n{entry_point}\n")
+    return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+
+
+@pytest.mark.slow
+def test_a_game_of_an_installed_distribution_is_played_in_worker_processes(tmp_path: Path) -> None:
+    path = install(tmp_path / "site", "abapa", "oware = abapa")
+    shutil.copy(EXAMPLES / "oware.py", tmp_path / "site" / "abapa.py")
+    bots = '["first_legal", "greedy"]'
+    write_tournament(tmp_path, f'name = "Cup"\ngame = "oware"\nrounds = 1\nbots = {bots}\n')
+    for arguments, shown in (
+        (("tournament", "run", "cup.toml", "--out", "out", "--quiet"), "greedy"),
+        (("verify", "out"), "2 games verified, nothing wrong"),
+    ):
+        done = kalarena(tmp_path, *arguments, PYTHONPATH=path)
+        assert done.returncode == 0, done.stderr
+        assert shown in done.stdout
+
+
+def test_an_installed_game_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    path = install(tmp_path / "site", "abapa", "oware = abapa")
+    done = kalarena(tmp_path, "games", PYTHONPATH=path)
+    assert done.returncode == 2
+    assert "the game oware (abapa) cannot be loaded: ModuleNotFoundError" in done.stderr
+    assert "Traceback" not in done.stderr

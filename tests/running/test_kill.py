@@ -38,6 +38,7 @@ GONE_WITHIN_S = 1.0
 
 pytestmark = [
     pytest.mark.kill,
+    pytest.mark.any_database,
     pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd (Linux)"),
 ]
 
@@ -90,11 +91,12 @@ class Disturbed:
                     os.kill(self.chance.choice(victims), 9)
                     self.kills["worker"] += 1
                     continue
+                before = slowness()
                 everybody = open_pidfds(descendants(runner.pid))
                 runner.kill()
                 self.kills["runner"] += 1
                 runner.wait(timeout=60)
-                bound_s = GONE_WITHIN_S * max(1.0, slowness())
+                bound_s = GONE_WITHIN_S * max(1.0, before, slowness())
                 assert all_end(everybody, bound_s), "bots or workers outlived the runner"
                 return True
             # Status 1: games lost their worker three times; the next run plays them.

@@ -216,3 +216,14 @@ async def test_a_stopped_run_leaves_late_files_to_the_next_run(
             files.let_go.set()
     assert kept.store.played() == set("abcd")
     assert {path.name for path in (tmp_path / GAMES).iterdir()} == set("ab")
+
+
+async def test_a_game_that_the_store_had_already_gets_no_new_files(kept: Kept, tmp_path: Path) -> None:
+    """Another process may have played it: the files of its game stay."""
+    kept.store.let_go.set()
+    with trio.fail_after(LIMIT_S):
+        kept.store.add(make_record("a"), 1)
+        await kept.write("a")
+        await kept.write("b")
+    assert kept.stored == ["b"]
+    assert [path.name for path in (tmp_path / GAMES).iterdir()] == ["b"]

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -122,28 +121,6 @@ def test_a_killed_run_is_resumed_and_gives_the_same_table(tmp_path: Path) -> Non
         assert before < store.played()
         assert len(store.played()) == 24
     assert not list(out.glob("leash-*"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_stopped_by_a_signal_is_resumed(tmp_path: Path, number: int) -> None:
-    path = write_tournament(tmp_path, 2, "kalah(4,4)")
-    out = tmp_path / "out"
-    runner = start_and_wait_for_games(path, out)
-    left_behind = open_pidfds(descendants(runner.pid))
-    runner.send_signal(number)
-    _, errors = runner.communicate(timeout=60)
-    assert runner.returncode == 130
-    assert "the same command goes on" in errors
-    assert "Traceback" not in errors
-    assert all_end(left_behind, GONE_WITHIN_S)
-    with Store(out / "results.db") as store:
-        stopped_at = len(store.played())
-    assert 0 < stopped_at < 24
-    assert (out / "report.html").is_file()
-    run_to_the_end(path, out)
-    with Store(out / "results.db") as store:
-        assert len(store.played()) == 24
 
 
 def test_a_run_on_another_host_keeps_the_default_memory_limit(

@@ -5,14 +5,21 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from referee.judge.limits import Limits
 from referee.sandbox import cgroup
-from referee.sandbox.cgroup import OWN_LEAF, BotGroup, CgroupError, delegated_group, group_name
+from referee.sandbox.cgroup import (
+    OWN_LEAF,
+    BotGroup,
+    CgroupError,
+    delegated_group,
+    group_name,
+    missing_controllers,
+)
 
 LIMITS = Limits(memory_mb=100, processes=10)
 
@@ -32,9 +39,11 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_delegated_group_is_split(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    control = tree / "cgroup.subtree_control"
+    monkeypatch.setattr(Path, "write_text", _appending_to(control))
     assert delegated_group() == str(tree)
     assert (tree / OWN_LEAF / "cgroup.procs").read_text() == "17"
-    assert (tree / "cgroup.subtree_control").read_text() == "+memory +pids"
+    assert set(control.read_text().split()) == {"+memory", "+pids", "+cpu", "+cpuset"}
     assert delegated_group() == str(tree)  # again, as after a run that was killed
     # A worker is in the leaf already.
     monkeypatch.setattr(cgroup, "_own_group", lambda: tree / OWN_LEAF)
@@ -50,6 +59,26 @@ def test_without_its_controllers_a_group_is_of_no_use(tree: Path, offered: str, 
     with pytest.raises(CgroupError, match=f"no control group with {missing} was delegated to us"):
         delegated_group()
     assert not (tree / OWN_LEAF).exists()
+
+
+@pytest.mark.parametrize(
+    ("refused", "missing"), [("", []), ("cpuset", ["cpuset"]), ("cpu", ["cpu", "cpuset"])]
+)
+def test_controllers_of_the_processors_are_optional(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, refused: str, missing: list[str]
+) -> None:
+    """A user's session has no cpuset, as systemd delegates it; kernels with real-time groups refuse cpu."""
+    control = tree / "cgroup.subtree_control"
+    append = _appending_to(control)
+
+    def write(path: Path, text: str) -> int:
+        if path == control and refused and refused in text:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        return append(path, text.replace("+", ""))
+
+    monkeypatch.setattr(Path, "write_text", write)
+    assert delegated_group() == str(tree)
+    assert missing_controllers(str(tree)) == missing
 
 
 def test_a_group_that_cannot_be_split(tree: Path) -> None:
@@ -107,7 +136,7 @@ def test_a_group_that_is_busy_is_tried_again(tree: Path, monkeypatch: pytest.Mon
     write, refusals = Path.write_text, [errno.EBUSY, errno.EBUSY]
 
     def busy(path: Path, text: str) -> int:
-        if path.name == "cgroup.subtree_control" and refusals:
+        if path.name == "cgroup.subtree_control" and refusals and "memory" in text:
             raise OSError(refusals.pop(), "Device or resource busy")
         return write(path, text)
 
@@ -164,9 +193,9 @@ def test_limits_of_a_bots_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 )
 def test_the_memory_of_a_group(tmp_path: Path, events: str | None, expected: tuple[int, int]) -> None:
     group = BotGroup(str(tmp_path), "bot", LIMITS)
-    assert group.most_memory_mb() == 0
+    assert group.peak_memory_bytes() is None
     (group.path / "memory.peak").write_text(f"{99 << 20}\n")
-    assert group.most_memory_mb() == 99
+    assert group.peak_memory_bytes() == 99 << 20
     if events is not None:
         (group.path / "memory.events").write_text(events)
     assert group.memory_kills() == expected
@@ -236,6 +265,12 @@ def _wait_until_empty(path: Path) -> None:
             events.seek(0)
 
 
+def _appending_to(control: Path) -> Callable[[Path, str], int]:
+    """A write to cgroup.subtree_control adds controllers; other files are replaced."""
+    write = Path.write_text
+    return lambda path, text: write(path, f"{path.read_text()} {text}" if path == control else text)
+
+
 def _writing_what_is_there(group: BotGroup, name: str, value: str) -> None:
     """Without controllers there are no files for limits, which are not to be tested here."""
     if (group.path / name).exists():
@@ -245,6 +280,7 @@ def _writing_what_is_there(group: BotGroup, name: str, value: str) -> None:
 def test_cpu_time_and_stalled_time_are_the_kernels(tmp_path: Path) -> None:
     group = BotGroup(str(tmp_path), "bot", LIMITS)
     assert group.cpu_times_ns() is None  # a kernel without pressure files
+    group.close()
     (group.path / "cpu.stat").write_text("usage_usec 1500\nuser_usec 1000\nsystem_usec 500\n")
     (group.path / "cpu.pressure").write_text(
         "some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\n"
@@ -253,3 +289,105 @@ def test_cpu_time_and_stalled_time_are_the_kernels(tmp_path: Path) -> None:
     assert group.cpu_times_ns() == (1_500_000, 2_500_000)
     (group.path / "cpu.pressure").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\n")
     assert group.cpu_times_ns() is None
+
+
+@pytest.fixture
+def group_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., BotGroup]]:
+    """A function that makes a bot's group with these files in it, as the kernel would."""
+    groups: list[BotGroup] = []
+    mkdir = Path.mkdir
+
+    def make(**files: str) -> BotGroup:
+        def filled(path: Path) -> None:
+            mkdir(path)
+            for name, text in files.items():
+                (path / name.replace("_", ".")).write_text(text)
+
+        monkeypatch.setattr(Path, "mkdir", filled)
+        groups.append(BotGroup(str(tmp_path), f"bot-{len(groups)}", LIMITS))
+        return groups[-1]
+
+    yield make
+    for group in groups:
+        group.close()
+
+
+@pytest.mark.parametrize(("nice", "weight"), [(0, "100"), (5, "33"), (19, "10")])
+def test_a_bot_off_turn_has_the_least_share_of_the_processors(
+    group_with: Callable[..., BotGroup], monkeypatch: pytest.MonkeyPatch, nice: int, weight: str
+) -> None:
+    monkeypatch.setattr(os, "getpriority", lambda which, who: nice)
+    group = group_with(cpu_weight="")
+
+    def shown() -> str:
+        text = (group.path / "cpu.weight").read_text()
+        (group.path / "cpu.weight").write_text("")
+        return text
+
+    assert shown() == weight
+    group.set_on_turn(on_turn=True)
+    assert shown() == ""  # nothing is written that is so already
+    group.set_on_turn(on_turn=False)
+    assert shown() == "1"
+    group.set_on_turn(on_turn=True)
+    assert shown() == weight
+
+
+def test_without_the_controller_of_the_processors_all_bots_have_their_share(
+    group_with: Callable[..., BotGroup],
+) -> None:
+    group = group_with()
+    group.set_on_turn(on_turn=False)
+    assert not (group.path / "cpu.weight").exists()
+
+
+@pytest.mark.parametrize(
+    ("offered", "cores", "bound"),
+    [("0-3", [1], "1"), ("0-1,4-5", [0, 4], "0,4"), ("0-1", [0, 1], ""), ("3", [3], "")],
+)
+def test_a_bot_is_bound_to_the_cores_of_its_referee(
+    group_with: Callable[..., BotGroup],
+    monkeypatch: pytest.MonkeyPatch,
+    offered: str,
+    cores: list[int],
+    bound: str,
+) -> None:
+    monkeypatch.setattr(cgroup, "usable_cores", lambda: cores)
+    group = group_with(cpuset_cpus="", cpuset_cpus_effective=offered)
+    assert (group.path / "cpuset.cpus").read_text() == bound
+
+
+def test_a_group_is_frozen_and_continued(group_with: Callable[..., BotGroup]) -> None:
+    group = group_with(cgroup_freeze="0", cgroup_events="populated 1\nfrozen 1\n")
+    assert group.freeze(1.0)
+    assert (group.path / "cgroup.freeze").read_text() == "1"
+    group.thaw()
+    assert (group.path / "cgroup.freeze").read_text() == "0"
+    (group.path / "cgroup.events").write_text("populated 1\nfrozen 0\n")
+    assert not group.freeze(0.0)
+
+
+def test_a_real_group_is_frozen_and_continued(real_parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BotGroup, "_write", _writing_what_is_there)
+    group = BotGroup(str(real_parent), "bot", LIMITS)
+    joined = ["/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(group.path / "cgroup.procs")]
+    try:
+        with subprocess.Popen([*joined, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(b"one\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"one\n"
+            assert group.freeze(10.0)
+            process.stdin.write(b"two\n")
+            process.stdin.flush()
+            assert not select.select([process.stdout], [], [], 0.0)[0]
+            group.thaw()
+            assert process.stdout.readline() == b"two\n"
+            assert group.freeze(10.0)
+            group.kill()  # a frozen group, too
+            assert process.wait(10) == -signal.SIGKILL
+    finally:
+        group.kill()
+        group.remove()
+    assert not group.path.exists()

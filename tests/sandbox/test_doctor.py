@@ -27,25 +27,33 @@ class Host:
         self.user = 1000
         self.version: tuple[int, ...] = (0, 8, 0)
         self.refusal = ""
+        self.names_refusal = ""
+        """Error message of bubblewrap if it is to set a host name."""
         self.files: dict[str, str] = {}
         self.platform = "linux"
+        self.missing: list[str] | None = None
+        """Controllers of the processors that are not delegated; None if no group is."""
         self._patch = monkeypatch
         monkeypatch.setattr(shutil, "which", self._which)
         monkeypatch.setattr(os, "geteuid", lambda: self.user)
         monkeypatch.setattr(detection, "_version", lambda _program: self.version)
         monkeypatch.setattr(detection, "run_as_bot", self._run)
         monkeypatch.setattr(detection, "delegated_group", self._group)
+        monkeypatch.setattr(detection, "missing_controllers", lambda _group: self.missing)
         monkeypatch.setattr(detection, "_weak", lambda tools: Sandbox(Tier.WEAK, tools))
         monkeypatch.setattr(detection, "Path", lambda *parts: _FakePath(self.files, Path(*parts)))
 
     def _which(self, name: str) -> str | None:
         return f"/usr/bin/{name}" if name in self.programs else None
 
-    def _run(self, *_: Any) -> Run:
-        return Run(1, "", self.refusal, 0.01) if self.refusal else Run(0, "", "", 0.01)
+    def _run(self, sandbox: Sandbox, *_: Any) -> Run:
+        refusal = self.refusal or (self.names_refusal if sandbox.tools.host_name else "")
+        return Run(1, "", refusal, 0.01) if refusal else Run(0, "", "", 0.01)
 
     def _group(self) -> str:
-        raise CgroupError("no control group was delegated to us")
+        if self.missing is None:
+            raise CgroupError("no control group was delegated to us")
+        return "/sys/fs/cgroup/delegated"
 
     def probe(self) -> Probe:
         self._patch.setattr(sys, "platform", self.platform)
@@ -95,6 +103,27 @@ def test_a_host_without_control_groups(host: Host) -> None:
     assert host.probe().advice == "systemd-run --user --scope -p Delegate=yes kalarena ..."
     host.user = 0
     assert host.probe().advice == "systemd-run --scope -p Delegate=yes kalarena ..."
+
+
+def test_a_host_with_control_groups(host: Host) -> None:
+    host.files["/run/systemd/system"] = ""
+    host.missing = []
+    found = host.probe()
+    assert found.sandbox.tier is Tier.CGROUP
+    assert (found.why_not_better, found.advice) == ("", "")
+    host.missing = ["cpuset"]
+    found = host.probe()
+    assert found.sandbox.tier is Tier.CGROUP
+    assert found.why_not_better == (
+        "the controller cpuset is not delegated, so that refused system calls alone hold own_core"
+    )
+    assert "Delegate=cpu cpuset io memory pids" in found.advice
+    host.user = 0
+    host.missing = ["cpu", "cpuset"]
+    found = host.probe()
+    assert found.why_not_better.startswith("the controller cpu is not delegated, ")
+    assert "; the controller cpuset is not delegated, " in found.why_not_better
+    assert found.advice == ""
 
 
 @pytest.mark.parametrize(
@@ -168,6 +197,11 @@ DOCKER = "docker run --security-opt seccomp=unconfined --security-opt apparmor=u
             {"/.dockerenv": "", "/proc/sys/user/max_user_namespaces": "96365\n"},
             f"{DOCKER} --security-opt systempaths=unconfined ...",
         ),
+        (
+            "bwrap: Can't mount proc on /newroot/proc: Operation not permitted",
+            {"/run/.containerenv": "", "/proc/sys/user/max_user_namespaces": "96365\n"},
+            "podman run --security-opt unmask=ALL ...",
+        ),
         ("bwrap: something unheard of", {"/.dockerenv": ""}, ""),
         ("bwrap: Operation not permitted", {}, ""),
     ],
@@ -179,6 +213,16 @@ def test_namespaces_are_refused(host: Host, refusal: str, files: dict[str, str],
     assert found.sandbox.tier is Tier.WEAK
     assert refusal in found.why_not_better
     assert found.advice == advice
+
+
+def test_the_host_name_alone_is_refused(host: Host) -> None:
+    """As by Podman's filter of system calls: bots see the container's name, and are confined."""
+    host.names_refusal = "bwrap: Can't set hostname to bot: Operation not permitted"
+    found = host.probe()
+    assert (found.sandbox.tier, found.sandbox.tools.host_name) == (Tier.BUBBLEWRAP, "")
+    host.names_refusal = ""
+    tools = host.probe().sandbox.tools
+    assert tools.host_name == "bot"
 
 
 def test_settings_for_users_are_not_for_root(host: Host) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from referee.errors import RefereeError
 from referee.judge.events import BotExited
-from referee.judge.exit_causes import classified
+from referee.judge.faults import classified
 from referee.judge.limits import default_memory_mb, memory_shortage
 from referee.judge.results import Player
 from referee.process.bot import Bot

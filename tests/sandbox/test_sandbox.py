@@ -50,12 +50,12 @@ def open_descriptors() -> int:
 
 
 def binds(made: Confinement) -> list[str]:
-    words = made.command
+    words = made.options
     return [words[at + 2] for at, word in enumerate(words) if word == "--ro-bind"]
 
 
 def words_after(made: Confinement, option: str) -> list[str]:
-    return [made.command[at + 1] for at, word in enumerate(made.command) if word == option]
+    return [made.options[at + 1] for at, word in enumerate(made.options) if word == option]
 
 
 def test_off_changes_nothing() -> None:
@@ -110,7 +110,15 @@ def test_no_bot_runs_as_root(monkeypatch: pytest.MonkeyPatch, user: int) -> None
     with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)) as made:
         given_up = [word for word in made.command if word.startswith("--reuid=")]
         assert given_up == ([f"--reuid={bot_user(0)}"] if user == 0 else [])
-        assert ("--disable-userns" in made.command) == ("--unshare-user" in made.command) == (user != 0)
+        assert ("--disable-userns" in made.options) == ("--unshare-user" in made.options) == (user != 0)
+
+
+def test_a_bot_has_a_host_name_unless_none_can_be_set() -> None:
+    with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)) as made:
+        assert words_after(made, "--hostname") == ["bot"]
+    with confined(Sandbox(Tier.BUBBLEWRAP, replace(TOOLS, host_name=""))) as made:
+        assert "--hostname" not in made.options
+        assert "--unshare-uts" in made.options
 
 
 def test_each_bot_of_a_game_is_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +183,9 @@ def test_a_failure_gives_all_descriptors_back(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(RefereeError, match="no control group could be made"):
         Sandbox(Tier.CGROUP, TOOLS, str(tmp_path / "gone")).confine(PLAYER, Limits(), ENVIRONMENT)
     with confined(Sandbox(Tier.BUBBLEWRAP, TOOLS)):
-        assert open_descriptors() == before + 5  # a pipe's two ends, the filter, two files of /etc
+        assert (
+            open_descriptors() == before + 6
+        )  # a pipe's two ends, the filter, the options, two files of /etc
     assert open_descriptors() == before
 
 

@@ -24,7 +24,7 @@ ARCHES = {"x86_64": X86_64, "aarch64": AARCH64}
 HIGH = 0xDEADBEEF << 32
 """Upper half of an argument, which the kernel ignores, as a bypass would set it."""
 ALLOW = 0
-EPERM, ENOSYS, EAFNOSUPPORT = Errno
+_, EPERM, ENOSYS, EAFNOSUPPORT = Errno
 
 
 def column(machine: str) -> int:
@@ -141,6 +141,16 @@ def test_x32_does_not_exist_with_its_bit_or_without() -> None:
     assert verdict("aarch64", 520) == verdict("aarch64", 0x40000000) == ALLOW
 
 
+@pytest.mark.parametrize("machine", ARCHES)
+def test_a_bot_with_a_core_of_its_own_stays_there(machine: str) -> None:
+    number = seccomp.BOUND["sched_setaffinity"][column(machine)]
+    bound = program(machine, own_core=True)
+    assert run(bound, ARCHES[machine], number, (0, 128)) == EPERM
+    assert verdict(machine, number, 0, 128) == ALLOW
+    for name, (denied, errno) in refused(machine).items():
+        assert run(bound, ARCHES[machine], denied) == errno, name
+
+
 CONDITIONS: dict[Condition, Callable[[int, Sequence[int]], bool]] = {
     Condition.HAS_A_BIT: lambda value, bits: any(value & bit for bit in bits),
     Condition.IS_ONE_OF: lambda value, values: value in values,
@@ -200,6 +210,7 @@ def test_numbers_are_those_of_the_headers(machine: str, header: str) -> None:
     newest = max(known.values())
     ours = {name: number for name, (number, _) in refused(machine).items()}
     ours |= {name: number_of(machine, name) for name in seccomp.EXAMINED}
+    ours |= {name: numbers[column(machine)] for name, numbers in seccomp.BOUND.items()}
     assert len(known) > 250
     assert len(set(ours.values())) == len(ours)
     for name, number in ours.items():
@@ -285,6 +296,21 @@ def test_some_of_them_would_work_without_the_filter(confined: Confined) -> None:
     ]
     assert probe(confined, calls, filtered=False) == [0] * len(calls)
     assert probe(confined, calls) == [Errno.EPERM] * len(calls)
+
+
+def test_no_session_is_made_and_programs_that_ask_for_one_run(confined: Confined) -> None:
+    script = (
+        "import os, subprocess\n"
+        "subprocess.run(['true'], start_new_session=True, check=True)\n"
+        "if os.fork() == 0:\n"
+        "    before = os.getsid(0)\n"
+        "    os.setsid()\n"
+        "    os.write(1, str(before == os.getsid(0)).encode())\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+    )
+    assert confined(sys.executable, "-c", script, filtered=False).stdout == "False"
+    assert confined(sys.executable, "-c", script).stdout == "True"
 
 
 def test_the_kernel_examines_arguments(confined: Confined) -> None:

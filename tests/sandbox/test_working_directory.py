@@ -12,7 +12,8 @@ import pytest
 
 from referee.errors import GameStoppedError
 from referee.judge.limits import Limits
-from referee.judge.results import GameRecord, Player, WireLine
+from referee.judge.record_rows import WireLine
+from referee.judge.results import GameRecord, Player
 from referee.playing import Job, play_game
 from referee.process.bot import Bot
 from referee.sandbox.working_directory import COPIED_FILE_BYTES, MAX_COPIED_FILES, MAX_FOLDER_FILES

@@ -1,7 +1,5 @@
 """What a duel says: decisions, sentences, numbers."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.support.builders import make_summary
@@ -25,8 +23,8 @@ def duel(points: str, *, test: Sprt | None = None, finished: bool = True, alike:
             mark = f"{pair}{first}" if alike else key
             game = make_summary(NAMES[first], NAMES[1 - first], winner, key=key)
             games.append(
-                replace(
-                    game, pair=f"r{number:03d}-1+2", opening="" if alike else str(number), fingerprint=mark
+                game._replace(
+                    pair=f"r{number:03d}-1+2", opening="" if alike else str(number), fingerprint=mark
                 )
             )
             results[key] = Result(winner, line=mark)

@@ -284,7 +284,7 @@ def test_the_seed_decides_the_drawing_of_lots(name: str) -> None:
 @settings(max_examples=8)
 @given(data=st.data())
 def test_more_rounds_change_nothing_that_was_paired(name: str, data: st.DataObject) -> None:
-    has_rounds = "rounds" in {one.name for one in fields(FORMATS[name])}  # type: ignore[arg-type]
+    has_rounds = "rounds" in {one.name for one in fields(FORMATS[name])}
     event = drawn(data, name)
     if not (has_rounds and FORMAT_CASES[name].grows):
         return

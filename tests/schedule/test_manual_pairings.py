@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -267,7 +266,7 @@ class Played:
     def result_of(self, game: Pairing) -> GameSummary:
         names = self.names[game.first], self.names[game.second]
         winner = sha256(f"{self.seed}/{game.key}".encode()).digest()[0] % 2
-        return replace(make_summary(*names, winner, key=game.key), round=game.round)
+        return make_summary(*names, winner, key=game.key)._replace(round=game.round)
 
     def rule(self) -> None:
         """Try a ruling; a refused one changes nothing."""

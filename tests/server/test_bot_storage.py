@@ -19,6 +19,8 @@ from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile
 from tournaments.server.bot_storage import BotStorage, BotStorageError, NotBuiltError
 
+pytestmark = pytest.mark.any_database
+
 BARE = Sandbox()
 
 
@@ -84,6 +86,16 @@ def test_the_products_of_a_confined_build_play(storage: BotStorage) -> None:
     content = build(storage, files, needs_sandbox())
     assert sorted(path.name for path in storage.bot(content).iterdir()) == ["bot.py", "bot.toml", "source.c"]
     assert storage.player(content, "x", GAME).command[1] == "bot.py"
+
+
+def test_the_size_of_built_bots(storage: BotStorage) -> None:
+    content = build(
+        storage, built_bot("head -c 3000000 /dev/urandom > table; cp source.c bot.py", source_c="")
+    )
+    small = build(storage, starter())
+    assert 3_000_000 <= storage.size([content, content]) < 4_000_000
+    assert storage.size(storage.digests()) == storage.size([content]) + storage.size([small])
+    assert storage.size(["0" * 64]) == 0
 
 
 def test_uploaded_products_are_built_again(storage: BotStorage) -> None:

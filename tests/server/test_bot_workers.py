@@ -1,12 +1,14 @@
 """Workers that build and check a bot: their answers, and that they leave no process."""
 
 import os
+import random
 import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import trio
@@ -26,16 +28,24 @@ from tests.support.confinement import living_with, sandbox_of
 from tests.support.courses import FAST_PASSWORDS
 from tests.support.databases import database_of
 from tests.support.paths import REPOSITORY_ROOT
+from tests.support.random_games import random_game
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile
+from tournaments.checking.evidence import PlayedScenario
 from tournaments.checking.report import Report
+from tournaments.checking.scenarios import Settings as CheckSettings
+from tournaments.checking.scenarios import scenarios
 from tournaments.course.course import Course
-from tournaments.course.model import Competitor
+from tournaments.course.model import CheckedGame, Competitor
+from tournaments.results.game_summary import unpacked
 from tournaments.server import bot_provider
 from tournaments.server.bot_provider import BotProvider, CannotPlayError
 from tournaments.server.bot_storage import BotStorage
+from tournaments.server.checks import check_worker
 from tournaments.server.checks.bot_job import Answer, BotJob, Task, player_of
 from tournaments.server.checks.bot_worker import COMMAND, WorkerError, run_job
+
+pytestmark = pytest.mark.any_database
 
 
 class Jobs:
@@ -95,6 +105,43 @@ async def test_a_faulty_bot_fails_with_its_report(jobs: Jobs) -> None:
     answer, report = await jobs.report(jobs.job(Task.CHECK, [SubmittedFile("bot.py", b"1/0\n")]))
     assert not report.passed
     assert "ZeroDivisionError" in repr(answer.report)
+
+
+HOSTILE = """
+import sys
+
+print("\\x1b[2J<script>alert(1)</script>", __file__, "\\x00\\udc80", file=sys.stderr, flush=True)
+for line in sys.stdin:
+    if line.startswith("START;South") or line.endswith("YOU\\n"):
+        print("<b>debug</b>", flush=True)
+"""
+
+
+async def test_the_games_of_a_check_are_sent_without_the_paths_of_this_host(jobs: Jobs) -> None:
+    answer, report = await jobs.report(jobs.job(Task.CHECK, [SubmittedFile("bot.py", HOSTILE.encode())]))
+    assert [game.key for game in answer.games] == [game.key for game in report.played] != []
+    for game in answer.games:
+        record = unpacked(game.packed)
+        assert record.players[game.player].name == "Team 1 v1"
+        text = record.stderr[game.player]
+        assert "\x1b[2J<script>alert(1)</script>" in text
+        assert str(jobs.storage.root) not in repr([record.stderr, record.result])
+
+
+def test_games_beyond_the_bounds_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    games: list[CheckedGame] = []
+    reporter = check_worker.ProgressReporter(cast("Any", SimpleNamespace(game=games.append)), Path("bot"))
+    make = scenarios(CheckSettings((GAME,)), ())
+    small, large, *others = [
+        PlayedScenario(next(make), replace(random_game(GAME), stderr=(text, "")))
+        for text in ("", random.Random(1).randbytes(50_000).hex(), "a", "b", "c")
+    ]
+    monkeypatch.setattr(check_worker, "MAX_GAMES", 3)
+    monkeypatch.setattr(check_worker, "MAX_GAMES_BYTES", 40_000)
+    for each in (small, large, *others):
+        reporter.played(each)
+    assert [game.key for game in games] == [each.scenario.key for each in (small, *others[:2])]
+    assert unpacked(games[0].packed) == small.record
 
 
 async def test_a_failed_build_is_a_report_with_its_output_in_the_log(jobs: Jobs) -> None:

@@ -23,6 +23,8 @@ from tournaments.engines.local import open_local_engine
 from tournaments.server import live_hub
 from tournaments.server.live_hub import Channel, Hub, LiveGame, TooManyWatchersError, WatchedEngine
 
+pytestmark = pytest.mark.any_database
+
 LIMIT_S = 60
 
 

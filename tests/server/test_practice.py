@@ -188,7 +188,8 @@ async def test_interrupted_pairs_are_completed_first(tmp_path: Path) -> None:
         engine = FakeEngine()
         async with practising(harness.with_context(engine=engine)):
             await until_games(harness, 8)
-        assert set(engine.begun[:2]) == {f"{game.pair}-2" for game in halves}
+        # Of the games of the two slots and the next one, the first to have its bots at hand begins first.
+        assert {f"{game.pair}-2" for game in halves} <= set(engine.begun[:3])
         assert_paired(games(harness))
 
 

@@ -16,7 +16,7 @@ from tests.server.hostile_uploads import ATTACKS, GOOD, MEBIBYTE
 from tests.server.served_course import ServedCourse, error_message, multipart, served_course
 from tournaments.bots.upload.limits import UploadLimits
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.any_database]  # nothing of an attack is stored
 
 EDGE = "edge-of-the-form"
 ALLOWED = UploadLimits().upload_bytes

@@ -15,7 +15,9 @@ from tests.support.builders import make_player
 from tournaments.engines.base import LimitedEngine
 from tournaments.server.slots import PASSED_OVER, Kind, Slots, Use
 
-CHECK, TOURNAMENT, PRACTICE = Kind
+pytestmark = pytest.mark.any_database
+
+CHECK, TOURNAMENT, PRACTICE, CASUAL, PLAY = Kind
 
 
 class Users:
@@ -44,16 +46,16 @@ class Users:
                 await trio.sleep_forever()
 
 
-async def test_slots_go_to_checks_then_tournaments_then_practice(nursery: trio.Nursery) -> None:
+async def test_slots_go_to_checks_tournaments_practice_and_casual_games(nursery: trio.Nursery) -> None:
     users = Users(Slots(1), nursery)
     await users.request(PRACTICE, "first")
     for number in (1, 2):
-        for kind, letter in ((PRACTICE, "p"), (TOURNAMENT, "t"), (CHECK, "c")):
+        for kind, letter in ((CASUAL, "x"), (PRACTICE, "p"), (TOURNAMENT, "t"), (CHECK, "c")):
             await users.request(kind, f"{letter}{number}")
     assert users.holders == ["first"], "a slot is never taken away"
-    for number in range(6):
+    for number in range(8):
         await users.release(users.holders[number])
-    assert users.holders == ["first", "c1", "c2", "t1", "t2", "p1", "p2"]
+    assert users.holders == ["first", "c1", "c2", "t1", "t2", "p1", "p2", "x1", "x2"]
 
 
 async def test_checks_never_keep_a_tournament_from_playing(nursery: trio.Nursery) -> None:
@@ -67,6 +69,17 @@ async def test_checks_never_keep_a_tournament_from_playing(nursery: trio.Nursery
     assert "".join(name[0] for name in users.holders) == "cccctccctcc"
 
 
+async def test_endless_practice_does_not_keep_casual_games_from_being_played(nursery: trio.Nursery) -> None:
+    users = Users(Slots(1), nursery)
+    await users.request(TOURNAMENT, "t0")
+    await users.request(CASUAL, "x0", "x1")
+    await users.request(TOURNAMENT, *(f"t{number}" for number in range(1, 6)))
+    await users.request(PRACTICE, *(f"p{number}" for number in range(8)))
+    for number in range(14):
+        await users.release(users.holders[number])
+    assert "".join(name[0] for name in users.holders) == "ttttttpppxpppxp"
+
+
 async def test_a_limit_leaves_slots_to_others_and_can_be_lifted(nursery: trio.Nursery) -> None:
     slots = Slots(3)
     users = Users(slots, nursery)
@@ -75,10 +88,26 @@ async def test_a_limit_leaves_slots_to_others_and_can_be_lifted(nursery: trio.Nu
     assert users.holders == ["p0"]
     await users.request(TOURNAMENT, "t0")
     assert users.holders == ["p0", "t0"]
-    assert slots.status() == {CHECK: Use(0, 0), TOURNAMENT: Use(1, 0), PRACTICE: Use(1, 3)}
+    taken = {CHECK: Use(0, 0), TOURNAMENT: Use(1, 0), PRACTICE: Use(1, 3), CASUAL: Use(0, 0), PLAY: Use(0, 0)}
+    assert slots.status() == taken
     slots.limit(PRACTICE, None)
     await trio.testing.wait_all_tasks_blocked()
     assert users.holders == ["p0", "t0", "p1"]
+
+
+async def test_games_of_people_have_slots_of_their_own_and_take_none_from_others(
+    nursery: trio.Nursery,
+) -> None:
+    users = Users(Slots(2), nursery)
+    await users.request(PLAY, "a0", "a1", "a2")
+    assert users.holders == ["a0", "a1"]
+    await users.request(PRACTICE, "p0", "p1", "p2", "p3", "p4")
+    assert users.holders == ["a0", "a1", "p0", "p1"]
+    await users.request(CHECK, "q0")
+    await users.release("a0")
+    assert users.holders[-1] == "a2"
+    await users.release("p0")
+    assert users.holders[-1] == "q0"
 
 
 async def test_a_task_that_is_cancelled_when_its_turn_comes_passes_the_slot_on(nursery: trio.Nursery) -> None:
@@ -110,6 +139,9 @@ def test_no_slot_is_lost_or_given_twice(
                     await users.release(name)
                     del users.scopes[name]
                 status = slots.status()
+                play = status.pop(PLAY)
+                assert 0 <= play.taken <= slots.play
+                assert play.taken == slots.play or not play.waiting
                 taken = sum(use.taken for use in status.values())
                 assert 0 <= taken <= total
                 assert taken == total or not any(use.waiting for use in status.values())

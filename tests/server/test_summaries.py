@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
 from typing import cast
@@ -38,7 +38,8 @@ class OneCompetition:
     def __init__(self, course: Course, database: Database, competition: Competition) -> None:
         self.course, self.competition = course, competition
         self.stores = Stores(database)
-        self.store = self.stores.get(competition.slug)
+        self.using = ExitStack()
+        self.store = self.using.enter_context(self.stores.using(competition.slug))
         self.failures = Failures(lambda: NOW)
         self.now_s = 0.0
         self.changes = 0
@@ -90,6 +91,7 @@ def open_competition(folder: Path, kind: CompetitionKind) -> Iterator[OneCompeti
         try:
             yield opened
         finally:
+            opened.using.close()
             opened.stores.close()
 
 
@@ -103,6 +105,36 @@ def cup(tmp_path: Path) -> Iterator[OneCompetition]:
 def ladder(tmp_path: Path) -> Iterator[OneCompetition]:
     with open_competition(tmp_path, CompetitionKind.PRACTICE) as opened:
         yield opened
+
+
+# History of a ladder
+
+
+async def test_the_history_of_a_ladder_has_versions_that_were_replaced(ladder: OneCompetition) -> None:
+    old = ladder.add_version("Team")
+    other = ladder.add_version("Other")
+    ladder.add_game(1, f"Team v{old.number}", f"Other v{other.number}")
+    new = ladder.add_version("Team")
+    ladder.add_game(2, f"Team v{new.number}", f"Other v{other.number}")
+    history = await ladder.summaries.history(ladder.competition)
+    assert [game.key for game in history.games] == ["p0000001-1", "p0000002-1"]
+    assert all(estimate.has_interval for estimate in history.estimates.values())
+    assert len(history.estimates) == 3
+    summary = await ladder.summary()
+    assert [game.key for game in summary.games] == ["p0000002-1"]
+    assert not any(estimate.has_interval for estimate in summary.estimates.values())
+
+
+async def test_a_history_without_new_games_is_not_computed_again(ladder: OneCompetition) -> None:
+    names = [f"{team} v{ladder.add_version(team).number}" for team in ("Team", "Other")]
+    ladder.add_game(1, *names)
+    first = await ladder.summaries.history(ladder.competition)
+    ladder.now_s += OLDEST_S + 1
+    assert await ladder.summaries.history(ladder.competition) is first
+    ladder.add_game(2, *names)
+    ladder.now_s += OLDEST_S + 1
+    assert len((await ladder.summaries.history(ladder.competition)).games) == 2
+    assert ladder.changes == 0  # the standings did not change because of a history
 
 
 # Age

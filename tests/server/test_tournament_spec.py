@@ -20,8 +20,10 @@ from tournaments.server.competitions.entrants import Candidate, candidates, fix,
 from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpec, TournamentSpecError
 
 if TYPE_CHECKING:
-    from tournaments.course.teams import Teams
+    from tournaments.course.people.teams import Teams
     from tournaments.course.versions import Versions
+
+pytestmark = pytest.mark.any_database
 
 TEAMS = [Team(1, "beta", NOW), Team(2, "Alpha", NOW), Team(3, "gamma", NOW)]
 

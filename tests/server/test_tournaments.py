@@ -33,7 +33,8 @@ from tournaments.running.runner import MAX_ATTEMPTS, MAX_LOSSES, open_run
 from tournaments.server.competitions.tournament_manager import TournamentManager, free_slug
 from tournaments.server.competitions.tournament_spec import TournamentSpecError
 
-CREATED, RUNNING, PAUSED, FINISHED, FAILED = CompetitionState
+CREATED, RUNNING, PAUSED = CompetitionState.CREATED, CompetitionState.RUNNING, CompetitionState.PAUSED
+FINISHED, FAILED = CompetitionState.FINISHED, CompetitionState.FAILED
 REFERENCES = ["first_legal", "greedy", "random:1"]
 """Entrants of most tournaments here: a round has 6 games."""
 KEY = "r001-1v2"
@@ -324,7 +325,7 @@ async def test_rulings_on_a_finished_tournament(tmp_path: Path) -> None:
         await tournaments.rule(competition.id, Action.REPLAY, first, "x")
         summary = await finished(harness, competition)
         assert f"{first}~2" in {game.key for game in summary.games}
-        with pytest.raises(RulingError, match="no bot joins"):
+        with pytest.raises(RulingError, match="choose the version or the reference player"):
             await tournaments.rule(competition.id, Action.ADD, "greedy", "x")
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from referee.judge.clock import TimeControl
-from referee.judge.results import Fact, GameRecord, MatchResult, MoveRecord, Player, Reason, WireLine
+from referee.judge.record_rows import Fact, MoveRecord, WireLine
+from referee.judge.results import GameRecord, MatchResult, Player, Reason
 from tournaments.cli.main import main
 from tournaments.results.game_summary import GameSummary
 

@@ -1,5 +1,6 @@
 """Courses for tests: quick hashing of passwords, moments to count from, people and their versions."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 import argon2
 
 from tournaments.course.course import Course
-from tournaments.course.model import Account, Checked, Event, Role, Team, Version, VersionState
-from tournaments.course.passwords import Passwords
+from tournaments.course.model import Account, Checked, CheckedGame, Event, Role, Team, Version, VersionState
+from tournaments.course.people.passwords import Passwords
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 """A Monday."""
@@ -59,10 +60,15 @@ def add_qualified(course: Course, team_name: str, content: str, digest: str, at:
 
 
 def decide(
-    course: Course, version: Version, state: VersionState, at: datetime = NOW, digest: str | None = None
+    course: Course,
+    version: Version,
+    state: VersionState,
+    at: datetime = NOW,
+    digest: str | None = None,
+    games: Sequence[CheckedGame] = (),
 ) -> Version:
     """Check a version, with this result."""
     course.versions.begin_check(version.id)
     if state is VersionState.QUALIFIED:
         digest = digest or f"digest {version.id}"
-    return course.versions.decide(version.id, state, NO_CHECK, digest, 0, at)
+    return course.versions.decide(version.id, state, NO_CHECK, digest, 0, at, games)

@@ -45,15 +45,26 @@ def on_postgresql() -> bool:
     return kind == "postgresql"
 
 
-def database_of(data: Path) -> Database:
-    """Return the database of a data directory: the same one each time until the test is over."""
+def database_of(data: Path, template: Database | None = None) -> Database:
+    """Return the database of a data directory: the same one each time until the test is over.
+
+    On PostgreSQL it is a copy of a template; SQLite files are those of the directory.
+    """
     if not on_postgresql():
         return Database(data)
     where = data.resolve()
     if where not in _made:
         server = shared_server()
-        _made[where] = server.make_database(_template(server))
+        _made[where] = server.make_database(template or _template(server))
     return _made[where]
+
+
+def lasting_database(data: Path) -> Database:
+    """Return a new database that is not dropped after the test: a template of others."""
+    if not on_postgresql():
+        return Database(data)
+    server = shared_server()
+    return server.make_database(_template(server))
 
 
 def server_file_of(data: Path) -> str:

@@ -1,5 +1,8 @@
 """Faults between any two statements that change a database, for tests of atomic actions."""
 
+import os
+import signal
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -62,6 +65,30 @@ def fault_before(number: int, fail: Callable[[], None] = _raise) -> Iterator[Fau
     finally:
         for name, listener in listeners:
             event.remove(Engine, name, listener)
+
+
+def kill_process() -> None:
+    """Kill this process, as the kernel does when memory runs out."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def in_copy(work: Callable[..., object], *arguments: object) -> int:
+    """Return the wait status of a copy of this process that calls a function.
+
+    The copy is made by ``fork``, as importing everything takes longer than an action: no other thread may
+    run.
+    """
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work(*arguments)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1]
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,19 @@
 """A bot that plays its first legal move after it has used time in a given way.
 
     thinking_bot.py [--cpu S | --wall S | --sleep S] [--threads N] [--ponder | --child-ponder | --fork-ponder]
+                    [--starve N [--sessions]]
 
 A move takes S seconds: of its own CPU time, of wall time that it spins, or of wall time that it sleeps.  With
---threads so many threads spin meanwhile.  What ponders computes all the time, on its turn or not.  After END
-it writes to standard error "ended", its CPU time of each move, "took", and what each move took by its own
-clocks without waiting for a CPU, in microseconds.  Standard library only.
+--threads so many threads spin meanwhile.  What ponders computes all the time, on its turn or not.  With
+--starve so many child processes compute while it is not on its turn, with --sessions each of them in a
+session of its own.  After END it writes to standard error "ended", its CPU time of each move, "took", and
+what each move took by its own clocks without waiting for a CPU, in microseconds.  Standard library only.
 """
 
 import argparse
 import hashlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -50,6 +53,25 @@ def ponder_in_grandchild() -> None:
         while os.getppid() > 1:
             time.sleep(0.05)
         os._exit(0)
+
+
+class Crowd:
+    """Child processes that compute off turn, and are stopped on turn, which would cost the bot its time."""
+
+    def __init__(self, count: int, *, own_sessions: bool) -> None:
+        self._pids = []
+        for _ in range(count):
+            pid = os.fork()
+            if pid == 0:
+                if own_sessions:
+                    os.setsid()
+                spin_while_we_live()
+            self._pids.append(pid)
+            os.kill(pid, signal.SIGSTOP)
+
+    def set_computing(self, *, computing: bool) -> None:
+        for pid in self._pids:
+            os.kill(pid, signal.SIGCONT if computing else signal.SIGSTOP)
 
 
 def waited_ns() -> int:
@@ -94,6 +116,8 @@ def main() -> None:
     parser.add_argument("--ponder", action="store_true")
     parser.add_argument("--child-ponder", action="store_true")
     parser.add_argument("--fork-ponder", action="store_true")
+    parser.add_argument("--starve", type=int, default=0)
+    parser.add_argument("--sessions", action="store_true")
     arguments = parser.parse_args()
     clock, seconds = "sleep", 0.0
     for name in ("cpu", "wall", "sleep"):
@@ -105,6 +129,7 @@ def main() -> None:
         ponder_in_grandchild()
     if arguments.ponder:
         threading.Thread(target=spin_for_ever, daemon=True).start()
+    crowd = Crowd(arguments.starve, own_sessions=arguments.sessions)
     used_us: list[int] = []
     took_us: list[int] = []
     seat, board = "South", [1] * 4
@@ -120,6 +145,7 @@ def main() -> None:
             gives_turn = fields[2] == "YOU"
         else:
             break
+        crowd.set_computing(computing=not gives_turn)
         if gives_turn:
             cpu, wall, waited = time.process_time_ns(), time.monotonic_ns(), waited_ns()
             think(clock, seconds, arguments.threads)
@@ -127,6 +153,7 @@ def main() -> None:
             used_us.append(cpu // 1000)
             took_us.append(max(cpu, time.monotonic_ns() - wall - (waited_ns() - waited)) // 1000)
             os.write(1, f"MOVE;{first_legal(board, seat)}\n".encode())
+            crowd.set_computing(computing=True)
     print("ended", *used_us, "took", *took_us, file=sys.stderr)
 
 

@@ -3,29 +3,35 @@
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from referee.judge.results import GameRecord
+from tests.support.builders import make_player
 from tests.support.courses import NOW
-from tests.support.databases import database_of, on_postgresql
+from tests.support.databases import database_of, lasting_database
 from tests.support.random_games import random_game
 from tests.web.site import World, open_world
 from tournaments.bots.storage import ContentStore
 from tournaments.bots.upload.limits import SubmittedFile, Upload
+from tournaments.course.course import Course
 from tournaments.course.model import (
     Account,
+    BotChoice,
     Checked,
+    CheckedGame,
     Competition,
     CompetitionKind,
     CompetitionState,
     Version,
     VersionState,
 )
+from tournaments.database.base import Location
 from tournaments.database.location import Database
 from tournaments.reporting.ruling_requests import (
     PairingRequest,
@@ -35,16 +41,25 @@ from tournaments.reporting.ruling_requests import (
     withdrawal,
 )
 from tournaments.reporting.tournament_results import TournamentResults
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.journal import Action
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import Entrant, History
 from tournaments.schedule.plan import Plan
+from tournaments.server.casual.games import CasualGames
+from tournaments.server.challenges.challenge_runner import Challenges
 from tournaments.server.checks.check_log import CheckLog
+from tournaments.server.competitions.entrants import Candidate
+from tournaments.server.competitions.late_entrants import joining
 from tournaments.server.failures import Failures
 from tournaments.server.live_hub import Hub
-from tournaments.server.practice.practice_results import PracticeResults
+from tournaments.server.metrics import Metrics
+from tournaments.server.practice.practice_results import LadderHistory, PracticeResults
 from tournaments.server.slots import Slots
-from tournaments.server.status import Status
+from tournaments.server.status import Disk, Status
+
+if TYPE_CHECKING:
+    from tournaments.server.service_context import ServiceContext
 
 SECRET = "the secret words of"
 """The beginning of each bot's standard error."""
@@ -52,6 +67,8 @@ REFERENCE = "ladder:1"
 BOTS = ("Team 1 v1", "Team 2 v1", REFERENCE)
 LOST_BY_FAULT = "/competitions/practice/games/p0000003-1"
 """A game that Team 1 lost to Team 2."""
+CHECK_GAME = "/my/versions/1/games/swapped-south"
+"""A game of the check of Team 1's first version, the only one that is kept."""
 REPORT: dict[str, Any] = {
     "schema": 1,
     "bot": ".",
@@ -78,9 +95,24 @@ REPORT: dict[str, Any] = {
             "sentence": "lost 3 of 3 games: it sent '<b>debug</b>'",
             "advice": "print debug text to standard error",
             "details": ["  -> CHANGE;3;...;YOU", "  <- <b>debug</b>"],
+            "games": ["swapped-south", "first_legal-north"],
         },
     ],
-    "played": [],
+    "played": [
+        {
+            "key": key,
+            "title": title,
+            "item": "plays-first",
+            "detail": "Team 1 lost: it sent '<b>debug</b>'",
+            "fault": "illegal-move",
+            "duration_ms": 9.5,
+            "opponent": opponent,
+        }
+        for key, title, opponent in (
+            ("swapped-south", "as South against an examiner that swaps at once", ""),
+            ("first_legal-north", "as North against first_legal", "first_legal"),
+        )
+    ],
     "duration_s": 4.2,
     "numbers": {"move_median_ms": 1.25, "moves": 40.0},
 }
@@ -93,11 +125,16 @@ class PlayedTournaments:
     stores: dict[int, Store] = field(default_factory=dict)
     practice: dict[int, list[str]] = field(default_factory=dict)
     """The bots on each practice ladder."""
+    challenges: dict[int, Location] = field(default_factory=dict)
+    """Locations of the games of challenges."""
+    course: Course = field(init=False)
     requests: list[tuple[str, int]] = field(default_factory=list)
     """The actions of lecturers, in their order."""
     _summaries: dict[int, tuple[tuple[int, int], TournamentResults]] = field(default_factory=dict)
 
     async def summary(self, competition_id: int, *, wait: bool = False) -> TournamentResults:
+        if competition_id in self.challenges:
+            return PracticeResults("Challenges", "manchester", "1 s per move", [])
         store = self.stores[competition_id]
         size, kept = store.size(), self._summaries.get(competition_id)
         if kept is not None and kept[0] == size:
@@ -115,7 +152,15 @@ class PlayedTournaments:
         """Use this summary for all games that are stored now."""
         self._summaries[competition_id] = self.stores[competition_id].size(), summary
 
+    async def history(self, competition_id: int) -> LadderHistory:
+        names = [one.name for one in self.course.competitions.competitors(competition_id)]
+        games = self.stores[competition_id].games()
+        return LadderHistory("Practice", "manchester", "1 s per move", names, kept=games)
+
     async def record(self, competition_id: int, key: str) -> GameRecord:
+        if competition_id in self.challenges:
+            with Store(self.challenges[competition_id]) as store:
+                return store.record(key)
         return self.stores[competition_id].record(key)
 
     def rejudging(self, competition_id: int) -> None:
@@ -133,6 +178,18 @@ class PlayedTournaments:
     async def resume(self, competition_id: int, by: Account) -> None:
         self._control("resume", competition_id, by)
 
+    async def publish(self, competition_id: int, by: Account) -> None:
+        self._control("publish", competition_id, by)
+
+    async def cancel(self, competition_id: int, by: Account) -> None:
+        self._control("cancel", competition_id, by)
+
+    async def delete(self, competition_id: int, by: Account) -> None:
+        self._control("delete", competition_id, by)
+
+    async def hide(self, competition_id: int, hidden: bool, by: Account) -> None:
+        self._control("hide" if hidden else "show", competition_id, by)
+
     def _control(self, action: str, competition_id: int, by: Account) -> None:
         assert by.role.teaches
         self.requests.append((action, competition_id))
@@ -143,6 +200,15 @@ class PlayedTournaments:
         summary = await self.summary(competition_id)
         ruling = withdrawal(summary, subject, annul) if action is Action.WITHDRAW else Ruling(action, subject)
         return self._store_rulings(competition_id, summary, [ruling], why, by)
+
+    async def add_bot(
+        self, competition_id: int, choice: BotChoice, why: str, replaces: str | None, by: Account
+    ) -> list[str]:
+        assert choice.reference is not None
+        summary = await self.summary(competition_id)
+        player = make_player(choice.reference)
+        rulings = joining(summary, Candidate(choice.reference), player, replaces)
+        return self._store_rulings(competition_id, summary, rulings, why, by)
 
     async def pair(self, competition_id: int, request: PairingRequest, why: str, by: Account) -> list[str]:
         summary = await self.summary(competition_id)
@@ -175,7 +241,19 @@ class PlayedService:
         self.logs: dict[int, CheckLog] = {}
         self.rechecked: list[int] = []
         self.changes = 0
+        self.built = 0
+        """Bytes of the bots that are built from each team's uploads."""
         self.world: World
+        self.challenges: Challenges
+        """Requests are stored; nothing plays them."""
+
+    @cached_property
+    def casual(self) -> CasualGames:
+        """Casual games without bots."""
+        context = SimpleNamespace(course=self.world.course, now=self.world.clock, metrics=Metrics())
+        return CasualGames(
+            cast("Any", context), cast("Any", SimpleNamespace(concurrency=1)), self.world.site.data
+        )
 
     async def submit(
         self, upload: Upload, team_id: int, account_id: int, origin: str
@@ -197,12 +275,18 @@ class PlayedService:
         self.rechecked.append(version_id)
         self.world.course.versions.requeue(version_id)
 
+    def built_size(self, team_id: int) -> int:
+        assert self.world.course.teams.get(team_id) is not None
+        return self.built
+
     def settings_changed(self) -> None:
         self.changes += 1
 
     def status(self) -> Status:
         return Status(
+            disk=Disk(10**10, 10**11),
             unchecked=3,
+            checking=1,
             playing=tuple(self.live.playing()),
             slots=self.slots.total,
             uses=self.slots.status(),
@@ -238,17 +322,25 @@ class Played:
         checked = Checked({**REPORT, "items": REPORT["items"][:1]}, "built\nchecked")
         return self._decide(version, VersionState.QUALIFIED, checked, "d" * 64, 0)
 
-    def fail(self, version: Version) -> Version:
-        """Let a version fail its check."""
+    def fail(self, version: Version, games: Sequence[CheckedGame] | None = None) -> Version:
+        """Let a version fail its check, of which these games are kept; by default one."""
         checked = Checked(REPORT, "built\nlost <i>everything</i>")
-        return self._decide(version, VersionState.FAILED, checked, None, 1)
+        if games is None:
+            games = (checked_game(f"Team 1 v{version.number}"),)
+        return self._decide(version, VersionState.FAILED, checked, None, 1, games)
 
     def _decide(
-        self, version: Version, state: VersionState, checked: Checked, digest: str | None, failures: int
+        self,
+        version: Version,
+        state: VersionState,
+        checked: Checked,
+        digest: str | None,
+        failures: int,
+        games: Sequence[CheckedGame] = (),
     ) -> Version:
         versions = self.world.course.versions
         versions.begin_check(version.id)
-        return versions.decide(version.id, state, checked, digest, failures, NOW)
+        return versions.decide(version.id, state, checked, digest, failures, NOW, games)
 
 
 def played_game(key: str, first: str, second: str, seed: int, illegal_after: int | None = None) -> GameRecord:
@@ -272,19 +364,27 @@ def played_game(key: str, first: str, second: str, seed: int, illegal_after: int
     )
 
 
+def checked_game(name: str, *, lost: bool = True) -> CheckedGame:
+    """Return a game of the check of a bot with a name, which lost it or won it by a fault."""
+    record = played_game("swapped-south", name, "examiner", 5, 4 if lost else 5)
+    assert (record.result.winner == 1) is lost
+    return CheckedGame(record.key, 0, PackedGame.of(record).packed)
+
+
 @contextmanager
 def open_played(
     data: Path, *, pairs: int = 3, cup_rounds: int = 1, cup_format: str = "round-robin"
 ) -> Iterator[Played]:
     """Open a course of two teams with a version each, which played with a reference player."""
-    if on_postgresql():
-        _set_up(database_of(data), data, pairs, cup_rounds, cup_format)
-    else:
-        shutil.copytree(_template(pairs, cup_rounds, cup_format), data, dirs_exist_ok=True)
-    database, service = database_of(data), PlayedService(data)
+    folder, template = _template(pairs, cup_rounds, cup_format)
+    shutil.copytree(folder, data, dirs_exist_ok=True)
+    database, service = database_of(data, template), PlayedService(data)
     with ExitStack() as closing:
         world = closing.enter_context(open_world(database.course(), data, service))
-        service.world = world
+        service.world, service.tournaments.course = world, world.course
+        values = {"course": world.course, "database": database, "now": world.clock, "metrics": Metrics()}
+        service.challenges = Challenges(cast("ServiceContext", SimpleNamespace(**values)), data)
+        closing.callback(service.challenges.close)
         competitions = {}
         for competition in world.course.competitions.all():
             competitions[competition.slug] = competition
@@ -297,12 +397,13 @@ def open_played(
 
 
 @cache
-def _template(*games: Any) -> Path:
-    """Return a directory with a played course: copying it is quicker than playing again."""
+def _template(*games: Any) -> tuple[Path, Database]:
+    """Return a directory with a played course, and its database: copying is quicker than playing again."""
     folder = Path(tempfile.mkdtemp(prefix="kalarena-played-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    _set_up(Database(folder), folder, *games)
-    return folder
+    database = lasting_database(folder)
+    _set_up(database, folder, *games)
+    return folder, database
 
 
 def _set_up(database: Database, data: Path, pairs: int, cup_rounds: int, cup_format: str) -> None:
@@ -316,13 +417,15 @@ def _set_up(database: Database, data: Path, pairs: int, cup_rounds: int, cup_for
             version, _ = course.versions.add(team.id, content, 1, 9, account.id, "page", NOW)
             course.versions.begin_check(version.id)
             checked = Checked({**REPORT, "items": REPORT["items"][:1]}, "built\nchecked")
-            course.versions.decide(version.id, VersionState.QUALIFIED, checked, "d" * 64, 0, NOW)
+            games = [checked_game(f"{team.name} v1")]
+            course.versions.decide(version.id, VersionState.QUALIFIED, checked, "d" * 64, 0, NOW, games)
             versions[f"{team.name} v1"] = version.id
         for slug, title, kind in (
             ("practice", "Practice", CompetitionKind.PRACTICE),
             ("cup", "Cup of Team 1", CompetitionKind.TOURNAMENT),
         ):
-            competition = course.competitions.add(slug, title, kind, {}, None, NOW)
+            spec = {"game": course.settings.load().game}
+            competition = course.competitions.add(slug, title, kind, spec, None, NOW)
             course.competitions.set_state(competition.id, CompetitionState.RUNNING, "", NOW)
             for name, version_id in versions.items():
                 course.competitions.enter(competition.id, name, version_id, None)

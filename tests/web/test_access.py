@@ -21,7 +21,9 @@ import pytest
 
 from tests.web.played_course import Played
 from tests.web.site import ORIGIN, World
-from tournaments.course.model import LinkPurpose
+from tournaments.course.challenges import Side
+from tournaments.course.model import BotChoice, LinkPurpose
+from tournaments.course.people.credentials import FEED_PREFIX
 from tournaments.web.http.rate_limits import Limits
 from tournaments.web.http.rendering import path_for
 from tournaments.web.http.routing import Access, Route
@@ -31,7 +33,9 @@ WHO = ("visitor", "public", "student", "other", "lecturer", "admin")
 
 EVERYBODY = "ok ok ok ok ok ok"
 PUBLIC = "in ok ok ok ok ok"
+EMBEDDED = "no ok no no no no"  # everybody gets the response for visitors
 SIGNED_IN = "in in ok ok ok ok"
+PLAY = SIGNED_IN  # by the default of the setting; visitors are in test_play.py
 STUDENT = "in in ok ok no no"
 LECTURER = "in in no no ok ok"
 ADMIN = "in in no no no ok"
@@ -72,12 +76,19 @@ TABLE = (
     Row("account", SIGNED_IN),
     Row("account.password", SIGNED_IN),
     Row("account.token", SIGNED_IN),
+    Row("account.feed", SIGNED_IN),
+    Row("feed", PUBLIC),
+    Row("feed.team", EVERYBODY, lambda scene: {"secret": scene["feed"]}),
+    Row("feed.team", "none none none none none none", lambda _: {"secret": "feed_made-up"}),
     Row("account.revoke", "in in ok none none none", lambda scene: {"token": scene["token"]}),
 
     # Pages of visitors and students.
     Row("home", PUBLIC),
     Row("standings", PUBLIC),
     Row("faults", EVERYBODY),
+    Row("help", EVERYBODY),
+    Row("help.page", EVERYBODY, lambda _: {"page": "rules"}),
+    Row("help.page", "none none none none none none", lambda _: {"page": "made-up"}),
     Row("starter", EVERYBODY, lambda _: {"language": "python"}),
     Row("competitions", PUBLIC),
     Row("competition", PUBLIC, lambda _: {"slug": "cup"}),
@@ -97,12 +108,30 @@ TABLE = (
     Row("live", "in none none none none none", lambda _: GAME | {"slug": "made-up"}),
     Row("live_events", PUBLIC, lambda _: GAME),
     Row("events", PUBLIC),
+    *(Row(name, EMBEDDED, lambda _: GAME) for name in ("embed", "embed_game", "embed_events")),
+    Row("embed", "no none no no no no", lambda _: {"slug": "made-up"}),
+    Row("embed_game", "no none no no no no", lambda _: GAME | {"key": "made-up"}),
+    Row("play", PLAY),
+    Row("play.start", PLAY),
+    *(Row(f"play.{name}", "in in none none none none", lambda _: {"address": "made-up"})
+      for name in ("game", "events", "move", "take_back", "resign", "retry", "join")),
     Row("my", STUDENT),
     Row("upload", STUDENT),
     Row("version", "in in ok none ok ok", lambda scene: {"id": scene["version"]}),
     Row("version_events", "in in ok none ok ok", lambda scene: {"id": scene["version"]}),
     Row("source", "in in ok none ok ok", lambda scene: {"id": scene["version"]}),
+    *(Row(name, "in in ok none ok ok", lambda scene: {"id": scene["version"], "key": "swapped-south"})
+      for name in ("check_game", "check_game_wire", "check_game_json")),
+    Row("check_game", "in in none none none none", lambda scene: {"id": scene["version"], "key": "made-up"}),
+    Row("check_game_stderr", "in in ok none ok ok",
+        lambda scene: {"id": scene["version"], "key": "swapped-south", "player": 1}),
+    Row("check_game_stderr", "in in no none ok ok",
+        lambda scene: {"id": scene["version"], "key": "swapped-south", "player": 2}),
     Row("withdraw", "in in ok none ok ok", lambda scene: {"id": scene["version"]}),
+    Row("challenges", STUDENT),
+    Row("challenges.ask", STUDENT),
+    Row("challenges.consent", STUDENT),
+    Row("challenges.cancel", "in in ok none no no", lambda scene: {"id": scene["challenge"]}),
     Row("recheck", LECTURER, lambda scene: {"id": scene["version"]}),
 
     # The API.
@@ -112,6 +141,11 @@ TABLE = (
     Row("api_versions", STUDENT),
     Row("api_version", "in in ok none no no", lambda scene: {"id": scene["version"]}),
     Row("api_log", "in in ok none no no", lambda scene: {"id": scene["version"]}),
+    Row("api_opponents", STUDENT),
+    Row("api_challenge_ask", STUDENT),
+    Row("api_challenges", STUDENT),
+    Row("api_challenge", "in in ok none no no", lambda scene: {"id": scene["challenge"]}),
+    Row("api_challenge_cancel", "in in ok none no no", lambda scene: {"id": scene["challenge"]}),
     Row("api_competitions", PUBLIC),
     Row("api_table", PUBLIC, lambda _: {"slug": "cup"}),
     Row("api_table", "in none none none none none", lambda _: {"slug": "made-up"}),
@@ -146,9 +180,12 @@ TABLE = (
     Row("teach.tournament", LECTURER, lambda _: {"slug": "cup"}),
     Row("teach.tournament", "in in no no none none", lambda _: {"slug": "practice"}),
     *(Row(f"teach.tournament.{name}", LECTURER, lambda _: {"slug": "cup"})
-      for name in ("start", "pause", "resume", "rejudge", "rule")),
+      for name in ("start", "pause", "resume", "rejudge", "rule", "add")),
+    *(Row(f"teach.tournament.{name}", LECTURER, lambda _: {"slug": "cup"})
+      for name in ("publish", "cancel", "hide", "show", "delete")),
     Row("teach.marks", LECTURER, lambda _: {"slug": "cup"}),
     Row("teach.marks.make", LECTURER, lambda _: {"slug": "cup"}),
+    Row("teach.marks.withdraw", LECTURER, lambda _: {"slug": "cup"}),
     Row("teach.export", LECTURER, lambda _: {"slug": "cup", "file": "games.csv"}),
     Row("teach.report", LECTURER, lambda _: {"slug": "cup"}),
     Row("teach.report.anonymous", LECTURER, lambda _: {"slug": "cup"}),
@@ -168,12 +205,20 @@ def make_scene(world: World) -> Scene:
     student = world.accounts["student"]
     newcomer = course.accounts.add("newcomer", "Newcomer", student.role, None, now)
     team = world.teams[0]
+    own = Side(BotChoice(version_id=course.versions.of_team(team.id)[0].id), "Team 1 v1", team.id)
+    other = Side(BotChoice(reference="ladder:1"), "ladder:1", None)
+    competition = course.competitions.all()[0]
+    challenge = course.challenges.add(
+        competition.id, team.id, student.id, own, other, 1, "page", now, course.settings.load()
+    )
     return {
+        "challenge": challenge.id,
         **{role: world.accounts[role].id for role in ("student", "lecturer", "admin")},
         "newcomer": newcomer.id,
         "team": team.id,
         "version": course.versions.of_team(team.id)[0].id,
         "link": course.links.make(newcomer.id, LinkPurpose.INVITATION, now),
+        "feed": course.tokens.make(student.id, "news feed", now, None, FEED_PREFIX)[0],
         "token": course.tokens.make(student.id, "laptop", now, None)[1].id,
     }
 
@@ -221,6 +266,7 @@ def test_every_route_is_in_the_table() -> None:
 LEAST = {
     Access.EVERYBODY: "",
     Access.PUBLIC: "visitor",
+    Access.PLAY: "visitor public",  # by the default of the setting
     Access.SIGNED_IN: "visitor public",
     Access.STUDENT: "visitor public lecturer admin",
     Access.LECTURER: "visitor public student other",

@@ -1,19 +1,25 @@
 """Each action of a page and its entry in the journal: both are stored, or neither, whatever fails."""
 
+import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from signal import SIGKILL
+from subprocess import run
 from typing import Any
 
 import pytest
 
 from tests.support.statement_faults import CourseContents, fault_before
-from tests.web.played_course import PlayedService
+from tests.support.store_locations import to_argument
+from tests.web.played_course import PlayedService, open_played
 from tests.web.site import PASSWORD, World, open_world
 from tournaments.course.model import LinkPurpose
 from tournaments.database.base import Location
+from tournaments.database.location import Database
 from tournaments.web.http.rate_limits import Limits
 from tournaments.web.http.rendering import path_for
 from tournaments.web.routes import ROUTES
@@ -47,7 +53,9 @@ CASES = (
     Case("link.use", "visitor", PASSWORDS, of("link", "secret")),
     Case("account.password", "student", PASSWORDS | {"old": PASSWORD}),
     Case("account.token", "student", {"name": "laptop", "days": "30"}),
+    Case("account.feed", "student", {}),
     Case("account.revoke", "student", {}, of("token", "token")),
+    Case("challenges.consent", "student", {"accepts": "no"}),
     Case("withdraw", "student", {"withdrawn": "yes"}, of("version", "id")),
     Case("teach.roster.add", "lecturer", {"login": "s-9", "name": "S 9", "team": "Team 9"}),
     Case("teach.roster.import.send", "lecturer",
@@ -64,10 +72,14 @@ CASES = (
     Case("teach.accounts.disable", "admin", {"disabled": "yes"}, of("lecturer")),
 )
 # fmt: on
-NO_ACTS = {"sign-out", "upload", "api_submit", "teach.marks.make"}
-"""Routes that change something of their own, or nothing."""
-OF_THE_SERVICE = re.compile(r"recheck|api_pairings|teach\.tournament\..*")
+NO_ACTS = {"sign-out", "upload", "api_submit", "teach.marks.make", "teach.marks.withdraw"}
+"""Routes that change something of their own, or nothing but the journal."""
+OF_THE_SERVICE = re.compile(
+    r"recheck|api_pairings|teach\.tournament\..*|challenges\.(ask|cancel)|api_challenge_.*"
+)
 """Routes whose actions tests/server/test_acts.py tests."""
+UNRECORDED = re.compile(r"play\..*")
+"""Routes of casual games, which are in no journal."""
 
 
 def make_scene(world: World) -> Scene:
@@ -110,7 +122,51 @@ async def test_an_action_and_its_entry_are_both_stored_or_neither(
     assert number > 2  # the action, its entry, and the commit
 
 
+@pytest.mark.kill
+def test_actions_of_a_server_that_is_killed(database: Database, tmp_path: Path) -> None:
+    """It is killed before each statement that changes something, and before the commit."""
+    words = [sys.executable, "-m", "tests.web.killed_acts", to_argument(database), str(tmp_path)]
+    done = run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.keys() == {case.route for case in CASES}
+    for route, (*killed, last) in found.items():
+        assert last == [0, True], route
+        assert len(killed) > 2, route
+        assert killed == [[SIGKILL, False]] * len(killed), route
+
+
+MARKS = "/teach/tournaments/cup/marks"
+RULES = '[[rule]]\nname = "All"\nkind = "points"\nmarks = 10\n'
+
+
+@pytest.mark.slow
+async def test_marks_are_published_and_withdrawn_as_a_whole(tmp_path: Path) -> None:
+    """The entry in the journal is all that these actions store."""
+    with open_played(tmp_path) as played:
+        world = played.world
+        async with world.browser("lecturer") as browser:
+            csrf = await browser.csrf("/account")
+            for path, fields, published in (
+                (MARKS, {"rules": RULES, "do": "publish"}, True),
+                (f"{MARKS}/withdraw", {}, False),
+            ):
+                for number in count(1):
+                    with fault_before(number) as fault:
+                        answer = await browser.post(
+                            path, data=fields | {"csrf": csrf}, headers={"origin": "http://testserver"}
+                        )
+                    shows = "Your marks" in await world.page("student", "/my")
+                    assert shows is (published is not fault.happened)
+                    assert answer.status_code == (500 if fault.happened else 303), answer.text
+                    if not fault.happened:
+                        break
+                assert number > 2  # the entry and its commit
+
+
 def test_every_route_that_changes_something_is_in_the_table() -> None:
     changing = {route.name for route in ROUTES if route.method == "POST"}
-    tested = {case.route for case in CASES} | NO_ACTS | set(filter(OF_THE_SERVICE.fullmatch, changing))
+    tested = {case.route for case in CASES} | NO_ACTS
+    for pattern in (OF_THE_SERVICE, UNRECORDED):
+        tested |= set(filter(pattern.fullmatch, changing))
     assert changing == tested

@@ -186,9 +186,10 @@ async def test_other_protocols_are_refused(world: World) -> None:
     async def receive() -> dict[str, str]:
         return {"type": "websocket.connect"}
 
-    await world.app({"type": "websocket", "path": "/"}, receive, send)
-    assert sent == [{"type": "websocket.close", "code": 1008}]
-    with pytest.raises(NotImplementedError):
+    scope = {"type": "websocket", "path": "/", "headers": [], "query_string": b""}
+    await world.app(scope, receive, send)
+    assert sent == [{"type": "websocket.close", "code": 1008, "reason": ""}]
+    with pytest.raises(ValueError, match="'lifespan' are not supported"):
         await world.app({"type": "lifespan"}, receive, send)
 
 

@@ -156,7 +156,7 @@ def form_of(page: str) -> dict[str, str]:
         if "name" in attributes:
             fields[attributes["name"]] = unescape(attributes.get("value", ""))
     for name, choices in re.findall(r'<select[^>]* name="(\w+)".*?>(.*?)</select>', page, re.DOTALL):
-        chosen = re.search(r'value="(\w+)" selected', choices)
+        chosen = re.search(r'value="([^"]+)" selected', choices)
         assert chosen is not None
         fields[name] = chosen[1]
     return fields
@@ -192,7 +192,8 @@ async def test_each_problem_is_shown_at_its_field(played: Played) -> None:
         hint = re.search(rf'id="{name}-hint"><strong class="fault">', answer.text)
         assert hint, name
     assert "did you mean" in answer.text
-    assert "quiet_from and quiet_to" in answer.text or "move_s" in answer.text
+    assert "Seconds per move: must be" in answer.text
+    assert "move_s: " not in answer.text
     assert 'value="New &lt;b&gt;"' in answer.text  # the input is kept
     assert played.world.course.settings.load() == before
 
@@ -223,7 +224,9 @@ async def test_the_dashboard_shows_what_needs_attention(played: Played) -> None:
             "Plays as South",
             "Team 1 v2",
             "Team 3",
-            "without a password",
+            "The server reports 1 failure.",
+            "1 team has no bot that plays.",
+            "1 student has not chosen a password.",
             "lost 3 of 3 games: it sent '<b>debug</b>'",
         ):
             assert text in page, text
@@ -255,7 +258,7 @@ async def test_long_lists_are_read_page_by_page(played: Played) -> None:
 async def test_a_tournament_is_previewed_and_created(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[TournamentSpec, Account]] = []
 
-    async def create(spec: TournamentSpec, created_by: Account) -> Any:
+    async def create(spec: TournamentSpec, created_by: Account, *, draft: bool) -> Any:
         made.append((spec, created_by))
         return played.cup
 
@@ -298,8 +301,9 @@ async def test_versions_are_chosen_and_problems_of_a_tournament_are_shown(played
             "seed": "1.5",
         }
         page = await sent(browser, "/teach/tournaments/new", 400, **fields)
-        text = main_of(page)
-        assert all(name in text for name in ("title", "format.pairs", "references", "seed"))
+        for label in ("Title", "Reference players", "Seed"):
+            assert f"<li>{label}: " in page.text, label
+        assert not re.search(r"<li>[a-z_.]+: ", page.text)
         assert 'id="format.pairs-hint"' in page.text
         answer = await sent(browser, "/teach/tournaments/new", 400, format="swiss", title="x", bots="frozen")
         assert "frozen" in main_of(answer)
@@ -325,6 +329,40 @@ async def test_a_tournament_is_controlled_and_ruled_on(played: Played) -> None:
         assert "Team 1 v1 (withdrawn)" in main_of(await browser.get(CUP))
     summary = await tournaments.summary(played.cup.id)
     assert {entry.by for entry in summary.journal} == {"lecturer"}
+
+
+async def test_a_bot_joins_a_tournament(played: Played) -> None:
+    """The choice has the current versions of teams and reference players that are not entered."""
+    course = played.world.course
+    course.settings.change(references=["ladder:1", "minimax:3"])
+    newest = played.qualify(played.add_version())
+    async with played.world.browser("lecturer") as browser:
+        page = await browser.text(CUP)
+        for value in (f"version:{newest.id}", "reference:minimax:3", "reference:ladder:2"):
+            assert f'<option value="{value}"' in page
+        for value in ("reference:ladder:1", f"version:{played.versions['Team 2 v1'].id}"):
+            assert f'<option value="{value}"' not in page
+        await sent(browser, f"{CUP}/add", late="reference:minimax:3", replaces="Team 1 v1", why="a new one")
+        page = await browser.text(CUP)
+        assert "add minimax:3 (in the place of Team 1 v1): a new one" in page
+        assert '<option value="reference:minimax:3"' not in page
+        answer = await sent(browser, f"{CUP}/add", 400, late="reference:ladder:1", why="x<y")
+        assert "'ladder:1' is entered already" in main_of(answer)
+        assert 'value="x&lt;y"' in answer.text
+        for late in ("", "ladder:2", "version:", "version:-1", "version:" + "9" * 5000, "reference"):
+            await sent(browser, f"{CUP}/add", 400, late=late, why="x")
+        answer = await sent(browser, f"{CUP}/add", 400, late="reference:ladder:2", why="x" * 1001)
+        assert "longer than 1000 characters" in main_of(answer)
+
+
+async def test_a_knockout_takes_no_late_bot(tmp_path: Path) -> None:
+    with open_played(tmp_path, cup_format="knockout") as played:
+        async with played.world.browser("lecturer") as browser:
+            page = await browser.text(CUP)
+            assert "No bot can join a tournament of this format." in page
+            assert f"{CUP}/add" not in page
+            answer = await sent(browser, f"{CUP}/add", 400, late="reference:ladder:2", why="x")
+        assert "takes no bot after it was created" in main_of(answer)
 
 
 async def test_a_pause_may_come_too_late(played: Played) -> None:
@@ -376,6 +414,26 @@ async def test_marks_wait_for_the_end_unless_they_are_requested(tmp_path: Path) 
             answer = await sent(browser, f"{CUP}/marks", 400, rules=RULES)
             assert "6 of 12 games have a result" in main_of(answer)
             await sent(browser, f"{CUP}/marks", 200, rules=RULES, unfinished="true")
+
+
+async def test_published_marks_are_shown_to_their_students_alone(played: Played) -> None:
+    decided = '[[override]]\nstudent = "student-2"\nmark = 1.25\nreason = "an appeal"\n'
+    world = played.world
+    async with world.browser("lecturer") as browser:
+        assert "Your marks" not in await world.page("student", "/my")
+        await sent(browser, f"{CUP}/marks", rules=RULES + decided, do="publish")
+        assert newest_actions(played) == ["marks.publish"]
+        assert "2 students can see the own mark" in main_of(await browser.get(f"{CUP}/marks"))
+        assert "lecturer published the marks of cup." in main_of(await browser.get("/teach/journal"))
+        for role, explained in (("student", False), ("other", True)):
+            page = await world.page(role, "/my")
+            assert "Your marks" in page
+            assert ("override: 1.25 (an appeal)" in page) is explained
+        world.course.settings.change(students_see_names=False)
+        assert "Cup of Team 1" not in await world.page("other", "/my")
+        await sent(browser, f"{CUP}/marks/withdraw")
+        assert newest_actions(played) == ["marks.withdraw"]
+        assert "Your marks" not in await world.page("other", "/my")
 
 
 async def test_games_and_moves_are_downloaded(played: Played) -> None:

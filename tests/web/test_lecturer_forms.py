@@ -93,6 +93,12 @@ def test_openings_take_the_tournament_s_seed() -> None:
     assert (spec.openings.plies, spec.openings.seed) == (2, 5)
 
 
+@pytest.mark.parametrize("forged", ["9" * 5000, "x", "-1", ""])
+def test_a_forged_version_is_the_number_of_none(forged: str) -> None:
+    values = default_values("round-robin", Settings()) | {"title": "Cup", "bots": "chosen"}
+    assert TournamentSpec.read(spec_of_form(values, [forged])).bots == [0]
+
+
 @given(st.text(max_size=8))
 def test_a_text_becomes_a_number_or_stays(text: str) -> None:
     found = number_of(text)

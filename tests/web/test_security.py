@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tournaments.web.http.rate_limits import Rate, RateLimit, address_key
 from tournaments.web.http.security import (
-    CONTENT_SECURITY_POLICY,
     client_address,
+    content_security_policy,
     host_allowed,
     local_path,
     masked,
@@ -125,7 +125,7 @@ def test_the_address_of_a_client(peer: str, forwarded: list[str], address: str) 
 
 
 def test_the_policy_has_nothing_inline_and_nothing_from_elsewhere() -> None:
-    assert CONTENT_SECURITY_POLICY == (
+    assert content_security_policy() == (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     )
@@ -135,6 +135,7 @@ def test_the_policy_has_nothing_inline_and_nothing_from_elsewhere() -> None:
 
 def test_secrets_of_links_are_masked() -> None:
     assert masked("/links/abc") == "/links/..."
+    assert masked("/feeds/feed_abc") == "/feeds/..."
     assert masked("/my") == "/my"
 
 

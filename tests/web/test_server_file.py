@@ -10,10 +10,10 @@ from tests.support.courses import FAST_PASSWORDS, NOW
 from tests.support.paths import REPOSITORY_ROOT
 from tournaments.course.course import Course
 from tournaments.course.model import Role
-from tournaments.course.roster import invite_first_admin
+from tournaments.course.people.roster import invite_first_admin
 from tournaments.database.base import Location
 from tournaments.web.data_directory import DataDirectory, DataDirectoryError
-from tournaments.web.server_config import ServerFile, ServerFileError, load_server_file
+from tournaments.web.server_config import ServerFile, ServerFileError, address_and_port, load_server_file
 
 
 def load(folder: Path, text: str) -> ServerFile:
@@ -35,6 +35,8 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
         trusted_proxies = ["127.0.0.1", "10.0.0.0/8", "::1"]
         places = 4
         log_level = "debug"
+        log_format = "json"
+        metrics = "[::1]:9464"
         [cluster]
         engine = "slurm"
         queue = "students"
@@ -42,6 +44,9 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
         """,
     )
     assert (file.host, file.port, file.places, file.log_level) == ("0.0.0.0", 80, 4, "debug")
+    assert (file.log_format, file.metrics) == ("json", "[::1]:9464")
+    assert file.metrics is not None
+    assert address_and_port(file.metrics) == ("::1", 9464)
     assert file.public_url == "https://kalah.example.org"
     assert [str(network) for network in file.networks] == ["127.0.0.1/32", "10.0.0.0/8", "::1/128"]
     assert file.cluster is not None
@@ -73,10 +78,12 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
             trusted_proxies = ["10.0.0.1/8"]
             places = 0
             log_level = "loud"
+            metrics = "9464"
             """,
             [
                 "database: must be as in postgresql://USER@HOST/DATABASE; leave it out for SQLite",
                 "log_level: must be 'debug', 'info', 'warning' or 'error', not 'loud'",
+                "metrics: must be an address and a port, as in 127.0.0.1:9464 or [::1]:9464",
                 "places: must be greater than or equal to 1, not 0",
                 "port: must be integer, not '80'",
                 "prot: unknown key; did you mean 'port'?",

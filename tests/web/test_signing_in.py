@@ -272,6 +272,28 @@ async def test_a_new_password_ends_other_sessions(world: World) -> None:
         await there.sign_in("student-1", NEW)
 
 
+@pytest.mark.parametrize(
+    ("fields", "tokens", "sentence"),
+    [({}, 2, "Your 2 tokens are revoked, too."), ({"keep_tokens": "on"}, 2, ""), ({}, 0, "")],
+)
+async def test_a_new_password_revokes_tokens(
+    world: World, fields: dict[str, str], tokens: int, sentence: str
+) -> None:
+    """Unless their owner says otherwise: a program of somebody else may have one."""
+    made = [world.token("student") for _ in range(tokens)]
+    async with world.browser("student") as browser:
+        page = await browser.text("/account")
+        assert "your tokens are revoked" in page
+        assert ("Keep my tokens" in page, "until you revoke it" in page) == (tokens > 0, tokens > 0)
+        form = {"old": PASSWORD, **passwords(), **fields}
+        assert (await browser.submit("/account", form, to="/account/password")).status_code == 303
+        page = await browser.text("/account")
+        assert sentence in page
+        assert ("are revoked, too" in page) is bool(sentence)
+    valid = [world.course.tokens.find(secret, world.clock()) is not None for secret in made]
+    assert valid == [bool(fields)] * tokens
+
+
 async def test_guesses_of_the_old_password_are_limited(world: World) -> None:
     async with world.browser("student") as browser:
         fields = {"old": "wrong password", **passwords()}

@@ -144,6 +144,12 @@ async def test_the_same_files_are_no_new_version(played: Played) -> None:
     assert newest(played).number == 2
 
 
+async def test_the_storage_that_is_left_is_shown_with_built_bots(played: Played) -> None:
+    assert "MiB left" not in await played.world.page("student", "/my")
+    played.service.built = 300 << 20
+    assert "200.0 of 500 MiB left for files" in await played.world.page("student", "/my")
+
+
 async def test_the_deadline_and_the_limits_of_uploads_are_shown(played: Played) -> None:
     settings = played.world.course.settings
     settings.change(uploads_per_day=2, uploads_total=10)
@@ -285,6 +291,23 @@ async def test_a_newer_version_replaces_an_older_one(played: Played) -> None:
     async with played.world.browser("student") as browser:
         assert "version 2 is newer and active" in await browser.text(f"/my/versions/{old.id}")
         assert "Qualified and active." in await browser.text(f"/my/versions/{new.id}")
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (timedelta(days=3, hours=4, minutes=5), "in 3 days 4 hours"),
+        (timedelta(days=1, minutes=5), "in 1 day"),
+        (timedelta(hours=1, minutes=1, seconds=59), "in 1 hour 1 minute"),
+        (timedelta(seconds=59), "in less than a minute"),
+        (timedelta(hours=-2), "2 hours ago"),
+    ],
+)
+async def test_deadlines_are_counted_down(played: Played, left: timedelta, words: str) -> None:
+    world = played.world
+    world.course.settings.change(deadline=world.clock() + left)
+    for role, path in (("student", "/"), ("student", "/my"), ("lecturer", "/teach")):
+        assert f'Z">{words}</span>' in await world.page(role, path), path
 
 
 async def test_deadlines_are_shown_in_the_zone_of_the_course(played: Played) -> None:

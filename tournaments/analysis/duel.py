@@ -95,7 +95,7 @@ class Duel:
                 return [
                     f"If the difference were {test.elo0:g} Elo, about {100 * test.alpha:.3g} % of such "
                     "duels would end so.",
-                    "By how much, the interval tells only roughly: a test stops at a good moment, and its "
+                    "The interval shows only roughly by how much: a test stops at a good moment, and its "
                     "estimate leans away from 0.",
                 ]
             case "no improvement":
@@ -119,7 +119,7 @@ class Duel:
         difference = self.comparison.difference
         if difference is not None and difference.high < 0:
             return "It looks weaker, even: the whole interval lies below 0."
-        return "It may still be a little stronger, as strong, or weaker: the interval tells roughly."
+        return "It may still be a little stronger, as strong, or weaker: the interval is a rough one."
 
     def figures(self) -> list[str]:
         """Return lines with score, Elo and likelihood of superiority; with a test, also its state."""

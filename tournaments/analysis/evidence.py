@@ -18,14 +18,18 @@ copy of that pair.
 Pairs that are alike become one cluster before anything is computed, so that copies change no number.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, compress, count, pairwise
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tournaments.results.game_summary import GameSummary
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -63,91 +67,77 @@ def evidence_of(names: Sequence[str], games: Iterable[GameSummary]) -> Evidence:
     number = {name: index for index, name in enumerate(names)}
     if len(number) != len(names):
         raise ValueError("two bots have the same name")
+    # Passes over all games are loops in C where possible: a table may have 100,000 games.
+    everything = list(games)
     starts = _Starts(number)
-    start_of = starts.numbers.get
-    copies = starts.copies
-    lines: dict[tuple[int, str | int], int] = {}
-    copies_of: list[int] = []
-    kinds: dict[tuple[int, int | None], int] = {}
-    points: list[float] = []
-    clusters: dict[tuple[str, int] | int, list[int]] = {}
-    for serial, game in enumerate(games):
-        start = start_of((game.first, game.second, game.opening))
-        if start is None:
-            start = starts.add(game.first, game.second, game.opening)
-        if start < 0:
-            continue
-        copies[start] += 1
-        # A game with unknown moves is like no other.
-        line = lines.setdefault((start, game.likeness or serial), len(lines))
-        if line == len(copies_of):
-            copies_of.append(0)
-        copies_of[line] += 1
-        identity = (line, game.winner)
-        kind = kinds.get(identity)
-        if kind is None:
-            kind = kinds[identity] = len(kinds)
-            points.append(0.5 if game.winner is None else 1.0 - game.winner)
-        # Games with one pair name are a pair only if they have the same two bots and the same opening.
-        key = (game.pair, starts.group[start]) if game.pair else serial
-        cluster = clusters.get(key)
-        if cluster is None:
-            clusters[key] = [kind]
-        else:
-            cluster.append(kind)
-    starts_of_lines = [start for start, _ in lines]
-    likenesses = [likeness for _, likeness in lines]
-    line_of = [line for line, _ in kinds]
-    begun = [starts_of_lines[line] for line in line_of]
-    alike, halves = _merged(clusters.values(), [f"{likenesses[line]} {winner}" for line, winner in kinds])
-    different = Counter(starts_of_lines)
-    squares = [0] * len(copies)
-    for start, often in zip(starts_of_lines, copies_of, strict=True):
-        squares[start] += often * often
-    total: Counter[int] = Counter()
-    sizes = [
-        count + sum(halves[kinds].values()) if kinds in halves else count for kinds, count in alike.items()
+    start_of_all = [starts[game.first, game.second, game.opening] for game in everything]
+    is_included = [start >= 0 for start in start_of_all]
+    serials = list(compress(count(), is_included))
+    included = list(compress(everything, is_included))
+    start_of_game = list(compress(start_of_all, is_included))
+    # A game with unknown moves is never a copy of another game.
+    likenesses = [game.likeness or serial for game, serial in zip(included, serials, strict=True)]
+    lines, line_of_game = _numbered(zip(start_of_game, likenesses, strict=True))
+    kinds, kind_of_game = _numbered(zip(line_of_game, [game.winner for game in included], strict=True))
+    # Games with one pair name are a pair only if they have the same two bots and the same opening.
+    group_of_game = map(starts.group.__getitem__, start_of_game)
+    pairs = [
+        (game.pair, group) if game.pair else serial
+        for game, group, serial in zip(included, group_of_game, serials, strict=True)
     ]
-    groups = [starts.group[begun[kinds[0]]] for kinds in alike]
-    like_sizes: Counter[tuple[int, tuple[int, ...]]] = Counter()
-    for group, kinds_of_pair, size in zip(groups, alike, sizes, strict=True):
-        total[group] += size
-        like_sizes[group, tuple(sorted(line_of[kind] for kind in kinds_of_pair))] += size
-    total_squares: Counter[int] = Counter()
-    for (group, _), size in like_sizes.items():
-        total_squares[group] += size * size
-    row_kinds: list[int] = []
-    row_weights: list[float] = []
-    row_clusters: list[int] = []
-    for cluster_number, (cluster_kinds, whole) in enumerate(alike.items()):
-        more = halves.get(cluster_kinds)
-        for kind in cluster_kinds:
-            # Taken out, so that a game that is twice in a pair gets it once.
-            count = whole + more.pop(kind, 0) if more else whole
-            row_kinds.append(kind)
-            # Whole numbers are multiplied before they are divided, so that pure copies weigh exactly 1.
-            row_weights.append(count * copies[begun[kind]] / squares[begun[kind]])
-            row_clusters.append(cluster_number)
-    of_row = np.array(begun, dtype=np.int64)[np.array(row_kinds, dtype=np.int64)]
-    first, second = np.array(starts.first, dtype=np.int64), np.array(starts.second, dtype=np.int64)
+    alike, halves = _merged(
+        _numbered(pairs)[1], kind_of_game, [f"{lines[line][1]} {winner}" for line, winner in kinds]
+    )
+
+    copies = np.bincount(_integers(start_of_game), minlength=len(starts.first))
+    start_of_line = _integers(start for start, _ in lines)
+    different = np.bincount(start_of_line, minlength=len(copies))
+    squares = np.zeros_like(copies)
+    np.add.at(squares, start_of_line, np.bincount(_integers(line_of_game)) ** 2)
+    line_of_kind = [line for line, _ in kinds]
+    start_of_kind = start_of_line[_integers(line_of_kind)]
+    points = np.array([0.5 if winner is None else 1.0 - winner for _, winner in kinds], dtype=np.float64)
+
+    sizes = _integers(often + sum(halves.get(each, _NONE).values()) for each, often in alike.items())
+    groups = _integers(starts.group)[start_of_kind[_integers(each[0] for each in alike)]]
+    total = np.bincount(groups, sizes)
+    like, like_of_cluster = _numbered(tuple(sorted(map(line_of_kind.__getitem__, each))) for each in alike)
+    group_of_like = np.zeros(len(like), dtype=np.int64)
+    group_of_like[_integers(like_of_cluster)] = groups
+    like_sizes = np.bincount(_integers(like_of_cluster), sizes)
+    total_squares = np.bincount(group_of_like, like_sizes**2)
+
+    of_row = _integers(chain.from_iterable(alike))
+    counts = _integers(chain.from_iterable(_row_counts(each, often, halves) for each, often in alike.items()))
+    start_of_row = start_of_kind[of_row]
+    first, second = _integers(starts.first), _integers(starts.second)
     played, unique = (
-        np.rint(np.bincount(first, counts, len(names)) + np.bincount(second, counts, len(names)))
-        for counts in (copies, [different[start] for start in range(len(copies))])
+        np.rint(np.bincount(first, number, len(names)) + np.bincount(second, number, len(names)))
+        for number in (copies, different)
     )
     return Evidence(
         names=tuple(names),
-        first=first[of_row],
-        second=second[of_row],
-        points=np.array(points, dtype=np.float64)[np.array(row_kinds, dtype=np.int64)],
-        weight=np.array(row_weights, dtype=np.float64),
-        cluster=np.array(row_clusters, dtype=np.int64),
-        cluster_weight=np.array(
-            [size * total[group] / total_squares[group] for group, size in zip(groups, sizes, strict=True)],
-            dtype=np.float64,
-        ),
+        first=first[start_of_row],
+        second=second[start_of_row],
+        points=points[of_row],
+        # Whole numbers are multiplied before they are divided, so that pure copies weigh exactly 1.
+        weight=counts * copies[start_of_row] / squares[start_of_row],
+        cluster=np.repeat(np.arange(len(alike)), _integers(map(len, alike))),
+        cluster_weight=sizes * total[groups] / total_squares[groups],
         played=played.astype(np.int64),
         unique=unique.astype(np.int64),
     )
+
+
+def _numbered(keys: Iterable[Key]) -> tuple[list[Key], list[int]]:
+    """Return the different keys in the order of their first appearance, and the index of each key."""
+    numbers: defaultdict[Key, int] = defaultdict(count().__next__)
+    indices = list(map(numbers.__getitem__, keys))
+    return list(numbers), indices
+
+
+def _integers(numbers: Iterable[int]) -> npt.NDArray[np.int64]:
+    return np.fromiter(numbers, dtype=np.int64)
 
 
 def unique_games(games: Iterable[GameSummary]) -> int:
@@ -165,22 +155,23 @@ def unique_games(games: Iterable[GameSummary]) -> int:
     return len(known) + unknown
 
 
-class _Starts:
-    """Numbers of games' starts: first bot, second bot, opening."""
+class _Starts(dict[tuple[str, str, str], int]):
+    """Start of a game (first bot, second bot, opening) -> its number.
+
+    A new start gets the next number, or -1 if one of the bots is not included.
+    """
 
     def __init__(self, bots: Mapping[str, int]) -> None:
+        super().__init__()
         self._bots = bots
         self._groups: dict[tuple[int, int, str], int] = {}
-        self.numbers: dict[tuple[str, str, str], int] = {}
         self.first: list[int] = []
         self.second: list[int] = []
         self.group: list[int] = []
         """Group of each start, which it shares with the start with exchanged sides."""
-        self.copies: list[int] = []
-        """Number of games with each start, counted by the caller."""
 
-    def add(self, first: str, second: str, opening: str) -> int:
-        """Return the number of a new start; -1 if one of the bots is not included."""
+    def __missing__(self, start: tuple[str, str, str]) -> int:
+        first, second, opening = start
         one, other = self._bots.get(first), self._bots.get(second)
         number = -1
         if one is not None and other is not None:
@@ -189,26 +180,27 @@ class _Starts:
             self.second.append(other)
             sides = (min(one, other), max(one, other), opening)
             self.group.append(self._groups.setdefault(sides, len(self._groups)))
-            self.copies.append(0)
-        self.numbers[first, second, opening] = number
+        self[start] = number
         return number
 
 
 Kinds = tuple[int, ...]
 """Contents of a cluster: numbers of different games, in ascending order."""
+Halves = Mapping[Kinds, Mapping[int, int]]
+"""Cluster -> its game -> number of times that this game was played without the other."""
+_NONE: Mapping[int, int] = {}
 
 
 def _merged(
-    clusters: Iterable[list[int]], texts: Sequence[str]
-) -> tuple[dict[Kinds, int], dict[Kinds, dict[int, int]]]:
-    """Return the number of clusters of each kind, and the number of halves that belong to whole ones.
-
-    The latter is cluster -> its game -> number of times that this game was played without the other.
-    """
-    alike: dict[Kinds, int] = {}
-    for games in clusters:
-        kinds = tuple(sorted(games)) if len(games) > 1 else (games[0],)
-        alike[kinds] = alike.get(kinds, 0) + 1
+    cluster_of_game: Sequence[int], kind_of_game: Sequence[int], texts: Sequence[str]
+) -> tuple[dict[Kinds, int], Halves]:
+    """Return the number of clusters of each kind, and the numbers of halves that belong to whole pairs."""
+    of_game, of_kind = _integers(cluster_of_game), _integers(kind_of_game)
+    kinds_in_order = of_kind[np.lexsort((of_kind, of_game))].tolist()
+    ends = np.cumsum(np.bincount(of_game)).tolist()
+    alike: dict[Kinds, int] = Counter(
+        tuple(kinds_in_order[begin:end]) for begin, end in pairwise(chain([0], ends))
+    )
     halves: dict[Kinds, dict[int, int]] = {}
     alone = {kinds[0] for kinds in alike if len(kinds) == 1}
     if alone:
@@ -221,3 +213,11 @@ def _merged(
         for kind in alone & home.keys():
             halves.setdefault(home[kind], {})[kind] = alike.pop((kind,))
     return alike, halves
+
+
+def _row_counts(kinds: Kinds, count: int, halves: Halves) -> list[int]:
+    """Return how often each game of a cluster was played; ``count`` is the number of whole clusters."""
+    counts = [count] * len(kinds)
+    for kind, more in halves.get(kinds, _NONE).items():
+        counts[kinds.index(kind)] += more  # once, if the game is twice in a pair
+    return counts

@@ -169,7 +169,7 @@ class LadderPosition:
         if self.against_order:
             lines.append(
                 "Its results do not fit the order of the levels: read them level by level, no single number "
-                "tells its strength."
+                "describes its strength."
             )
         return lines
 

@@ -1,5 +1,6 @@
 """Tables from results (pure)."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,20 @@ class NamedMatch(NamedTuple):
     is_played: bool
 
 
+class _Meeting:
+    """Sums over games with the same first and second bot; lists have an entry for each bot."""
+
+    __slots__ = ("charged_us", "draws", "faults", "moves", "unique", "wins")
+
+    def __init__(self) -> None:
+        self.draws = self.unique = 0
+        self.wins = [0, 0]
+        self.faults = [0, 0]
+        """Wins because of the opponent's fault."""
+        self.moves = [0, 0]
+        self.charged_us = [0, 0]
+
+
 class Tally:
     """Table of the games so far; games are added one by one."""
 
@@ -26,37 +41,51 @@ class Tally:
             for name in names
         }
         self._seen: set[tuple[str, str, str, str]] = set()
-        for game in games:
-            self.add(game)
+        self.add_all(games)
 
     def add(self, game: GameSummary) -> None:
         """Count a game."""
-        same = (game.first, game.second, game.opening, game.likeness)
-        unique = not game.likeness or same not in self._seen
-        self._seen.add(same)
-        one, other = self._lines[game.first], self._lines[game.second]
-        against_other, against_one = one.versus[other.name], other.versus[one.name]
-        if game.winner is None:
-            one.draws += 1
-            other.draws += 1
-            against_other.draws += 1
-            against_one.draws += 1
-        elif game.winner == 0:
-            one.wins += 1
-            other.losses += 1
-            against_other.wins += 1
-            against_one.losses += 1
-            other.forfeits += game.fault is not None
-        else:
-            one.losses += 1
-            other.wins += 1
-            against_other.losses += 1
-            against_one.wins += 1
-            one.forfeits += game.fault is not None
-        for line, moves, charged_us in zip((one, other), game.moves, game.charged_us, strict=True):
-            line.unique += unique
-            line.moves += moves
-            line.charged_us += charged_us
+        self.add_all((game,))
+
+    def add_all(self, games: Iterable[GameSummary]) -> None:
+        """Count games.  There may be 100,000, so they are first summed by first and second bot."""
+        meetings: defaultdict[tuple[str, str], _Meeting] = defaultdict(_Meeting)
+        seen = self._seen
+        for game in games:
+            first, second = game.first, game.second
+            meeting = meetings[first, second]
+            likeness = game.likeness
+            known = len(seen)
+            seen.add((first, second, game.opening, likeness))
+            meeting.unique += not likeness or len(seen) > known
+            winner = game.winner
+            if winner is None:
+                meeting.draws += 1
+            else:
+                meeting.wins[winner] += 1
+                if game.fault is not None:
+                    meeting.faults[winner] += 1
+            one, other = game.moves
+            meeting.moves[0] += one
+            meeting.moves[1] += other
+            one, other = game.charged_us
+            meeting.charged_us[0] += one
+            meeting.charged_us[1] += other
+        for (first, second), meeting in meetings.items():
+            self._count(0, first, second, meeting)
+            self._count(1, second, first, meeting)
+
+    def _count(self, player: int, name: str, opponent: str, meeting: "_Meeting") -> None:
+        line = self._lines[name]
+        wins, losses = meeting.wins[player], meeting.wins[1 - player]
+        for record in (line, line.versus[opponent]):
+            record.wins += wins
+            record.draws += meeting.draws
+            record.losses += losses
+        line.forfeits += meeting.faults[1 - player]
+        line.unique += meeting.unique
+        line.moves += meeting.moves[player]
+        line.charged_us += meeting.charged_us[player]
 
     def table(
         self,

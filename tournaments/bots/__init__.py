@@ -8,5 +8,5 @@
 
 Built bots are kept by ``server.bot_storage`` on a server, and by ``engines.remote.worker.bot_cache`` on the
 host of a worker.  ``digest_store`` has what the stores of a server share; ``errors.BotError`` is the base of
-all errors of a bot.  Begin at ``resolve``.
+all errors of a bot.  Begin at ``resolve``.  May import the layers up to ``results``.
 """

@@ -31,6 +31,10 @@ ADVICE = {
     "killed": "run it in a debugger, or compile it with warnings and sanitizers, and play the same game",
     "closed-output": "keep standard output open until END: do not close it, and do not redirect it",
     "closed-input": "keep standard input open, and read it until END",
+    "off-turn-cpu": (
+        "stop computing when the move is sent, or ponder with at most one thread for each core that the "
+        "bot may use"
+    ),
     "memory-limit": "keep less: a smaller table, and no copy of each board that was ever seen",
     "out-of-memory": (
         "keep less: a smaller table, and no copy of each board that was ever seen; for Java give its command "
@@ -85,6 +89,7 @@ ADVICE = {
 IN_EVERY_PROTOCOL = {
     "not-runnable",
     "killed",
+    "off-turn-cpu",
     "memory-limit",
     "out-of-memory",
     "read-only",
@@ -178,7 +183,7 @@ def what_to_do(played: PlayedScenario) -> str:
     if fault == "late" and not likely:
         likely = (
             f"it had sent {len(replies)} replies before: does it pass over this line? Answer "
-            "every line that ends in YOU, also one that tells of its own move"
+            "every line that ends in YOU, also one that reports its own move"
         )
     if not likely:
         return advice

@@ -7,7 +7,7 @@ For a process that does nothing else meanwhile and has no other children, as ``p
 
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -185,8 +185,20 @@ def _items(evidence: Evidence, *, full: bool) -> Iterator[Item]:
             where = f", {verdict.where}" if verdict.where else ""
             verdict = replace(verdict, sentence=f"the same as under {known!r}{where}", advice="", details=())
         yield Item(
-            each.id, evidence.game, title, verdict.status, verdict.sentence, verdict.advice, verdict.details
+            each.id,
+            evidence.game,
+            title,
+            verdict.status,
+            verdict.sentence,
+            verdict.advice,
+            verdict.details,
+            _game_keys(verdict, evidence.played_for(each.id)),
         )
+
+
+def _game_keys(verdict: Verdict, played: Sequence[PlayedScenario]) -> tuple[str, ...]:
+    """Return the keys of the games that a verdict names, then of the others played for its item."""
+    return tuple(dict.fromkeys(each.scenario.key for each in (*verdict.games, *played)))
 
 
 def _measured_numbers(evidence: Evidence) -> dict[str, float]:

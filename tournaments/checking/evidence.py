@@ -7,7 +7,8 @@ a ``Verdict``.
 from dataclasses import dataclass
 
 from referee.conformance.script import Observations
-from referee.judge.results import GONE, GameRecord, MoveRecord, Reason
+from referee.judge.record_rows import MoveRecord
+from referee.judge.results import GONE, GameRecord, Reason
 from tournaments.checking.report import Status
 from tournaments.checking.scenarios import Scenario
 
@@ -138,6 +139,8 @@ class Verdict:
     """The same text for the same mistake in another game; empty if mistakes cannot be compared."""
     where: str = ""
     """Words for the game in which the mistake showed."""
+    games: tuple[PlayedScenario, ...] = ()
+    """Games that the sentence or the details name."""
 
 
 def passed(sentence: str, details: tuple[str, ...] = ()) -> Verdict:
@@ -146,15 +149,27 @@ def passed(sentence: str, details: tuple[str, ...] = ()) -> Verdict:
 
 
 def failed(
-    sentence: str, advice: str, details: tuple[str, ...] = (), *, cause: str = "", where: str = ""
+    sentence: str,
+    advice: str,
+    details: tuple[str, ...] = (),
+    *,
+    games: tuple[PlayedScenario, ...] = (),
+    cause: str = "",
+    where: str = "",
 ) -> Verdict:
     """Return the verdict on a fault that loses games, or would with another referee."""
-    return Verdict(Status.FAILED, sentence, advice, details, cause, where)
+    return Verdict(Status.FAILED, sentence, advice, details, cause, where, games)
 
 
-def warned(sentence: str, advice: str = "", details: tuple[str, ...] = ()) -> Verdict:
+def warned(
+    sentence: str,
+    advice: str = "",
+    details: tuple[str, ...] = (),
+    *,
+    games: tuple[PlayedScenario, ...] = (),
+) -> Verdict:
     """Return the verdict on something to look at."""
-    return Verdict(Status.WARNING, sentence, advice, details)
+    return Verdict(Status.WARNING, sentence, advice, details, games=games)
 
 
 def skipped(sentence: str) -> Verdict:

@@ -31,7 +31,7 @@ def starts(evidence: Evidence) -> Verdict:
     for each in evidence.played:
         if each.never_started:
             verdict = fault_verdict(each)
-            return failed(what_happened(each), verdict.advice, cause=verdict.cause)
+            return failed(what_happened(each), verdict.advice, games=(each,), cause=verdict.cause)
     times = sorted(observed.start_us for _, observed in evidence.observed if observed.start_us)
     if not times:
         return skipped(f"not tried: {next(iter(evidence.left_out.values()), 'nothing was played')}")
@@ -130,6 +130,7 @@ def openings(evidence: Evidence) -> Verdict:
                 "told of the opening",
                 "with an opening START gives no turn: when the environment variable KALARENA_OPENING is set, "
                 'wait for the first line that ends in YOU; or take "openings" out of its bot.toml',
+                games=(each,),
                 where=each.where,
             )
     if fault := fault_or_gap(evidence, "openings"):
@@ -154,6 +155,7 @@ def time_lines(evidence: Evidence) -> Verdict:
             "look whether it takes a TIME line for a CHANGE line: TIME comes right before the line that "
             "gives the turn",
             excerpt(lost[0]),
+            games=tuple(lost),
         )
     return passed(f"{counted(len(games), 'game')} with TIME lines without a fault")
 
@@ -166,7 +168,7 @@ def fault_or_gap(evidence: Evidence, item: str) -> Verdict | None:
         verdict = fault_verdict(lost[0])
         if others := [each.scenario.title for each in lost[1:]]:
             also = f"it lost by a fault, too: {', '.join(others)}"
-            verdict = replace(verdict, details=(*verdict.details, also))
+            verdict = replace(verdict, details=(*verdict.details, also), games=tuple(lost))
         return verdict
     if item in evidence.left_out and not any(each.was_ended_early for each in games):
         return _left_out(evidence.left_out[item], games, must_play=item in PLAYS)
@@ -193,6 +195,7 @@ def fault_verdict(played: PlayedScenario) -> Verdict:
         f"{played.where}, {when}: {what_happened(played)}",
         what_to_do(played),
         excerpt(played),
+        games=(played,),
         cause=result.fault or "",
         where=played.where,
     )

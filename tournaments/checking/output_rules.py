@@ -62,6 +62,7 @@ def spelling(evidence: Evidence) -> Verdict:
             f"{slowest.span_us / 1000:.0f} ms",
             "put the whole line together, with its line feed, and write and flush it once: a turn ends with "
             "its line feed",
+            games=(each,),
         )
     if not replies:
         return skipped("not tried: it sent no line")
@@ -75,11 +76,13 @@ def _unusual_number(line: str, played: PlayedScenario) -> Verdict | None:
         return failed(
             f"{sent}: a plus sign, which this referee accepts and another one may not",
             f"write {line.replace('+', '')}; in C a format of %d, not %+d",
+            games=(played,),
         )
     if re.fullmatch(r"MOVE;0[0-9]*[1-9][0-9]*", line):
         return failed(
             f"{sent}: a zero before the number, which this referee accepts and another one may not",
             f"write MOVE;{int(line[5:])}, without padding: in C a format of %d, not %02d",
+            games=(played,),
         )
     return None
 
@@ -93,6 +96,7 @@ def _unknown_line(line: str, played: PlayedScenario) -> Verdict | None:
         return failed(
             f"{played.where}, it sent {quote(line)}: {error}",
             "print moves alone to standard output, and everything else to standard error",
+            games=(played,),
             cause=fault or "unknown line",
             where=played.where,
         )
@@ -116,6 +120,7 @@ def one_reply(evidence: Evidence) -> Verdict:
                 f"{each.where}, it sent at least {count} lines in a row, such as "
                 f"{quote(observed.unexpected_lines[0].line)}, where one was asked for",
                 "look for a loop that prints: send one line, then read until the next line that ends in YOU",
+                games=(each,),
             )
     # A line that came too early by a whole turn explains all later ones.
     each, first = min(found, key=lambda pair: not pair[1].after.startswith("START;"))
@@ -125,6 +130,7 @@ def one_reply(evidence: Evidence) -> Verdict:
             f"{sent}, when the other player was to move",
             f"after {first.after} wait for a line that ends in YOU: the other player's START is a turn, "
             "this one none",
+            games=(each,),
         )
     advice = "answer only lines that end in YOU; after a move of its own, wait for the next line"
     if _expected_first_extra_turn(each):
@@ -132,7 +138,9 @@ def one_reply(evidence: Evidence) -> Verdict:
             "the very first move of the game gives no extra turn, even if its last seed falls into the "
             "store: go by YOU and OPP, not by rules of your own"
         )
-    return failed(f"{sent}, when it was not its turn; such a line is taken as its next move", advice)
+    return failed(
+        f"{sent}, when it was not its turn; such a line is taken as its next move", advice, games=(each,)
+    )
 
 
 def _expected_first_extra_turn(played: PlayedScenario) -> bool:
@@ -187,6 +195,7 @@ def ending_fault(played: PlayedScenario, grace_s: float) -> Verdict | None:
         return failed(
             f"{where}, it sent {lines} after END, beginning with {quote(first)}",
             "say nothing after END: leave the loop that reads lines, and print nothing on the way out",
+            games=(played,),
             cause="talks after END",
             where=where,
         )
@@ -201,7 +210,7 @@ def ending_fault(played: PlayedScenario, grace_s: float) -> Verdict | None:
     else:
         return None
     advice = LEAVE_TURNS if played.protocol == "turns" else LEAVE
-    return failed(f"{where}, {sentence}", advice, cause="stays after END", where=where)
+    return failed(f"{where}, {sentence}", advice, games=(played,), cause="stays after END", where=where)
 
 
 def _bad_status(played: PlayedScenario, status: int) -> Verdict:
@@ -213,6 +222,7 @@ def _bad_status(played: PlayedScenario, status: int) -> Verdict:
         + (f" ({meaning})" if meaning else ""),
         "the game was over, so that this costs nothing; but leave the loop at END and end with status 0, as "
         "a reader that goes on after END finds no more input",
+        games=(played,),
     )
 
 
@@ -226,16 +236,20 @@ def stderr(evidence: Evidence) -> Verdict:
                 f"read START; {kept} are kept",
                 "print less at the start: an engine that does not read standard error would never get to "
                 "START",
+                games=(each,),
             )
         if observed.stderr_bytes > kept:
             return failed(
                 f"{each.where}, it wrote {observed.stderr_bytes} bytes to standard error while it played; "
                 f"{kept} are kept, and writing takes time from its moves",
                 "print a line a move, not one for each position that it looks at",
+                games=(each,),
             )
     for each in evidence.played:
         if READ_ONLY in explain(each.record.stderr[each.bot]):
-            return warned(f"{each.where}, it wanted to write a file where it may not", READ_ONLY)
+            return warned(
+                f"{each.where}, it tried to write a file where it may not", READ_ONLY, games=(each,)
+            )
     if not evidence.observed:
         return skipped(NOT_WATCHED)
     if not evidence.has_started:
@@ -253,6 +267,7 @@ def processes(evidence: Evidence) -> Verdict:
             return failed(
                 f"{each.where}, it ended and left processes behind: {', '.join(observed.left_behind)}",
                 "end what it starts, and wait for it, before it ends itself",
+                games=(each,),
             )
     if not evidence.observed:
         return skipped(NOT_WATCHED)

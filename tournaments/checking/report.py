@@ -50,6 +50,8 @@ class Item:
     """Advice on the finding; empty if there is nothing to do."""
     details: tuple[str, ...] = ()
     """Lines that show the finding, such as the end of the conversation."""
+    games: tuple[str, ...] = ()
+    """Keys of the games that the finding names, then of the others that were played for the item."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,14 @@ class Report:
             for name in ("command", "games"):
                 values[name] = tuple(values[name])
             values["items"] = tuple(
-                Item(**{**item, "status": Status(item["status"]), "details": tuple(item["details"])})
+                Item(
+                    **item
+                    | {
+                        "status": Status(item["status"]),
+                        "details": tuple(item["details"]),
+                        "games": tuple(item.get("games", ())),
+                    }
+                )
                 for item in values["items"]
             )
             values["played"] = tuple(Game(**game) for game in values["played"])

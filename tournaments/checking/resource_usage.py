@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from referee.judge.results import MoveRecord
+from referee.judge.record_rows import MoveRecord
 from tournaments.checking.evidence import (
     Evidence,
     PlayedScenario,
@@ -51,6 +51,7 @@ def times(evidence: Evidence) -> Verdict:
         return failed(
             f"{share_of_games} were lost on time, first {late[0].scenario.title}",
             fault_verdict(late[0]).advice,
+            games=tuple(late),
             cause="late",
             where=share_of_games,
         )
@@ -138,8 +139,8 @@ def _slept_through(played: PlayedScenario, cpu_us: int, wait_us: int) -> Verdict
 def _idleness(played: PlayedScenario, sentence: str) -> Verdict:
     """Return the verdict on a bot that is idle in its turns: KGP allows to wait for the end of the time."""
     if played.protocol == "kgp":
-        return warned(f"{sentence}: it waits until it is stopped", NO_YIELD)
-    return failed(f"{sentence}: it sleeps, or waits for something", NO_SLEEP)
+        return warned(f"{sentence}: it waits until it is stopped", NO_YIELD, games=(played,))
+    return failed(f"{sentence}: it sleeps, or waits for something", NO_SLEEP, games=(played,))
 
 
 def _is_idle(move: MoveRecord) -> bool:
@@ -152,7 +153,7 @@ def memory(evidence: Evidence) -> Verdict:
     for each in evidence.played:
         if each.lost_by_fault and each.record.result.fault in ("memory-limit", "out-of-memory"):
             verdict = fault_verdict(each)
-            return failed(verdict.sentence, verdict.advice)
+            return failed(verdict.sentence, verdict.advice, games=(each,))
     most = max((observed.memory_bytes for _, observed in evidence.observed), default=0) >> 20
     if not evidence.has_started:
         return skipped("not tried: it never took its START line")

@@ -1,1 +1,4 @@
-"""The command `kalarena`: one file per subcommand, each loaded only when it is used."""
+"""The command `kalarena`: one module for each subcommand, loaded only when the subcommand is used.
+
+Begin at ``main``, which lists the subcommands.  May import all layers.
+"""

@@ -9,8 +9,9 @@ import statistics
 import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,6 +21,8 @@ from referee.sandbox.bubblewrap import Sandbox, Tier
 from referee.sandbox.detection import Probe, Run, probe, run_as_bot
 from referee.sandbox.host_resources import default_memory_here, host_memory_bytes, usable_cores
 
+SERVERS_DATA = Path("kalarena-data")
+"""Default data directory of `kalarena serve`."""
 STARTS = 10
 """Programs started for each median."""
 SHIM_STARTS = 3
@@ -33,7 +36,7 @@ INDENT = 13
 HOLDS = {
     Tier.CGROUP: (
         "A bot has no network, sees none of your files but its own, and no other processes; the kernel "
-        "bounds the memory of all its processes together."
+        "bounds the memory of all its processes together, and its share of the processors."
     ),
     Tier.BUBBLEWRAP: "A bot has no network, sees none of your files but its own, and no other processes.",
     Tier.WEAK: "Each process of a bot has limits of memory, file size and open files.",
@@ -108,6 +111,11 @@ class Health:
     """Memory that our processes may use, in MiB; 0 if the system does not report it."""
     default_memory_mb: int = DEFAULT_MEMORY_MB
     """Memory limit of a bot where none is chosen, in MiB, with one game on each core."""
+    disk: str = ""
+    """Free space for the server's data directory; empty without a directory."""
+    database: str = ""
+    """State of the server's database; empty without a data directory."""
+    database_works: bool = True
 
 
 def examine(found: Probe | None = None) -> Health:
@@ -241,6 +249,10 @@ def report(health: Health) -> Iterator[str]:
         "Memory", f"{there}a bot may use {health.default_memory_mb} MB unless memory_mb says otherwise"
     )
     yield from _item("Python", health.python)
+    if health.disk:
+        yield from _item("Disk", health.disk)
+    if health.database:
+        yield from _item("Database", health.database)
 
 
 def _capital(text: str) -> str:
@@ -259,16 +271,52 @@ def _item(name: str, text: str) -> Iterator[str]:
     )
 
 
-@click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(as_json: bool) -> None:
-    """Say how well this host can hold bots, and what would help.
+def examine_server(data: Path, config: Path | None) -> dict[str, Any]:
+    """Return the fields of ``Health`` on a server's data directory and its database."""
+    # Imported here: the database layer takes longer to load than the rest of the command.
+    from tournaments.cli.admin.opening import server_file
+    from tournaments.database.base import Connections, StoreError
+    from tournaments.database.location import Database
+    from tournaments.database.state import database_state
+    from tournaments.server.status import Disk
+    from tournaments.web.server_config import ServerFileError
 
-    Everything is found out by running it.  Exit status: 0 if hostile bots can be held here, 1 if not.
+    found: dict[str, Any] = {"disk": str(Disk.of(data) or "")}
+    if not data.is_dir():
+        return {"database": f"does NOT work: {data} is no directory", "database_works": False}
+    try:
+        database = Database.at(server_file(data, config).database or data)
+        with Connections(database.course(), read_only=True) as connections:
+            return found | {"database": str(database_state(database, connections))}
+    except (ServerFileError, StoreError) as error:
+        return found | {"database": f"does NOT work: {error}", "database_works": False}
+
+
+@click.command("doctor")
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Also look at a server's data directory.  [default: kalarena-data, if it is there]",
+)
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="As of kalarena serve.  [default: DIR/server.toml, if it is there]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(data: Path | None, config: Path | None, as_json: bool) -> None:
+    """Report how well this host can confine bots, what would help, and whether a server's database works.
+
+    Each property is tested by running a program.  Exit status: 0 if hostile bots can be held here, 1 if not,
+    or if the database does not work.
     """
     health = examine()
+    if data is not None or SERVERS_DATA.is_dir():
+        health = replace(health, **examine_server(data or SERVERS_DATA, config))
     if as_json:
         click.echo(json.dumps(asdict(health), indent=2))
     else:
         click.echo("\n".join(report(health)))
-    click.get_current_context().exit(0 if health.confines else 1)
+    click.get_current_context().exit(0 if health.confines and health.database_works else 1)

@@ -15,7 +15,11 @@ def games_command() -> None:
 
     A game is written NAME[(PITS,SEEDS)][+OPTION[=VALUE]...], for example bga(6,6)+pie+empty-capture.
     """
-    for name, entry in all_games().items():
+    try:
+        games = all_games()
+    except SpecError as error:
+        raise Usage(str(error)) from error
+    for name, entry in games.items():
         default = "   (the default)" if name == DEFAULT_GAME else ""
         click.echo(f"{name}{default}\n    {entry.about}")
         if entry.board:

@@ -15,6 +15,8 @@ from referee.version import VERSION
 
 COMMANDS = {
     "admin": ("tournaments.cli.admin", "Manage a server's course: roster, accounts, backup."),
+    "challenge": ("tournaments.cli.remote.challenge", "Challenge a bot on a server to unrated games."),
+    "connect": ("tournaments.cli.remote.connect", "Let a bot at home play unrated games on a server."),
     "check": ("tournaments.cli.check", "Try a bot as a server would, and say what to put right."),
     "duel": ("tournaments.cli.duel", "Is the new version of a bot stronger than the old one?"),
     "gauntlet": ("tournaments.cli.gauntlet", "Where does a bot stand on the ladder of reference players?"),
@@ -26,7 +28,7 @@ COMMANDS = {
     "games": ("tournaments.cli.games", "List the games, their presets and options."),
     "perft": ("tournaments.cli.games", "Count move sequences, the test of a rule book."),
     "play": ("tournaments.cli.play", "Play one game between two bots."),
-    "submit": ("tournaments.cli.submit", "Submit a bot to a server, and follow its check there."),
+    "submit": ("tournaments.cli.remote.submit", "Submit a bot to a server, and follow its check there."),
     "tournament": ("tournaments.cli.tournament", "Run tournaments; tables, reports, marks, appeals."),
     "verify": ("tournaments.cli.verify", "Judge games again from their records."),
     "worker": ("tournaments.cli.worker", "Play games of a tournament that runs on another machine."),

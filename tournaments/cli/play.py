@@ -19,7 +19,8 @@ from referee.games.catalog import DEFAULT_GAME, AnyGame, parse_game
 from referee.games.opening import parse_opening
 from referee.games.spec import SpecError
 from referee.judge.limits import Limits
-from referee.judge.results import GameRecord, Player, WireLine
+from referee.judge.record_rows import WireLine
+from referee.judge.results import GameRecord, Player
 from referee.judge.verdict_text import visible
 from referee.playing import Job, play_alone
 from referee.sandbox.detection import REQUIRED, SandboxError, find_sandbox

@@ -2,10 +2,13 @@
 
 import contextlib
 import gc
+import json
 import logging
 import os
 import signal
 import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -52,16 +55,23 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     metavar="FILE",
     help=f"What else there is to decide: docs/server.md.  [default: DIR/{SERVER_FILE}, if it is there]",
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    help="Log lines of text, or one JSON object a line.  [default: text]",
+)
 @click.option("--demo", is_flag=True, help="Add three teams, a lecturer and two bots, to try it out.")
-def command(data: Path, host: str | None, port: int | None, config: Path | None, demo: bool) -> None:
+def command(
+    data: Path, host: str | None, port: int | None, config: Path | None, log_format: str | None, demo: bool
+) -> None:
     """Run the course's server: students submit, bots qualify and play, everybody watches.
 
     SIGTERM and Ctrl-C end it within two seconds, or some more with a cluster; what was under way is taken
     up at the next start.
     """
     try:
-        file = _file(data, host, port, config)
-        _log(file.log_level)
+        file = _file(data, config, {"host": host, "port": port, "log_format": log_format})
+        _log(file.log_level, file.log_format)
         with open_host(data, file, demo=demo) as server:
             _ignore_further_signals()
             sys.setswitchinterval(SWITCH_S)
@@ -76,18 +86,36 @@ def command(data: Path, host: str | None, port: int | None, config: Path | None,
     _leave()
 
 
-def _file(data: Path, host: str | None, port: int | None, config: Path | None) -> ServerFile:
+def _file(data: Path, config: Path | None, given: Mapping[str, object]) -> ServerFile:
     """Return the file's values, overridden by those of the command line.  Raises ServerFileError."""
     path = config or data / SERVER_FILE
     file = load_server_file(path) if config is not None or path.exists() else ServerFile()
-    given = {"host": host, "port": port}
     return file.model_copy(update={name: value for name, value in given.items() if value is not None})
 
 
-def _log(level: str) -> None:
-    logging.basicConfig(level=level.upper(), format=LOG_FORMAT)  # to standard error
+def _log(level: str, log_format: str) -> None:
+    handler = logging.StreamHandler()  # to standard error
+    handler.setFormatter(JsonFormatter() if log_format == "json" else logging.Formatter(LOG_FORMAT))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
     for name in ("alembic", "python_multipart", "hypercorn"):
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class JsonFormatter(logging.Formatter):
+    """Formatter of a record as a JSON object in one line; docs/operations.md lists its keys."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {
+            "at": at,
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line)
 
 
 def _ignore_further_signals() -> None:

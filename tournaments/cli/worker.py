@@ -63,14 +63,13 @@ def command(
     os.environ.setdefault(LOG_VARIABLE, "critical")  # before Dask is imported, and for the worker's process
     from tournaments.engines.remote.credentials import Credentials
     from tournaments.engines.remote.host import facts_of_this_host
-    from tournaments.engines.remote.requirements import fetch_demands
-    from tournaments.engines.remote.waiting import Demands
-    from tournaments.engines.remote.worker.lab_worker import work
+    from tournaments.engines.remote.worker.lab_worker import fetch_demands, work
+    from tournaments.engines.remote.worker.worker_plugin import worker_options
 
     if not scheduler.startswith("tls://"):
         raise Usage(
             f"{scheduler}: must be an address like tls://HOST:PORT; anything else is not encrypted, and lets "
-            "whoever reaches it run programs here"
+            "everybody who reaches it run programs here"
         )
     slots = slots or len(usable_cores())
     try:
@@ -78,7 +77,7 @@ def command(
     except ClusterError as error:
         raise Usage(str(error)) from error
     try:
-        demands = fetch_demands(scheduler, trusted) or Demands()
+        demands = fetch_demands(scheduler, trusted)
         found = probe()
         strictest = min((Tier(require_tier), demands.tier), key=TIERS.index)
         if refusal := refusal_of_tier(strictest, found, examine(found)):
@@ -89,23 +88,16 @@ def command(
         was_stopped = work(
             scheduler,
             trusted,
-            facts,
-            slots,
+            {"name": name, **worker_options(facts, slots, lifetime_s=lifetime)},
             joins=lambda: click.echo(str(facts)),
-            joined=lambda: click.echo(joined_message(scheduler, slots)),
-            name=name,
-            lifetime_s=lifetime,
+            joined=lambda: click.echo(
+                f"joined {scheduler}: plays {slots} game{'' if slots == 1 else 's'} at a time until this is "
+                "stopped"
+            ),
         )
     except ClusterError as error:
         raise Fault(str(error)) from error
     click.echo("stopped" if was_stopped else ended_message(scheduler))
-
-
-def joined_message(scheduler: str, slots: int) -> str:
-    """Return the message after the scheduler has accepted this worker."""
-    return (
-        f"joined {scheduler}: plays {slots} game{'' if slots == 1 else 's'} at a time until this is stopped"
-    )
 
 
 def ended_message(scheduler: str) -> str:

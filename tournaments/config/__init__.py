@@ -1,5 +1,5 @@
 """Configuration of tournaments: from tournament.toml, or other validated choices, to a ``Tournament``.
 
 Begin at ``tournament.build_tournament``, which every kind of tournament uses; ``load`` reads files, with all
-errors at once.
+errors at once.  May import the layers up to ``checking``.
 """

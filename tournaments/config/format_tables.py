@@ -52,8 +52,6 @@ class _Format(BaseModel):
     """Options that may change between a run and its resumption."""
     TAKES_LATE_BOTS: ClassVar[bool] = True
     """True if a bot can join after the first game."""
-    PAIRS_ROUNDS: ClassVar[bool] = True
-    """True if a round is paired from the results of the rounds before it."""
     TAKES_MANUAL_PAIRINGS: ClassVar[bool] = False
     """True if the organiser can fix and forbid pairings."""
     ANNULS: ClassVar[bool] = False
@@ -68,7 +66,6 @@ class _Format(BaseModel):
 class RoundRobinTable(_Format):
     """All bots meet each other, from both sides, in each round."""
 
-    PAIRS_ROUNDS: ClassVar[bool] = False
     ANNULS: ClassVar[bool] = True
     ABOUT: ClassVar[str] = "Everybody meets everybody. The fairest: n bots play n (n - 1) games a round."
     kind: Literal["round-robin"] = "round-robin"
@@ -77,7 +74,6 @@ class RoundRobinTable(_Format):
 class GauntletTable(_Format):
     """The challengers meet all other bots."""
 
-    PAIRS_ROUNDS: ClassVar[bool] = False
     ANNULS: ClassVar[bool] = True
     ABOUT: ClassVar[str] = "Some bots, the challengers, meet all others, and not one another."
     kind: Literal["gauntlet"] = "gauntlet"
@@ -176,7 +172,6 @@ class SprtTable(_Format):
     """Two bots play until a sequential test decides whether the first is stronger."""
 
     EXTENDABLE: ClassVar[tuple[str, ...]] = ("max_games",)
-    PAIRS_ROUNDS: ClassVar[bool] = False
     TAKES_LATE_BOTS: ClassVar[bool] = False
     ABOUT: ClassVar[str] = "Two bots play until it is decided whether the first is stronger."
     kind: Literal["sprt"] = "sprt"

@@ -25,9 +25,9 @@ def late_bot(text: str, base: Path, name: str | None, game: str, *, strict: bool
     return bot
 
 
-def note_of(bot: Player, text: str, base: Path, replaces: str | None) -> dict[str, Any]:
-    """Return the journal's data on a bot that joins."""
-    return {"bot": text, "base": str(base.resolve()), "digest": bot.digest, "replaces": replaces}
+def note_of(bot: Player, text: str, base: str, replaces: str | None) -> dict[str, Any]:
+    """Return the journal's data on a bot that joins; ``base`` is the folder of relative paths."""
+    return {"bot": text, "base": base, "digest": bot.digest, "replaces": replaces}
 
 
 def with_late_bots(tournament: Tournament, journal: Sequence[Entry], folder: Path) -> Tournament:

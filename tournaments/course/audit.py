@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert, or_, select
 
 from tournaments.course.model import Event
 from tournaments.course.schema import journal
@@ -24,6 +24,14 @@ class Act:
     """JSON data without secrets."""
     is_recorded: bool = True
     """False for an action that turned out to change nothing: it gets no entry."""
+
+
+@dataclass(frozen=True)
+class OldestFirst:
+    """Start of a list of entries in ascending order."""
+
+    after: int | None = None
+    """Number after which the list begins; None for the oldest entry."""
 
 
 class AuditLog:
@@ -51,11 +59,49 @@ class AuditLog:
         with self._transactions.reading() as connection:
             return [_event_of(row) for row in connection.execute(query)]
 
-    def entries(self, limit: int, before: int | None = None) -> list[Event]:
-        """Return at most ``limit`` entries, newest first, all with a number below ``before``."""
-        query = select(journal).order_by(journal.c.number.desc()).limit(limit)
-        if before is not None:
-            query = query.where(journal.c.number < before)
+    def entries(
+        self,
+        limit: int,
+        start: "int | OldestFirst | None" = None,
+        *,
+        group: str = "",
+        account_id: int | None = None,
+        text: str = "",
+    ) -> list[Event]:
+        """Return some entries, newest first.
+
+        Args:
+            limit: Most entries.
+            start: Number below which they begin; None for the newest.  OldestFirst reverses the order.
+            group: Beginning of their actions, up to the dot; empty for all.
+            account_id: Their author; 0 for the server itself.
+            text: Text in their action, subject or details, ignoring case.
+
+        """
+        number = journal.c.number
+        query = select(journal).limit(limit)
+        if isinstance(start, OldestFirst):
+            query = query.order_by(number)
+            if start.after is not None:
+                query = query.where(number > start.after)
+        else:
+            query = query.order_by(number.desc())
+            if start is not None:
+                query = query.where(number < start)
+        if group:
+            query = query.where(journal.c.action.startswith(f"{group}.", autoescape=True))
+        if account_id is not None:
+            query = query.where(journal.c.account_id == (account_id or None))
+        if text:
+            wanted = storable(text)
+            in_json = json.dumps(wanted)[1:-1]  # as details are stored
+            query = query.where(
+                or_(
+                    journal.c.action.icontains(wanted, autoescape=True),
+                    journal.c.subject.icontains(wanted, autoescape=True),
+                    journal.c.detail.icontains(in_json, autoescape=True),
+                )
+            )
         with self._transactions.reading() as connection:
             return [_event_of(row) for row in connection.execute(query)]
 

@@ -7,20 +7,42 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
-from tournaments.course.model import Competition, CompetitionKind, CompetitionState, Competitor, CourseError
+from tournaments.course.model import (
+    HIDDEN,
+    Competition,
+    CompetitionKind,
+    CompetitionState,
+    Competitor,
+    CourseError,
+)
 from tournaments.course.schema import competition, competitor
 from tournaments.course.texts import name_key, person_name, shown, storable
 from tournaments.course.transactions import Transactions
 from tournaments.database.location import SLUG
 
 _MAY_BECOME: dict[CompetitionState, tuple[CompetitionState, ...]] = {
-    CompetitionState.CREATED: (CompetitionState.RUNNING, CompetitionState.FAILED),
-    CompetitionState.RUNNING: (CompetitionState.PAUSED, CompetitionState.FINISHED, CompetitionState.FAILED),
+    CompetitionState.DRAFT: (CompetitionState.CREATED, CompetitionState.DELETED),
+    CompetitionState.CREATED: (
+        *(CompetitionState.RUNNING, CompetitionState.FAILED),
+        *(CompetitionState.CANCELLED, CompetitionState.DELETED),
+    ),
+    CompetitionState.RUNNING: (
+        *(CompetitionState.PAUSED, CompetitionState.FINISHED, CompetitionState.FAILED),
+        CompetitionState.CANCELLED,
+    ),
     # The last game may end while it is being paused.
-    CompetitionState.PAUSED: (CompetitionState.RUNNING, CompetitionState.FINISHED, CompetitionState.FAILED),
+    CompetitionState.PAUSED: (
+        *(CompetitionState.RUNNING, CompetitionState.FINISHED, CompetitionState.FAILED),
+        *(CompetitionState.CANCELLED, CompetitionState.DELETED),
+    ),
     # A ruling may require more games.
-    CompetitionState.FINISHED: (CompetitionState.RUNNING, CompetitionState.FAILED),
-    CompetitionState.FAILED: (CompetitionState.RUNNING, CompetitionState.PAUSED),
+    CompetitionState.FINISHED: (CompetitionState.RUNNING, CompetitionState.FAILED, CompetitionState.DELETED),
+    CompetitionState.FAILED: (
+        *(CompetitionState.RUNNING, CompetitionState.PAUSED),
+        *(CompetitionState.CANCELLED, CompetitionState.DELETED),
+    ),
+    CompetitionState.CANCELLED: (CompetitionState.RUNNING, CompetitionState.DELETED),
+    CompetitionState.DELETED: (),
 }
 """Next states besides the current one, which only changes the message."""
 
@@ -39,6 +61,7 @@ class Competitions:
         spec: Mapping[str, Any],
         created_by: int | None,
         now: datetime,
+        state: CompetitionState = CompetitionState.CREATED,
     ) -> Competition:
         """Add a competition.  Raises CourseError if its slug is taken or invalid."""
         title = person_name(title, "title")
@@ -51,7 +74,7 @@ class Competitions:
                 slug=slug,
                 title=title,
                 kind=kind.value,
-                state=CompetitionState.CREATED.value,
+                state=state.value,
                 spec=json.dumps(spec),
                 message="",
                 created_at=now,
@@ -90,6 +113,12 @@ class Competitions:
             elif state is CompetitionState.FINISHED:
                 values["finished_at"] = found.finished_at or now
             return _change(connection, competition_id, **values)
+
+    def set_hidden(self, competition_id: int, hidden: bool) -> Competition:
+        """Hide a competition from all but lecturers, or show it again."""
+        with self._transactions.writing() as connection:
+            found = self._existing(competition_id)
+            return _change(connection, competition_id, spec=json.dumps({**found.spec, HIDDEN: hidden}))
 
     def enter(
         self, competition_id: int, name: str, version_id: int | None, reference: str | None

@@ -6,21 +6,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tournaments.course.accounts import Accounts
 from tournaments.course.audit import Act, AuditLog
+from tournaments.course.casual_games import CasualGames
+from tournaments.course.challenges import Challenges
 from tournaments.course.competitions import Competitions
-from tournaments.course.credentials import Links, Sessions, Tokens
-from tournaments.course.passwords import Passwords
+from tournaments.course.people.accounts import Accounts
+from tournaments.course.people.credentials import Links, Sessions, Tokens
+from tournaments.course.people.passwords import Passwords
+from tournaments.course.people.teams import Teams
 from tournaments.course.schema import REVISION
 from tournaments.course.settings import SettingsTable
-from tournaments.course.teams import Teams
 from tournaments.course.transactions import Transactions
 from tournaments.course.versions import Versions
 from tournaments.database.base import Connections, Location
+from tournaments.database.location import Database
 from tournaments.database.migrations import Migrations
+from tournaments.database.state import DatabaseState, database_state
 
 PEOPLE = "people"
 """Group of the tables of people and their access."""
+CASUAL = "casual"
+"""Group of the table of casual games."""
 MIGRATIONS = Migrations(
     scripts=Path(__file__).parent / "migrations",
     newest=REVISION,
@@ -53,6 +59,8 @@ class Course:
         self.tokens = Tokens(people)
         self.versions = Versions(self._transactions)
         self.competitions = Competitions(self._transactions)
+        self.challenges = Challenges(self._transactions)
+        self.casual_games = CasualGames(self._transactions.group(CASUAL))
         self.settings = SettingsTable(self._transactions)
         self.journal = AuditLog(self._transactions)
 
@@ -75,6 +83,10 @@ class Course:
     def writes_of_people(self) -> int:
         """Number of such transactions for accounts, teams, links, tokens and the end of sessions."""
         return self._transactions.writes[PEOPLE]
+
+    def state(self, database: Database) -> DatabaseState:
+        """Return the state of the course's database.  Blocks."""
+        return database_state(database, self._connections)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -109,17 +109,33 @@ class Checked:
     """Log of the check, with the build's output."""
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedGame:
+    """A game of a version's check."""
+
+    key: str
+    """Key of the game in the report."""
+    player: int
+    """Number of the checked bot in the record: 0 if it moved first, else 1."""
+    packed: bytes
+    """Record of the game, as ``tournaments.results.game_summary`` packs it."""
+
+
 class CompetitionKind(StrEnum):
     """Kinds of competitions."""
 
     PRACTICE = "practice"
     """Endless games among current versions and reference players."""
     TOURNAMENT = "tournament"
+    CHALLENGE = "challenge"
+    """Games that teams asked for; they are in no standings."""
 
 
 class CompetitionState(StrEnum):
     """State of a competition."""
 
+    DRAFT = "draft"
+    """Seen by lecturers alone, until it is published."""
     CREATED = "created"
     RUNNING = "running"
     """Being played; it is resumed after a restart."""
@@ -127,6 +143,14 @@ class CompetitionState(StrEnum):
     FINISHED = "finished"
     FAILED = "failed"
     """Stopped by an error, which ``message`` names."""
+    CANCELLED = "cancelled"
+    """Ended before its last game; it can be resumed."""
+    DELETED = "deleted"
+    """Shown to nobody.  Its games stay in the database, and in backups."""
+
+
+HIDDEN = "hidden"
+"""Key of a competition's ``spec``: true if only lecturers see the competition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +171,17 @@ class Competition:
     started_at: datetime | None
     finished_at: datetime | None
 
+    @property
+    def is_hidden(self) -> bool:
+        """True if a lecturer has hidden the competition."""
+        return self.spec.get(HIDDEN) is True
+
+    def is_visible(self, *, teaches: bool) -> bool:
+        """Return whether a viewer may see that the competition exists; ``teaches`` is true for lecturers."""
+        if self.state is CompetitionState.DELETED:
+            return False
+        return teaches or not (self.is_hidden or self.state is CompetitionState.DRAFT)
+
 
 @dataclass(frozen=True, slots=True)
 class Competitor:
@@ -159,6 +194,77 @@ class Competitor:
     """Id of the version; None for a reference player."""
     reference: str | None
     """The text of a reference player, such as ``ladder:5``."""
+
+
+class ChallengeState(StrEnum):
+    """State of a challenge."""
+
+    WAITING = "waiting"
+    PLAYING = "playing"
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+    """Cancelled by its team; games that were over by then are kept."""
+    FAILED = "failed"
+    """Not played, or not to the end; ``message`` gives the reason."""
+
+    @property
+    def is_over(self) -> bool:
+        """True for a final state."""
+        return self not in (ChallengeState.WAITING, ChallengeState.PLAYING)
+
+
+@dataclass(frozen=True, slots=True)
+class BotChoice:
+    """A bot of a challenge: exactly one of the fields has a value."""
+
+    version_id: int | None = None
+    reference: str | None = None
+    """The text of a reference player, such as ``ladder:5``."""
+    remote: str | None = None
+    """Name of a remote bot of the team that challenges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """Games that a team asked for, of its bot against a chosen one."""
+
+    id: int
+    competition_id: int
+    """Id of the competition whose store has the games."""
+    team_id: int
+    asked_by: int
+    """Id of the account."""
+    asked_at: datetime
+    origin: str
+    """Source of the request: ``page`` or ``api``."""
+    bot: BotChoice
+    """The team's own bot."""
+    bot_name: str
+    """Name of that bot in the games."""
+    opponent: BotChoice
+    opponent_name: str
+    opponent_team_id: int | None
+    """Id of the opponent's team; None for a reference player."""
+    pairs: int
+    """Number of pairs of games, in which the bots exchange their seats."""
+    state: ChallengeState
+    message: str
+    """Reason for the state FAILED; else empty."""
+    wins: int
+    """Number of games that the team's own bot has won so far."""
+    draws: int
+    losses: int
+    ended_at: datetime | None
+
+    @property
+    def games(self) -> int:
+        """Number of games in all."""
+        return 2 * self.pairs
+
+    @property
+    def played(self) -> int:
+        """Number of games that are over."""
+        return self.wins + self.draws + self.losses
 
 
 @dataclass(frozen=True, slots=True)

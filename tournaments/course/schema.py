@@ -15,6 +15,7 @@ from sqlalchemy import (
     Dialect,
     ForeignKey,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -42,7 +43,7 @@ def from_text(text: str) -> datetime:
     return datetime.fromisoformat(text)  # a twentieth of strptime's time; a page reads hundreds
 
 
-REVISION = "0001"
+REVISION = "0004"
 """Newest revision of migrations/versions, which creates these tables."""
 
 DIGEST_LENGTH = 64
@@ -191,6 +192,18 @@ checked = Table(
     Column("log", Text, nullable=False),
 )
 
+checked_game = Table(
+    "checked_game",
+    metadata,
+    Column("version_id", ForeignKey("version.id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False, comment="counted from 1, as played"),
+    Column("key", String(64), nullable=False, comment="as in the report of the check"),
+    Column("player", Integer, nullable=False, comment="the checked bot in the record: 0 or 1"),
+    Column("record", LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
+    UniqueConstraint("version_id", "key"),
+    comment="games of the latest check of a version; those of a team's older versions are deleted",
+)
+
 competition = Table(
     "competition",
     metadata,
@@ -218,6 +231,41 @@ competitor = Table(
     Column("reference", Text),
 )
 
+challenge = Table(
+    "challenge",
+    metadata,
+    _id(),
+    Column("competition_id", ForeignKey("competition.id"), nullable=False),
+    Column("team_id", ForeignKey("team.id"), nullable=False, index=True),
+    Column("asked_by", ForeignKey("account.id"), nullable=False),
+    Column("asked_at", Moment, nullable=False),
+    Column("origin", String(16), nullable=False),
+    Column("version_id", ForeignKey("version.id")),
+    Column("remote", Text, comment="name of the team's remote bot, in place of a version"),
+    Column("bot_name", Text, nullable=False),
+    Column("opponent_version_id", ForeignKey("version.id")),
+    Column("opponent_reference", Text),
+    Column("opponent_remote", Text),
+    Column("opponent_name", Text, nullable=False),
+    Column("opponent_team_id", ForeignKey("team.id")),
+    Column("pairs", Integer, nullable=False),
+    Column("state", String(16), nullable=False, index=True),
+    Column("message", Text, nullable=False),
+    Column("wins", Integer, nullable=False),
+    Column("draws", Integer, nullable=False),
+    Column("losses", Integer, nullable=False),
+    Column("ended_at", Moment),
+    sqlite_autoincrement=True,
+)
+
+challenge_consent = Table(
+    "challenge_consent",
+    metadata,
+    Column("team_id", ForeignKey("team.id"), primary_key=True, autoincrement=False),
+    Column("accepts", Boolean, nullable=False),
+    comment="teams that have decided whether others may challenge their bot; the others accept",
+)
+
 setting = Table(
     "setting",
     metadata,
@@ -235,5 +283,24 @@ journal = Table(
     Column("subject", Text, nullable=False),
     Column("detail", Text, nullable=False, comment="JSON"),
     comment="who did what; only ever added to",
+    sqlite_autoincrement=True,
+)
+
+casual_game = Table(
+    "casual_game",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("address", String(32), nullable=False, unique=True, comment="unguessable; in the page's address"),
+    Column("game", Text, nullable=False, comment="spec text"),
+    Column("opening", Text, nullable=False, comment="as referee/games/opening.py reads it"),
+    Column("players", Text, nullable=False, comment="JSON of two casual_games.CasualPlayer"),
+    Column("moves", Text, nullable=False, comment="with spaces between them"),
+    Column("revision", Integer, nullable=False, comment="number of take-backs"),
+    Column("created_at", Moment, nullable=False),
+    Column("changed_at", Moment, nullable=False, index=True),
+    Column("ended_at", Moment),
+    Column("winner", Integer, comment="0, 1, or NULL"),
+    Column("sentence", Text, nullable=False, comment="how it ended"),
+    comment="games of people, which count for nothing; old ones are deleted",
     sqlite_autoincrement=True,
 )

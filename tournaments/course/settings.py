@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -37,11 +38,22 @@ from tournaments.files.validation_errors import problem_line, suggestion
 CLOCK_TIME = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
 MOST_REFERENCES = 20
 """Maximum number of reference players; each plays with every version on the practice ladder."""
+MOST_EMBED_ORIGINS = 20
+"""Maximum number of origins that may frame live boards; a header of each framed page lists them all."""
+ORIGIN = re.compile(r"https?://[a-z0-9-]+(\.[a-z0-9-]+)*(:[1-9][0-9]{0,4})?")
+"""Origin as in a Content-Security-Policy, which takes no IPv6 addresses (CSP Level 3, 2.3.1)."""
+MOST_PLAY_GAMES = 10
+"""Maximum number of further games on the page Play, which lists them."""
 LONGEST_S = 86_400.0
 """Maximum of time limits of a game or a check, in seconds: a day."""
 LARGEST_UPLOAD_MB = 1024.0
 """Maximum size of uploads in MiB; they are read into memory."""
 MOST_UPLOADS = 100_000
+MIB = 1 << 20
+MOST_STORAGE_MB = 1 << 30
+"""Maximum of limits of storage in MiB: more than any disk has."""
+MOST_CHALLENGE_PAIRS = 1_000
+"""Maximum of a team's pairs of challenges per day: half a minute of a core for each of 2,000 quick games."""
 
 YEARS = range(2000, 2201)
 """Valid years of moments: other years are typing errors."""
@@ -65,6 +77,11 @@ def _empty_as_none(value: Any) -> Any:
 
 def _split(value: Any) -> Any:
     return [word for word in re.split(r"[\s,]+", value) if word] if isinstance(value, str) else value
+
+
+def _split_games(value: Any) -> Any:
+    """Split a text at spaces; spec texts contain commas."""
+    return value.split() if isinstance(value, str) else value
 
 
 def _moment(value: Any) -> Any:
@@ -157,6 +174,24 @@ class Settings(BaseModel):
     upload_mb: float = Field(
         20.0, gt=0, le=LARGEST_UPLOAD_MB, allow_inf_nan=False, title="Largest upload in MiB"
     )
+    team_storage_mb: Annotated[int | None, EmptyAsNone] = Field(
+        500,
+        ge=1,
+        le=MOST_STORAGE_MB,
+        title="Storage for the uploads of a team in MiB",
+        description="Unpacked, and with the bots that are built from them; the same files count once. "
+        "Empty: no limit.",
+    )
+    """By default 25 of the largest uploads, or thousands of usual bots, which have 10 kB.  An archive that
+    unpacks to 130 MB, much more than its own size, fits three times."""
+    course_storage_mb: Annotated[int | None, EmptyAsNone] = Field(
+        10_000,
+        ge=1,
+        le=MOST_STORAGE_MB,
+        title="Storage for the uploads of all teams in MiB",
+        description="Unpacked, and with the bots that are built from them. Empty: no limit.",
+    )
+    """By default 20 teams that use their storage up: a quarter of a small server's disk."""
 
     standings_for: Annotated[
         Literal["nobody", "anonymous", "named"],
@@ -170,6 +205,13 @@ class Settings(BaseModel):
     ] = Field("nobody", title="Visitors, who are not signed in, see")
     students_see_names: bool = Field(
         True, title="Students see the names of other teams", description="Otherwise they see pseudonyms."
+    )
+    embed_origins: Annotated[list[str], BeforeValidator(_split)] = Field(
+        default=[],
+        max_length=MOST_EMBED_ORIGINS,
+        title="Sites that may show live boards in a frame",
+        description="Their origins, such as https://www.example.org, with spaces between them. The frame "
+        "shows what visitors see. Empty: none.",
     )
 
     practice_on: bool = Field(True, title="Practice games are played")
@@ -191,6 +233,49 @@ class Settings(BaseModel):
         max_length=MOST_REFERENCES,
         title="Reference players",
         description="Bots of Kalarena that play, too, such as ladder:3 ladder:7, with spaces between them.",
+    )
+
+    challenges_with: Annotated[
+        Literal["nobody", "references", "teams"],
+        FormInput(
+            choices=(
+                ("nobody", "nobody: there are no challenges"),
+                ("references", "reference players alone"),
+                ("teams", "reference players, and the bots of all teams that accept challenges"),
+            )
+        ),
+    ] = Field(
+        "teams",
+        title="Teams may challenge",
+        description="A challenge is played as soon as there is time, and is in no standings. Each team can "
+        "refuse to be challenged on its page My bot.",
+    )
+    """By default teams may challenge each other: all current bots meet on the practice ladder anyway, so that
+    a challenge reveals nothing new."""
+    challenge_pairs_per_day: Annotated[int | None, EmptyAsNone] = Field(
+        20,
+        ge=1,
+        le=MOST_CHALLENGE_PAIRS,
+        title="Pairs of games in challenges of a team per day",
+        description="Each pair is two games, with seats exchanged. Empty: no limit.",
+    )
+    """With the default, a bot that takes 10 s a move holds a slot for 9 hours at worst; quick bots play all
+    of them in a minute."""
+    play_for: Annotated[
+        Literal["nobody", "accounts", "everybody"],
+        FormInput(
+            choices=(
+                ("nobody", "nobody"),
+                ("accounts", "everybody who is signed in"),
+                ("everybody", "visitors, too"),
+            )
+        ),
+    ] = Field("accounts", title="Casual games are played by", description="On the page Play, in the browser.")
+    play_games: Annotated[list[str], BeforeValidator(_split_games)] = Field(
+        default=["kalah(4,3)", "kalamala"],
+        max_length=MOST_PLAY_GAMES,
+        title="Further games on the page Play",
+        description="Beside the course's game, such as kalah(4,3) kalamala, with spaces between them.",
     )
 
     sandbox_mode: Annotated[str, FormInput(choices=tuple((mode, mode) for mode in sorted(MODES)))] = Field(
@@ -235,6 +320,23 @@ class Settings(BaseModel):
     @classmethod
     def _is_a_game(cls, game: str) -> str:
         return parse_game(game).name  # raises SpecError, a ValueError
+
+    @field_validator("play_games")
+    @classmethod
+    def _are_games(cls, games: list[str]) -> list[str]:
+        return list(dict.fromkeys(parse_game(game).name for game in games))
+
+    @field_validator("embed_origins")
+    @classmethod
+    def _are_origins(cls, texts: list[str]) -> list[str]:
+        origins = [text.lower().removesuffix("/") for text in texts]
+        for text, origin in zip(texts, origins, strict=True):
+            if not ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"{shown(text)} is no origin: write it as https://www.example.org, with a port if it has "
+                    "one, without a path"
+                )
+        return list(dict.fromkeys(origins))
 
     @field_validator("sandbox_mode")
     @classmethod
@@ -380,7 +482,36 @@ class SettingsTable:
         return changed
 
 
-def may_upload(settings: Settings, now: datetime, uploads_today: int, uploads_before: int) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Bytes of an upload's files, and of those that are stored already; the same files count once."""
+
+    of_team: int = 0
+    of_course: int = 0
+    upload: int = 0
+    """Bytes that the upload would add, before its bot is built."""
+    built_of_team: int = 0
+    """Bytes of the bots that are built from the team's uploads."""
+    built_of_course: int = 0
+
+    @property
+    def all_of_team(self) -> int:
+        """Bytes of the team's uploads and of the bots that are built from them."""
+        return self.of_team + self.built_of_team
+
+    @property
+    def all_of_course(self) -> int:
+        """Bytes of all uploads and of the bots that are built from them."""
+        return self.of_course + self.built_of_course
+
+
+def may_upload(
+    settings: Settings,
+    now: datetime,
+    uploads_today: int,
+    uploads_before: int,
+    storage: Storage = Storage(),
+) -> str | None:
     """Return the reason why a team may not upload now, as a sentence for it; None if it may.
 
     ``uploads_today`` is the number of its versions of this day (``day_of``), ``uploads_before`` of all its
@@ -397,7 +528,30 @@ def may_upload(settings: Settings, now: datetime, uploads_today: int, uploads_be
     if daily is not None and uploads_today >= daily:
         tomorrow = moment_text(settings, day_of(settings, now)[1])
         return f"A team has {_uploads(daily)} a day, and yours are used up: the next day begins {tomorrow}."
+    return _why_no_room(settings, storage)
+
+
+def _why_no_room(settings: Settings, storage: Storage) -> str | None:
+    adds = f"{_megabytes(storage.upload)} MiB unpacked"
+    most = settings.team_storage_mb
+    if most is not None and storage.all_of_team + storage.upload > most * MIB:
+        return (
+            f"Your team's uploads and the bots built from them take {_megabytes(storage.all_of_team)} of "
+            f"{most} MiB, and this one has {adds}: leave out what your bot does not need, such as build "
+            "products and data, let its build delete what it does not need, or ask the lecturer for more "
+            "storage."
+        )
+    most = settings.course_storage_mb
+    if most is not None and storage.all_of_course + storage.upload > most * MIB:
+        return (
+            f"All teams' uploads and the bots built from them take {_megabytes(storage.all_of_course)} of "
+            f"{most} MiB, and this one has {adds}: ask the lecturer for more storage in the settings."
+        )
     return None
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / MIB:.1f}"
 
 
 def day_of(settings: Settings, now: datetime) -> tuple[datetime, datetime]:

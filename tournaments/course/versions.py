@@ -1,19 +1,21 @@
 """Versions of bots that teams submitted, with their checks."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
-from tournaments.course.model import Checked, CourseError, Version, VersionState
-from tournaments.course.schema import checked, team, version
-from tournaments.course.settings import Settings, day_of, may_upload
+from tournaments.course.model import Checked, CheckedGame, CourseError, Version, VersionState
+from tournaments.course.schema import checked, checked_game, team, version
+from tournaments.course.settings import Settings, Storage, day_of, may_upload
 from tournaments.course.texts import storable
 from tournaments.course.transactions import Transactions
 
 UNDECIDED = (VersionState.QUEUED, VersionState.CHECKING)
+VERSIONS_WITH_GAMES = 10
+"""Number of a team's newest versions whose checks' games are kept."""
 
 
 class Versions:
@@ -47,7 +49,8 @@ class Versions:
                 raise CourseError(f"there is no team {team_id}")
             if rules is not None:
                 before = newest.number if newest is not None else 0
-                why_not = may_upload(rules, now, self.counts(team_id, day_of(rules, now)[0]), before)
+                today = self.counts(team_id, day_of(rules, now)[0])
+                why_not = may_upload(rules, now, today, before, self.storage(team_id, content, size))
                 if why_not is not None:
                     raise CourseError(why_not)
             statement = insert(version).values(
@@ -119,7 +122,7 @@ class Versions:
             found = _existing(connection, version_id)
             attempts = found.attempts if found.state in UNDECIDED else 0
             values = {"attempts": attempts, "decided_at": None, "digest": None, "failures": 0}
-            connection.execute(delete(checked).where(checked.c.version_id == version_id))
+            _forget_check(connection, version_id)
             return _change(connection, version_id, state=VersionState.QUEUED.value, **values)
 
     def decide(
@@ -130,10 +133,12 @@ class Versions:
         digest: str | None,
         failures: int,
         now: datetime,
+        games: Sequence[CheckedGame] = (),
     ) -> Version:
-        """Store the result of a check.  Raises CourseError if no check is in progress.
+        """Store the result of a check, and delete the games of the team's old versions.
 
-        ``digest`` is that of the bot that plays, for a version that qualified; else None.
+        ``digest`` is that of the bot that plays, for a version that qualified; else None.  ``games`` are
+        those of the check, in their order.  Raises CourseError if no check is in progress.
         """
         if state in UNDECIDED or (digest is None) is (state is VersionState.QUALIFIED):
             raise ValueError(f"{state} with the digest {digest} is no decision")
@@ -142,9 +147,12 @@ class Versions:
             found = _existing(connection, version_id)
             if found.state is not VersionState.CHECKING:
                 raise CourseError(f"version {found.number} is {found.state.value}, and not being checked")
-            connection.execute(delete(checked).where(checked.c.version_id == version_id))
+            _forget_check(connection, version_id)
             values = {"version_id": version_id, "report": report, "log": storable(result.log)}
             connection.execute(insert(checked).values(**values))
+            if games:
+                connection.execute(insert(checked_game), list(_game_rows(version_id, games)))
+                _forget_old_games(connection, found)
             changes = {"decided_at": now, "digest": digest, "failures": failures}
             return _change(connection, version_id, state=state.value, **changes)
 
@@ -155,6 +163,25 @@ class Versions:
             if row is None:
                 return None
             return Checked(None if row.report is None else json.loads(row.report), row.log)
+
+    def checked_games(self, version_id: int) -> list[str]:
+        """Return the keys of the stored games of a version's last decided check, in their order."""
+        query = (
+            select(checked_game.c.key)
+            .where(checked_game.c.version_id == version_id)
+            .order_by(checked_game.c.number)
+        )
+        with self._transactions.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def checked_game(self, version_id: int, key: str) -> CheckedGame | None:
+        """Return a game of a version's last decided check; None if it is not stored."""
+        query = select(checked_game.c.key, checked_game.c.player, checked_game.c.record).where(
+            checked_game.c.version_id == version_id, checked_game.c.key == storable(key)
+        )
+        with self._transactions.reading() as connection:
+            row = connection.execute(query).one_or_none()
+            return None if row is None else CheckedGame(*row)
 
     def withdraw(self, version_id: int, withdrawn: bool) -> Version:
         """Take a version out of use, or into use again.  Raises CourseError if there is none."""
@@ -187,6 +214,22 @@ class Versions:
         with self._transactions.reading() as connection:
             return connection.execute(query).scalar_one()
 
+    def storage(self, team_id: int, content: str = "", size: int = 0) -> Storage:
+        """Return the storage of uploads, and what one of ``size`` bytes with the digest ``content`` adds."""
+        contents = select(version.c.content, func.max(version.c.size).label("size")).group_by(
+            version.c.content
+        )
+        own = contents.where(version.c.team_id == team_id).subquery()
+        everybody = contents.subquery()
+        is_there = select(version.c.id).where(version.c.team_id == team_id, version.c.content == content)
+        with self._transactions.reading() as connection:
+            of_team, of_course = (
+                int(connection.execute(select(func.coalesce(func.sum(one.c.size), 0))).scalar_one())
+                for one in (own, everybody)
+            )
+            adds = 0 if connection.execute(is_there.limit(1)).first() is not None else size
+        return Storage(of_team, of_course, adds)
+
     def _listed(self, query: Select[Any]) -> list[Version]:
         with self._transactions.reading() as connection:
             return [_version_of(row) for row in connection.execute(query)]
@@ -206,6 +249,26 @@ def _existing(connection: Connection, version_id: int) -> Version:
     if found is None:
         raise CourseError(f"there is no version with the id {version_id}")
     return found
+
+
+def _forget_check(connection: Connection, version_id: int) -> None:
+    """Delete the result and the games of a version's check."""
+    for table in (checked, checked_game):
+        connection.execute(delete(table).where(table.c.version_id == version_id))
+
+
+def _game_rows(version_id: int, games: Sequence[CheckedGame]) -> Iterator[dict[str, Any]]:
+    for number, game in enumerate(games, 1):
+        values = {"key": game.key, "player": game.player, "record": game.packed}
+        yield {"version_id": version_id, "number": number, **values}
+
+
+def _forget_old_games(connection: Connection, decided: Version) -> None:
+    """Delete the games of a team's versions except the newest ones and the one that is being decided."""
+    newest_first = _newest_first(version.c.team_id == decided.team_id).with_only_columns(version.c.id)
+    old = set(connection.execute(newest_first.offset(VERSIONS_WITH_GAMES)).scalars()) - {decided.id}
+    if old:
+        connection.execute(delete(checked_game).where(checked_game.c.version_id.in_(old)))
 
 
 def _change(connection: Connection, version_id: int, **values: Any) -> Version:

@@ -106,6 +106,12 @@ class Connections:
             yield connection
 
     @contextmanager
+    def session(self) -> Iterator[Connection]:
+        """Provide a connection on which each statement is a transaction, for locks of PostgreSQL sessions."""
+        with self.explained(), self._engines[Kind.READ].connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    @contextmanager
     def explained(self, action: str = "") -> Iterator[None]:
         """Turn errors of the database, and errors in the data that it returned, into a StoreError."""
         try:

@@ -39,15 +39,17 @@ class Database:
     def competition(self, slug: str) -> Location:
         """Return the location of a competition: ``competitions/SLUG/results.db``, or ``competition-SLUG``.
 
-        The folder is made if it is missing.  Raises StoreError, and ValueError if ``slug`` is no slug.
+        The folder is made if it is missing; schemas share their connections.  Raises StoreError, and
+        ValueError if ``slug`` is no slug.
         """
         if not SLUG.fullmatch(slug):
             raise ValueError(f"no competition's name: {slug!r}")
-        return self._location(f"competition-{slug}", f"competitions/{slug}/results.db")
+        file = f"competitions/{slug}/results.db"
+        return self._location(f"competition-{slug}", file, pool="competitions")
 
-    def _location(self, schema: str, file: str, *, is_private: bool = False) -> Location:
+    def _location(self, schema: str, file: str, *, is_private: bool = False, pool: str = "") -> Location:
         if isinstance(self.address, URL):
-            return PostgreSQLSchema(self.address, schema)
+            return PostgreSQLSchema(self.address, schema, pool)
         path = self.address / file
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

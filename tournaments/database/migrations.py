@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, MetaData, inspect
 
 from tournaments.database.base import Connections, Kind, StoreError
 
@@ -70,6 +70,19 @@ class Migrations:
         with connections.writing("it could not be brought up to date: ", Kind.MIGRATE) as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+
+
+def run_steps(tables: MetaData) -> None:
+    """Run the steps on the connection of ``Migrations.apply``; Alembic runs ``env.py``, which calls this."""
+    from alembic import context
+
+    context.configure(
+        connection=context.config.attributes["connection"],
+        target_metadata=tables,
+        render_as_batch=True,  # SQLite cannot alter a table in place
+    )
+    with context.begin_transaction():
+        context.run_migrations()
 
 
 _NAMES = ("update", "delete", "replace")

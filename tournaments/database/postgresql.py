@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
+from threading import Lock
 from typing import Any, ClassVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -33,8 +35,25 @@ POOL = 2
 POOL_OVERFLOW = 8
 """Further connections that are opened when needed."""
 
+SHARED_POOL = 4
+"""Connections kept open for all locations that share a pool, as the competitions of a server do."""
+
+SHARED_OVERFLOW = 12
+"""Further connections of a shared pool.  A transaction takes milliseconds: the threads of a server, which are
+more, wait for each other."""
+
 POOL_TIMEOUT_S = 10
 """Seconds to wait for a connection when all are in use."""
+
+OF_SCHEMA = "kalarena_schema"
+"""Execution option of a connection: the schema of its transactions."""
+
+READ_ONLY = "kalarena_read_only"
+"""Execution option of a connection of a shared pool: its transactions change nothing."""
+
+_shared: dict[tuple[URL, str], tuple[Engine, int]] = {}
+"""Address and pool -> engine, and the number of its users."""
+_sharing = Lock()
 
 _URL_FORM = (
     "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
@@ -63,6 +82,8 @@ class PostgreSQLSchema(Location):
 
     url: URL
     schema: str
+    pool: str = field(default="", compare=False)
+    """Name of the pool of connections that schemas share within this process; empty for one of its own."""
     noun: ClassVar[str] = "schema"
 
     def __post_init__(self) -> None:
@@ -77,12 +98,37 @@ class PostgreSQLSchema(Location):
     @contextmanager
     def engine(self, *, read_only: bool) -> Iterator[Engine]:
         """Provide an engine that detects a lost connection when it is next used, and replaces it."""
+        if self.pool:
+            with _sharing:
+                engine, users = _shared.get((self.url, self.pool)) or (self._make(SHARED_POOL, False), 0)
+                _shared[self.url, self.pool] = engine, users + 1
+            try:
+                yield engine.execution_options(**{READ_ONLY: read_only})
+            finally:
+                self._leave()
+            return
+        engine = self._make(POOL, read_only)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+    def _leave(self) -> None:
+        """Close the connections of a shared pool after its last use."""
+        with _sharing:
+            engine, users = _shared.pop((self.url, self.pool))
+            if users > 1:
+                _shared[self.url, self.pool] = engine, users - 1
+                return
+        engine.dispose()
+
+    def _make(self, pool_size: int, read_only: bool) -> Engine:
         try:
             engine = create_engine(
                 self.url,
                 connect_args=self._connect_arguments(read_only),
-                pool_size=POOL,
-                max_overflow=POOL_OVERFLOW,
+                pool_size=pool_size,
+                max_overflow=SHARED_OVERFLOW if self.pool else POOL_OVERFLOW,
                 pool_timeout=POOL_TIMEOUT_S,
                 pool_pre_ping=True,
                 pool_use_lifo=True,
@@ -92,11 +138,8 @@ class PostgreSQLSchema(Location):
             raise StoreError(
                 f"{self} needs the driver psycopg, which is not installed: pip install 'kalarena[postgresql]'"
             ) from error
-        event.listen(engine, "begin", self._begin)
-        try:
-            yield engine
-        finally:
-            engine.dispose()
+        event.listen(engine, "begin", partial(_begin, is_shared=bool(self.pool)))
+        return engine
 
     def _connect_arguments(self, read_only: bool) -> dict[str, Any]:
         settings = {
@@ -110,7 +153,7 @@ class PostgreSQLSchema(Location):
         settings_text = " ".join(f"-c {name}={value}" for name, value in settings.items())
         defaults = {
             "connect_timeout": CONNECT_TIMEOUT_S,
-            "application_name": f"kalarena {self.schema}",
+            "application_name": f"kalarena {self.pool or self.schema}",
             "keepalives_idle": NETWORK_TIMEOUT_S // 2,
             "keepalives_interval": NETWORK_TIMEOUT_S // 6,
             "keepalives_count": 3,
@@ -122,20 +165,8 @@ class PostgreSQLSchema(Location):
 
     def options(self, kind: Kind) -> dict[str, Any]:
         """Return the kind and its isolation: a reader sees one moment, a writer the data since its lock."""
-        return {KIND: kind, "isolation_level": "REPEATABLE READ" if kind is Kind.READ else "READ COMMITTED"}
-
-    def _begin(self, connection: Connection) -> None:
-        kind = connection.get_execution_options()[KIND]
-        if kind is Kind.READ:
-            return
-        # One writer at a time, as with SQLite: otherwise a writer could overwrite the changes of another one.
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_lock_number(self.schema),))
-        if kind is Kind.MIGRATE:
-            # A migration may rewrite all games, which takes long.
-            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-            find = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
-            if connection.exec_driver_sql(find, (self.schema,)).first() is None:
-                connection.exec_driver_sql(f'CREATE SCHEMA "{self.schema}"')
+        isolation = "REPEATABLE READ" if kind is Kind.READ else "READ COMMITTED"
+        return {KIND: kind, OF_SCHEMA: self.schema, "isolation_level": isolation}
 
     def explain(self, error: DBAPIError, *, writes: bool) -> Explanation:
         """Explain an error by its SQLSTATE, which is missing if there is no connection."""
@@ -152,6 +183,25 @@ class PostgreSQLSchema(Location):
         sentence = _SENTENCES.get(state) or _SENTENCES.get(state[:2])
         is_ours = state[:2] not in _CALLERS_OWN
         return Explanation(f"{sentence} ({text})" if sentence else text, is_ours)
+
+
+def _begin(connection: Connection, *, is_shared: bool) -> None:
+    options = connection.get_execution_options()
+    kind, schema = options[KIND], options[OF_SCHEMA]
+    if is_shared:
+        connection.exec_driver_sql("SELECT set_config('search_path', %s, true)", (f'"{schema}"',))
+        if options[READ_ONLY]:
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+    if kind is Kind.READ:
+        return
+    # One writer at a time, as with SQLite: otherwise a writer could overwrite the changes of another one.
+    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_lock_number(schema),))
+    if kind is Kind.MIGRATE:
+        # A migration may rewrite all games, which takes long.
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        find = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+        if connection.exec_driver_sql(find, (schema,)).first() is None:
+            connection.exec_driver_sql(f'CREATE SCHEMA "{schema}"')
 
 
 def _lock_number(schema: str) -> int:

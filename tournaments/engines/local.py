@@ -23,7 +23,7 @@ import trio_parallel
 
 from referee.errors import unexpected_errors_as_referee_errors
 from referee.playing import Job, play_in_worker
-from referee.process.subreaper import become_subreaper, kill_orphans
+from referee.process.subreaper import become_subreaper, kill_orphans, spare_children
 from referee.sandbox.host_resources import usable_cores
 from tournaments.engines.base import EngineError, OnSnapshot, OnStart, followed
 from tournaments.processes.process_settings import lower_priority
@@ -33,6 +33,8 @@ PIPE_PATTERN = "leash-*"
 """Names of the cancel pipes in the scratch directory."""
 FEED_PATTERN = "feed-*"
 """Names of the sockets there, for games that are followed."""
+PLAYER_PATTERN = "player-*"
+"""Names of the sockets there, for players that are not processes (``Job.sockets``)."""
 
 
 class LocalEngine:
@@ -116,7 +118,7 @@ class LocalEngine:
 
 
 def _remove_stale_files(scratch: Path) -> None:
-    for pattern in (PIPE_PATTERN, FEED_PATTERN):
+    for pattern in (PIPE_PATTERN, FEED_PATTERN, PLAYER_PATTERN):
         for stale in scratch.glob(pattern):
             stale.unlink(missing_ok=True)
 
@@ -144,4 +146,5 @@ async def open_local_engine(
     async with trio_parallel.open_worker_context(
         idle_timeout=math.inf, init=partial(lower_priority, nice)
     ) as context:
-        yield LocalEngine(context, concurrency or len(usable_cores()), scratch, own_core=own_core)
+        with spare_children():
+            yield LocalEngine(context, concurrency or len(usable_cores()), scratch, own_core=own_core)

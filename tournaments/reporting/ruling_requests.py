@@ -11,6 +11,7 @@ from tournaments.results.journal import BOT, GAME, ON_PAIRINGS, Action, Entry
 from tournaments.results.rulings import RulingError, Rulings
 from tournaments.schedule.formats.swiss_pairing import can_avoid
 from tournaments.schedule.pairing import NOBODY, round_under_way
+from tournaments.schedule.plan import pairs_rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def restoration(summary: TournamentResults, subject: str) -> Ruling:
     """
     left = summary.rulings.withdrawn.get(subject)
     under_way = round_under_way(summary.schedule, summary.history)
-    if left is not None and FORMAT_TABLES[summary.plan.kind].PAIRS_ROUNDS and left.round < under_way:
+    if left is not None and pairs_rounds(summary.plan.kind) and left.round < under_way:
         raise RulingError(
             f"{subject!r} withdrew in round {left.round}, and rounds were paired without it since; where "
             "late bots are taken, let it join anew (kalarena tournament add, with another --name)"
@@ -135,7 +136,7 @@ def unexpected(summary: TournamentResults, entries: Sequence[Entry]) -> Iterator
     yield from _of_pairings(summary, entries)
     for entry in entries:
         game_round = rounds.get(entry.subject, entry.round) if entry.is_of_game else entry.round
-        if FORMAT_TABLES[summary.plan.kind].PAIRS_ROUNDS and game_round < entry.round:
+        if pairs_rounds(summary.plan.kind) and game_round < entry.round:
             yield (
                 f"round {game_round} is followed by rounds that are paired: this changes the table, not who "
                 "met whom, or who went on"

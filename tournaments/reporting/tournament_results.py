@@ -16,7 +16,6 @@ from tournaments.analysis.ratings.ratings import Ratings, rate
 from tournaments.analysis.standing import Estimate, Standing
 from tournaments.analysis.standings import NamedMatch, Tally
 from tournaments.analysis.tie_breaks import criteria_of
-from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.tournament_config import TournamentConfig
 from tournaments.reporting import tables
 from tournaments.results.chain import Head
@@ -25,6 +24,7 @@ from tournaments.results.journal import Entry
 from tournaments.results.rulings import Rulings
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import NOBODY, History, MatchScoring, Schedule
+from tournaments.schedule.plan import pairs_rounds
 
 CAVEAT = (
     "pairings depended on results, so that luck adds up: read these ratings as a guide; they have no "
@@ -57,6 +57,10 @@ class TournamentResults(TournamentConfig):
     def before_rulings(self, number: int) -> Self:
         """Return the results of the same games with the first ``number`` rulings alone."""
         return replace(self, journal=self.journal[:number])
+
+    def with_rounds(self, rounds: int) -> Self:
+        """Return the results of the same games in a tournament with another number of rounds."""
+        return replace(self, plan=replace(self.plan, rounds=rounds))
 
     @cached_property
     def rulings(self) -> Rulings:
@@ -126,12 +130,28 @@ class TournamentResults(TournamentConfig):
         anchor = None if self.anchor is None else self.bots.index(self.anchor)
         # More threads make this small problem slower, and take cores from the bots of a running game.
         with threadpool_limits(1):
-            return rate(evidence_of(self.bots, self.games), anchor, self.anchor_rating, ghosts=self.ghosts)
+            return rate(
+                evidence_of(self.bots, self.games),
+                anchor,
+                self.anchor_rating,
+                ghosts=self.ghosts,
+                widening=self.widening,
+            )
 
     @property
     def is_adaptive(self) -> bool:
         """True if pairings depend on results, which biases ratings."""
-        return FORMAT_TABLES[self.plan.kind].PAIRS_ROUNDS
+        return pairs_rounds(self.plan.kind)
+
+    @property
+    def has_intervals(self) -> bool:
+        """True if ratings have intervals."""
+        return not self.is_adaptive
+
+    @property
+    def widening(self) -> float:
+        """Factor by which the intervals of ratings are widened."""
+        return 1.0
 
     @property
     def caveat(self) -> str:
@@ -152,7 +172,7 @@ class TournamentResults(TournamentConfig):
 
     @cached_property
     def estimates(self) -> Mapping[str, Estimate]:
-        """Bot -> rating, for bots with a game that counts; without interval in an adaptive format."""
+        """Bot -> rating, for bots with a game that counts; without interval in most adaptive formats."""
         if not self.games:
             return {}
         found = self.ratings
@@ -164,7 +184,7 @@ class TournamentResults(TournamentConfig):
             name: Estimate(
                 *(
                     round(elo, 2) + 0.0
-                    for elo in ((*estimate[:1], -inf, inf) if self.is_adaptive else estimate)
+                    for elo in (estimate if self.has_intervals else (*estimate[:1], -inf, inf))
                 )
             )
             for name, estimate, games in rows

@@ -3,13 +3,10 @@
 Nothing is changed, and each process holds one game at a time in memory.
 """
 
-import contextlib
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +21,13 @@ from tournaments.database.base import Location
 from tournaments.files.durable import FileLock
 from tournaments.processes.process_pool import map_in_processes
 from tournaments.reporting import tables
+from tournaments.reporting.old_tables import (
+    fewer_rounds,
+    games_at_that_time,
+    missing_rulings,
+    number_in,
+    read_text,
+)
 from tournaments.reporting.tournament_directory import STORE_FILE
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.chain import Head, Link
@@ -45,6 +49,10 @@ _NOT_CHAINED = (
 _OLD_TABLE = (
     "made from {} games, there are {} now: run the tournament again to have it written anew, or see "
     "kalarena tournament table"
+)
+_OLD_ROUNDS = (
+    "made with rounds = {}, the tournament has rounds = {} now: run the tournament again to have it written "
+    "anew, or see kalarena tournament table"
 )
 
 _OLD_RULINGS = (
@@ -129,10 +137,15 @@ class Verification:
         """Rejudge a single record."""
         yield from self._count(record.key, check_replay(record, VERSION))
 
-    def of_directory(self, directory: Path, expected: ExpectedHead | None = None) -> Iterator[RecordFinding]:
+    def of_directory(
+        self, directory: Path, expected: ExpectedHead | None = None, location: Location | None = None
+    ) -> Iterator[RecordFinding]:
         """Verify a tournament's directory, where a run may be in progress, or may have been killed.
 
-        ``expected`` is a head digest that was kept elsewhere.
+        Args:
+            directory: The tournament's directory.
+            expected: A head digest that was kept elsewhere.
+            location: The tournament's database if it is not in the directory.
 
         Raises StoreError if its store cannot be read at all, NothingKeptError if it is empty, HeadError if
         the head is ambiguous, WorkerDiedError.
@@ -140,7 +153,7 @@ class Verification:
         folders = _folders(directory)  # before the games, since each game is stored before it has a folder
         at_work = _is_at_work(directory)
         started: dict[str, str] = {}
-        with Store(directory / STORE_FILE, read_only=True) as store:
+        with Store(location or directory / STORE_FILE, read_only=True) as store:
             try:
                 summary = TournamentResults.load(store)
                 meant = DeclaredTournament.of(summary, store.identity())
@@ -213,8 +226,8 @@ class Verification:
 
         A run or a ruling that was killed has written none: the tables are then those of an earlier time.
         """
-        games_csv = _read(directory / "games.csv")
-        made_from = cache(partial(_made_from_before_rulings, games_csv or "", summary, started))
+        games_csv = read_text(directory / "games.csv")
+        made_from = cache(partial(games_at_that_time, games_csv or "", summary, started))
         reports: dict[str, Callable[[TournamentResults], str]] = {
             "results.json": lambda made: made.render("json") + "\n",
             "standings.csv": lambda made: made.render("csv") + "\n",
@@ -223,9 +236,9 @@ class Verification:
         }
         # Versions without a chain wrote other tables, and computed other ratings.
         was_adopted = chain is None or chain.adopted is not None
-        is_old = was_adopted and SINCE_CHAINS not in (_read(directory / "results.json") or "")
+        is_old = was_adopted and SINCE_CHAINS not in (read_text(directory / "results.json") or "")
         for name, made in reports.items():
-            written = _read(directory / name)
+            written = read_text(directory / name)
             if written is None:
                 continue
             try:
@@ -237,14 +250,18 @@ class Verification:
                 continue
             games = made_from()
             if games is None and (name == "results.json" or games_csv is None):
-                games = _games_in(_read(directory / "results.json") or "")
+                games = number_in(directory, "games")
             if games is not None and games < len(summary.games):
                 yield RecordFinding(name, Remark(_OLD_TABLE.format(games, len(summary.games))))
                 continue
             if is_old:
                 yield RecordFinding(name, Remark(_OLD_VERSION))
                 continue
-            missing = _missing_rulings(summary, made, written)
+            rounds = fewer_rounds(summary, made, written, number_in(directory, "rounds"))
+            if rounds is not None:
+                yield RecordFinding(name, Remark(_OLD_ROUNDS.format(rounds, summary.plan.rounds)))
+                continue
+            missing = missing_rulings(summary, made, written)
             if missing:
                 entries = "entry" if missing == 1 else f"{missing} entries"
                 yield RecordFinding(name, Remark(_OLD_RULINGS.format(entries)))
@@ -388,10 +405,9 @@ def of_game(
 def _of_columns(row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
     """Compare the columns of the store's table with the record."""
     follows = GameSummary.of(record, row.round, row.pair)
-    for column in fields(GameSummary):
-        stored, made = getattr(row, column.name), getattr(follows, column.name)
+    for column, stored, made in zip(GameSummary._fields, row, follows, strict=True):
         if stored != made:
-            yield Complaint(column.name, "store", repr(stored), repr(made))
+            yield Complaint(column, "store", repr(stored), repr(made))
 
 
 def _of_tournament(
@@ -426,12 +442,12 @@ def _of_tournament(
 def _of_files(directory: Path, key: str, record: GameRecord) -> Iterator[Complaint]:
     """Compare the published files with the record, where there are some."""
     folder = directory / GAMES / key
-    written = _read(folder / "game.json")
+    written = read_text(folder / "game.json")
     if written is not None:
         follows = json.dumps(public_view(record)) + "\n"
         if written != follows:
             yield from _json_differences(written, follows)
-    written = _read(folder / "wire.txt")
+    written = read_text(folder / "wire.txt")
     if written is not None:
         text = wire_text(record).encode("utf-8", "backslashreplace").decode("utf-8")
         yield from _text_differences("wire.txt", written, text)
@@ -501,14 +517,6 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
 
 
-def _read(path: Path) -> str | None:
-    """Return the text of a file; None if there is none.  Line ends are unchanged."""
-    try:
-        return path.read_bytes().decode("utf-8", "replace")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
 def _is_at_work(directory: Path) -> bool:
     """Return whether a run, or a ruling, holds the directory's lock."""
     try:
@@ -519,57 +527,6 @@ def _is_at_work(directory: Path) -> bool:
     except OSError:  # there was no run, or the file is not readable, or this file system has no locks
         pass
     return False
-
-
-def _made_from(games_csv: str, summary: TournamentResults, started: Mapping[str, str]) -> int | None:
-    """Return the number of games behind the tables, if they are those of an earlier time; else None.
-
-    They are if all their games are still stored, and all games that they lack were started after theirs: a
-    table is made when nothing is played.  A game that is older than a table, but not in it, was set aside
-    then, and a ruling that restores it writes the tables anew.
-    """
-    try:
-        rows = list(csv.reader(io.StringIO(games_csv)))
-    except csv.Error:
-        return None
-    if not rows:
-        return None
-    keys = {row[0] for row in rows[1:] if row}
-    lacking = {game.key for game in summary.games} - keys
-    if not lacking or not keys <= {game.key for game in summary.kept}:
-        return None
-    newest = max((started.get(key, "") for key in keys), default="")
-    return len(keys) if all(started.get(key, "") > newest for key in lacking) else None
-
-
-def _made_from_before_rulings(
-    games_csv: str, summary: TournamentResults, started: Mapping[str, str]
-) -> int | None:
-    """Return ``_made_from`` for the rulings of the same time, or of an earlier one."""
-    for number in range(len(summary.journal), -1, -1):
-        found = _made_from(games_csv, summary.before_rulings(number), started)
-        if found is not None:
-            return found
-    return None
-
-
-def _missing_rulings(
-    summary: TournamentResults, made: Callable[[TournamentResults], str], written: str
-) -> int:
-    """Return the number of latest rulings without which a table is as it was written; 0 if there is none."""
-    for number in range(len(summary.journal) - 1, -1, -1):
-        with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
-            if made(summary.before_rulings(number)) == written:
-                return len(summary.journal) - number
-    return 0
-
-
-def _games_in(results_json: str) -> int | None:
-    """Return the number of games according to results.json."""
-    with contextlib.suppress(ValueError, LookupError, TypeError):
-        games = json.loads(results_json)["games"]
-        return games if isinstance(games, int) else None
-    return None
 
 
 def _folders(directory: Path) -> set[str]:

@@ -13,7 +13,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from referee.judge.results import GameRecord, KeptFile
+from referee.judge.record_rows import KeptFile
+from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
 
 LONGEST_NAME = 60
@@ -73,7 +74,8 @@ def has_game_files(directory: Path, record: GameRecord) -> bool:
 def were_written_since_boot(directory: Path) -> bool:
     """Return whether all files of games in a directory were written since this machine was started.
 
-    Files are not synchronized with the disk, for speed: a crash of the machine may leave them empty.
+    Files are synchronized with the disk at the end of a run only, for speed: a crash of the machine during a
+    run may leave them empty.
     """
     try:
         return (directory / LOCK_FILE).read_text(encoding="utf-8") == _boot() != ""

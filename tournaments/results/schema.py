@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, String, Table, Text
 
-REVISION = "0005"
+REVISION = "0006"
 """Newest revision of migrations/versions, which creates these tables."""
 
 _MICROSECONDS = BigInteger().with_variant(Integer(), "sqlite")
@@ -50,6 +50,7 @@ game = Table(
     Column("fingerprint", String(16), nullable=False, comment="equal for identical games"),
     Column("swapped", Integer, comment="0 first, 1 second, NULL nobody"),
     Column("line", String(16), nullable=False, comment="equal for near-copies of a game"),
+    Column("deficit_permille", Integer, comment="by which the winner was behind at most, of all seeds"),
     Column("record", LargeBinary, nullable=False, comment="the whole record: msgpack, deflated"),
 )
 

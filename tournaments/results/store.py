@@ -5,7 +5,8 @@ Everything else (due games, tables, reports) is computed from the store.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from tournaments.results.chain import (
     ruling_item,
     tournament_item,
 )
-from tournaments.results.game_summary import GameSummary, PackedGame, line_of, unpacked
+from tournaments.results.game_summary import GameSummary, PackedGame, unpacked
 from tournaments.results.journal import Action, Entry
 from tournaments.results.schema import REVISION, chain, game, journal, tournament
 
@@ -36,17 +37,17 @@ __all__ = ["NothingKeptError", "Store", "StoreError"]
 KEYS_AT_ONCE = 500
 """Maximum keys in a query: SQLite takes 999 parameters at least, https://sqlite.org/limits.html."""
 
-WITHOUT_LINES = "0003"
-"""The last revision without near-copies."""
-UNCHAINED = (WITHOUT_LINES, "0004")
-"""Revisions that have all tables but the chain; a store that is only read stays at one of them."""
+UNCHAINED = ("0003", "0004")
+"""Revisions that have all tables but the chain."""
+MISSING = {"0003": ("line", "deficit_permille")} | dict.fromkeys(("0004", "0005"), ("deficit_permille",))
+"""Revision -> columns of summaries that it lacks.  A store that is opened read-only keeps its revision."""
 
 MIGRATIONS = Migrations(
     Path(__file__).parent / "migrations",
     REVISION,
     "results store",
     "run the tournament first",
-    UNCHAINED,
+    tuple(MISSING),
 )
 
 _SUMMARY_COLUMNS = [column for column in game.columns if column.name != "record"]
@@ -103,8 +104,10 @@ class Store:
             self.is_chained = revision not in UNCHAINED
             """True if there is a chain: not in an old store that is only read."""
             self._columns, self._read = _SUMMARY_COLUMNS, _summary
-            if revision == WITHOUT_LINES:  # an old store that is only read
-                self._columns, self._read = [*_SUMMARY_COLUMNS[:-1], game.c.record], _summary_without_line
+            if missing := MISSING.get(revision):  # an old store that is only read
+                self._columns = [column for column in _SUMMARY_COLUMNS if column.name not in missing]
+                self._columns.append(game.c.record)
+                self._read = partial(_completed_summary, missing)
         except BaseException:
             self._connections.close()
             raise
@@ -113,6 +116,10 @@ class Store:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
         self._connections.close()
 
     def claim(self, name: str, config: dict[str, Any], identity: dict[str, Any]) -> None:
@@ -241,25 +248,34 @@ class Store:
         query = select(*self._columns)
         with self._connections.reading() as connection:
             if keys is None:
-                rows = list(connection.execute(query))
+                rows = connection.execute(query).all()  # one call for all rows, not one for each
             else:
                 wanted = sorted(keys)
                 parts = (wanted[at : at + KEYS_AT_ONCE] for at in range(0, len(wanted), KEYS_AT_ONCE))
                 rows = [
-                    row for part in parts for row in connection.execute(query.where(game.c.key.in_(part)))
+                    row
+                    for part in parts
+                    for row in connection.execute(query.where(game.c.key.in_(part))).all()
                 ]
             # Sorted here: the database would read the file in the order of the keys, with many seeks.
             return sorted(map(self._read, rows), key=attrgetter("key"))
 
     def record(self, key: str) -> GameRecord:
         """Return the record of a game.  Raises StoreError if it is not stored."""
-        stored = self.stored([key]).get(key)
-        if stored is None:
-            raise StoreError(f"{self.location} holds no game {key!r}")
-        try:
-            return unpacked(stored.packed)
-        except RefereeError as error:
-            raise StoreError(f"{self.location}: game {key}: {error}", is_ours=True) from error
+        return self.records([key])[key]
+
+    def records(self, keys: Sequence[str]) -> dict[str, GameRecord]:
+        """Return the records of games, at most KEYS_AT_ONCE.  Raises StoreError if one is not stored."""
+        stored = self.stored(keys)
+        found = {}
+        for key in keys:
+            if key not in stored:
+                raise StoreError(f"{self.location} holds no game {key!r}")
+            try:
+                found[key] = unpacked(stored[key].packed)
+            except RefereeError as error:
+                raise StoreError(f"{self.location}: game {key}: {error}", is_ours=True) from error
+        return found
 
     def stored(self, keys: Sequence[str]) -> dict[str, StoredGame]:
         """Return stored games by their keys, at most KEYS_AT_ONCE; missing games are left out."""
@@ -307,7 +323,7 @@ def _ruling_item(row: Mapping[str, Any] | RowMapping) -> Item:
     return ruling_item(*(row[column] for column in columns))
 
 
-_SAME = [column.name for column in _SUMMARY_COLUMNS if column.name in GameSummary.__annotations__]
+_SAME = [column.name for column in _SUMMARY_COLUMNS if column.name in GameSummary._fields]
 """Columns with the names of their fields.  The others are of one of the two bots each."""
 
 
@@ -345,16 +361,15 @@ def _summary(row: Any) -> GameSummary:
     )
 
 
-def _summary_without_line(row: Any) -> GameSummary:
-    """Return a summary from a row without line, which is computed from the record, the last column."""
+def _completed_summary(missing: Sequence[str], row: Any) -> GameSummary:
+    """Return a summary from a row; the ``missing`` columns are computed from the record, its last column."""
     *columns, packed = row
     found = _summary(columns)
     try:
-        record = unpacked(packed)
-        line = line_of(record.game, record.opening, [move.move for move in record.moves])
+        whole = GameSummary.of(unpacked(packed), found.round, found.pair)
     except (RefereeError, LookupError, TypeError, ValueError, AttributeError):
-        line = ""  # a damaged record is reported where it is read
-    return replace(found, line=line)
+        return found  # a damaged record is reported where it is read
+    return found._replace(**{name: getattr(whole, name) for name in missing})
 
 
 OLD_DEFAULTS = {"format": "round-robin"}

@@ -108,18 +108,21 @@ class ResultWriter(Generic[T]):
             self._next_at = trio.current_time() + APART_S
             batch.is_taken = True
             try:
-                await self._store_batch(batch)
+                added = await self._store_batch(batch)
             except BaseException:
                 self._behind.release()
                 raise
         # Further batches are stored while the files of this one are written.
         try:
-            await self._write_files([packed.packed for _, packed in batch.games])
+            await self._write_files(
+                [packed.packed for _, packed in batch.games if packed.summary.key in added]
+            )
         finally:
             self._without_files -= len(batch.games)
             self._behind.release()
 
-    async def _store_batch(self, batch: _Batch[T]) -> None:
+    async def _store_batch(self, batch: _Batch[T]) -> set[str]:
+        """Store a batch; return the keys of the games that the store did not have yet."""
         games = [packed for _, packed in batch.games]
         with trio.CancelScope(shield=True):  # stored games are always reported
             # A thread cannot be stopped half-way, nor can a transaction be half kept.
@@ -132,6 +135,7 @@ class ResultWriter(Generic[T]):
                 if packed.summary.key in added:
                     self._on_stored(pairing, packed)
             self._without_files += len(games)
+        return added
 
     async def _write_files(self, packed: Sequence[bytes]) -> None:
         if self._directory is None:

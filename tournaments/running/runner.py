@@ -22,7 +22,7 @@ from tournaments.config.late_entries import with_late_bots
 from tournaments.config.tournament import Tournament
 from tournaments.config.tournament_config import TournamentConfig
 from tournaments.engines.base import Engine, EngineError, OnStart, WorkerLostError
-from tournaments.files.durable import os_errors_as
+from tournaments.files.durable import os_errors_as, sync_filesystem
 from tournaments.results.game_files import (
     GAMES,
     GameFilesError,
@@ -226,6 +226,9 @@ async def play_all(
 
     The run's report is updated continuously.  When cancelled, games in progress are cancelled; stored ones
     stay, and the next run resumes there.
+
+    At the end all files of games are on the disk: a tournament that is over has no next run, which would
+    write files anew that a power cut has damaged.
     """
     request = stop or StopRequest()
     reported = observer or Observer()
@@ -280,6 +283,7 @@ async def play_all(
                 with trio.move_on_at(ask_at if may_ask else math.inf):
                     await progress.wait()
                     changed = True
+    await trio.to_thread.run_sync(_sync_files, directory)
 
 
 def _restore_files(run: Run, directory: Path) -> None:
@@ -307,6 +311,11 @@ def _restore_files(run: Run, directory: Path) -> None:
             write_game_files(directory, record)
     with os_errors_as(GameFilesError, f"{directory / GAMES} cannot be written to"):
         mark_written_since_boot(directory)
+
+
+def _sync_files(directory: Path) -> None:
+    with os_errors_as(GameFilesError, f"{directory / GAMES} could not be written to the disk"):
+        sync_filesystem(directory)
 
 
 async def _play(

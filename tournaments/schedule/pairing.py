@@ -13,7 +13,7 @@ tournament that was killed continues as if nothing had happened.  It has these g
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 NOBODY = -1
 """The opponent of a bot that has a bye."""
@@ -163,6 +163,8 @@ class Schedule(Protocol):
     between, change nothing.
     """
 
+    PAIRS_ROUNDS: ClassVar[bool] = True
+    """True if each round is paired from the results of the earlier rounds."""
     entrants: Sequence[Entrant]
 
     def pairings(self, history: History) -> Sequence[Pairing]:

@@ -1,6 +1,6 @@
 """Plan of a tournament: all inputs of its pairings except the results, as stored."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -14,7 +14,7 @@ from tournaments.schedule.formats.sprt import Sprt
 from tournaments.schedule.formats.swiss import Swiss
 from tournaments.schedule.pairing import Entrant, Schedule
 
-FORMATS: dict[str, Callable[..., Schedule]] = {
+FORMATS: dict[str, type[Any]] = {
     "round-robin": RoundRobin,
     "gauntlet": Gauntlet,
     "swiss": Swiss,
@@ -30,6 +30,12 @@ ROUND_ROBIN = "round-robin"
 """The default format of a tournament."""
 
 
+def pairs_rounds(kind: str) -> bool:
+    """Return whether a format pairs each round from the results of the rounds before it."""
+    schedules: type[Schedule] = FORMATS[kind]
+    return schedules.PAIRS_ROUNDS
+
+
 def schedule_of(
     parameters: Mapping[str, Any], entrants: Sequence[Entrant], rounds: int, seed: int, width: int
 ) -> Schedule:
@@ -40,9 +46,12 @@ def schedule_of(
     """
     kind = FORMATS[parameters["kind"]]
     common = {"rounds": rounds, "seed": seed, "width": width}
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name for field in fields(kind)}
     own = {name: value for name, value in parameters.items() if name != "kind"}
-    return kind(entrants=entrants, **{name: common[name] for name in common if name in known}, **own)
+    schedule: Schedule = kind(
+        entrants=entrants, **{name: common[name] for name in common if name in known}, **own
+    )
+    return schedule
 
 
 @dataclass(frozen=True)

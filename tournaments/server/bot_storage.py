@@ -15,7 +15,7 @@ Submissions themselves are never run or written: see ``tournaments.bots.storage`
 import contextlib
 import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from referee.judge.results import Player
@@ -37,6 +37,8 @@ SOURCES_NS, PRODUCTS_NS = 1_000_000_000, 0
 An upload has no times.  Uploaded products are made older than the sources, so that the bot that plays is
 built from its sources.
 """
+BLOCK_BYTES = 512
+"""Unit of st_blocks (stat(2)): a sparse file needs less than its size."""
 THE_UPLOAD = "the upload"
 
 
@@ -77,6 +79,10 @@ class BotStorage(DigestStore):
     def bot(self, content: str) -> Path:
         """Return the directory of a submission's bot, which exists if the bot is built."""
         return self.entry(content) / BOT
+
+    def size(self, contents: Iterable[str]) -> int:
+        """Return the bytes on the disk of the bots that are built from some submissions."""
+        return sum(_bytes_of(self.entry(content)) for content in set(contents))
 
     def is_sound(self, digest: str) -> bool:
         """Return whether the bot of a submission is built, and unchanged since."""
@@ -128,6 +134,16 @@ class BotStorage(DigestStore):
                     continue  # the bot's author may name any path of this host
                 with contextlib.suppress(OSError, ValueError):
                     os.utime(path, ns=(PRODUCTS_NS, PRODUCTS_NS), follow_symlinks=False)
+
+
+def _bytes_of(folder: Path) -> int:
+    """Return the bytes on the disk of a directory, which may be removed meanwhile, and of its contents."""
+    size = 0
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent), *(Path(parent, name) for name in names)):
+            with contextlib.suppress(OSError):  # removed meanwhile, or made unreadable by an unconfined bot
+                size += path.lstat().st_blocks * BLOCK_BYTES
+    return size
 
 
 @contextlib.contextmanager

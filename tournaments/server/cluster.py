@@ -30,7 +30,7 @@ from tournaments.server.failures import Failures, kept_running
 
 if TYPE_CHECKING:  # they need the extra
     from tournaments.engines.remote.credentials import Credentials
-    from tournaments.engines.remote.dask_engine import DaskEngine
+    from tournaments.engines.remote.head.dask_engine import DaskEngine
 
 SLURM = "slurm"
 NAME_BYTES = 4
@@ -99,28 +99,28 @@ class ServiceCluster:
 
     def status(self) -> ClusterStatus:
         """Return the cluster's current status."""
-        from tournaments.engines.remote.remote_engine import hosts_of, worker_command
+        from tournaments.engines.remote.remote_engine import worker_command
 
         news = tuple(reversed(self._news))
         if self._site is None:
             return ClusterStatus(0, (), "", news)
         is_ours = self._table.engine == SLURM
         command = "" if is_ours else worker_command(self._site.address, self._site.credentials.directory)
-        return ClusterStatus(self._site.observer.slots, hosts_of(self._site.observer), command, news)
+        return ClusterStatus(self._site.observer.slots, self._site.observer.hosts, command, news)
 
     async def run(self) -> None:
         """Run a scheduler, and Slurm jobs if configured, until cancelled.  Raises ClusterError."""
         from tournaments.engines.remote import remote_engine
-        from tournaments.engines.remote.dask_engine import open_dask_engine
-        from tournaments.engines.remote.requirements import publish_demands
+        from tournaments.engines.remote.head.dask_engine import open_dask_engine
 
         remote_engine.quieten()
         sandbox = await trio.to_thread.run_sync(self._sandbox)
         async with remote_engine.open_scheduler_here(self._folder, self._table) as (address, credentials):
-            await trio.to_thread.run_sync(publish_demands, address, credentials, Demands(tier=sandbox.tier))
-            security = credentials.security()
+            security, demands = credentials.security(), Demands(tier=sandbox.tier)
             async with (
-                open_dask_engine(address, "server", security=security, refused=self._add_news) as observer,
+                open_dask_engine(
+                    address, "server", security=security, demands=demands, refused=self._add_news
+                ) as observer,
                 trio.open_nursery() as nursery,
             ):
                 nursery.start_soon(remote_engine.report_workers, observer, self._add_news)
@@ -135,12 +135,12 @@ class ServiceCluster:
 
     async def _keep_jobs(self, address: str, credentials: "Credentials") -> None:
         """Keep Slurm jobs while a tournament is being played."""
-        from tournaments.engines.remote.remote_engine import open_jobs
+        from tournaments.engines.remote.slurm import open_slurm_workers
 
         while True:
             while not self._tournaments:
                 await self._changed.wait()
-            async with open_jobs(address, credentials, self._table, self._folder, self._add_news):
+            async with open_slurm_workers(address, credentials, self._table, self._folder, self._add_news):
                 while self._tournaments:
                     await self._changed.wait()
                     with trio.move_on_after(LINGER_S):
@@ -167,7 +167,7 @@ class ServiceCluster:
         SchedulerLostError if ``stop`` is set and there is no scheduler, and when the scheduler is lost:
         then another engine can be opened.  Raises ClusterError.
         """
-        from tournaments.engines.remote.remote_engine import open_engine_at
+        from tournaments.engines.remote.head.dask_engine import open_dask_engine
 
         def notify(sentence: str) -> None:
             self._add_news(f"{tournament.name}: {sentence}")
@@ -176,10 +176,15 @@ class ServiceCluster:
         self._set_site(self._site)
         try:
             site = await self._wait_for_site(stop)
-            name = f"{slug}-{secrets.token_hex(NAME_BYTES)}"
-            async with open_engine_at(
-                *(site.address, site.credentials, tournament, self._table, demands),
-                *(tournament.concurrency, notify, name),
+            async with open_dask_engine(
+                site.address,
+                f"{slug}-{secrets.token_hex(NAME_BYTES)}",
+                security=site.credentials.security(),
+                concurrency=tournament.concurrency,
+                own_core=tournament.own_core,
+                demands=demands,
+                refused=notify,
+                shares=True,
             ) as engine:
                 with trio.CancelScope() as scope, stop.cancels(scope):
                     await wait_for_slots(engine, self._table.minimum, notify=notify)

@@ -34,12 +34,15 @@ class Failure:
 class Failures:
     """Latest failures of the server."""
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self, now: Callable[[], datetime], on_failure: Callable[[], None] = lambda: None) -> None:
+        """``on_failure`` is called for each failure, identical ones too."""
         self._now = now
+        self._on_failure = on_failure
         self._kept: deque[Failure] = deque(maxlen=MAX_KEPT)
 
     def note(self, where: str, why: str | BaseException) -> None:
         """Add a failure.  An exception is stored with its traceback."""
+        self._on_failure()
         trace = ""
         if isinstance(why, BaseException):
             trace = "".join(traceback.format_exception(why))[-LONGEST_TRACE:]

@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 
 import trio
 
+from referee.errors import RefereeError
 from referee.judge.results import GameRecord
 from referee.live_feed import Snapshot
 from referee.playing import Job
-from tournaments.engines.base import Engine, EngineWrapper, OnSnapshot, OnStart
+from tournaments.engines.base import Engine, EngineError, EngineWrapper, OnSnapshot, OnStart
 from tournaments.results.game_summary import PackedGame
 
 ENDED_STAYS_S = 60.0
@@ -79,6 +80,25 @@ class NowPlaying:
     """Games in progress, oldest first."""
     standings: int
     """Revision of the practice ladder's standings; it changes when they do."""
+
+
+def ended_game(competition: str, record: GameRecord) -> LiveGame:
+    """Return a game that is over, from its record; ``competition`` is a slug."""
+    first, second = record.players
+    return LiveGame(
+        competition=competition,
+        key=record.key,
+        game=record.game,
+        first=first.name,
+        second=second.name,
+        opening=record.opening,
+        control=str(record.control),
+        started_at=datetime.fromisoformat(record.started_at),
+        moves=tuple(move.move for move in record.moves),
+        charged_us=tuple(move.charged_us for move in record.moves),
+        over=record.result.detail,
+        kept=True,
+    )
 
 
 class Channel:
@@ -319,9 +339,20 @@ GIVEN_UP = "The game was given up; it has no result."
 class WatchedEngine(EngineWrapper):
     """Engine of one competition that plays with another engine and reports the games to the hub."""
 
-    def __init__(self, engine: Engine, hub: Hub, competition: str, most_followed: float = math.inf) -> None:
-        """``competition`` is a slug; moves are reported of at most ``most_followed`` games at a time."""
+    def __init__(
+        self,
+        engine: Engine,
+        hub: Hub,
+        competition: str,
+        most_followed: float = math.inf,
+        on_ended: Callable[[PackedGame | None], None] = lambda _game: None,
+    ) -> None:
+        """``competition`` is a slug; moves are reported of at most ``most_followed`` games at a time.
+
+        ``on_ended`` is called with each game, and with None if the host could not play it.
+        """
         super().__init__(engine)
+        self._on_ended = on_ended
         self._hub = hub
         self._competition = competition
         self._may_follow = most_followed
@@ -350,7 +381,11 @@ class WatchedEngine(EngineWrapper):
             game = await super().play(job, started, forward if is_followed or on_snapshot else None)
             if channel is not None:
                 channel.ended(game.record)
+            self._on_ended(game)
             return game
+        except (RefereeError, EngineError):
+            self._on_ended(None)
+            raise
         finally:
             self._may_follow += is_followed
             if channel is not None:

@@ -1,12 +1,14 @@
 """The service: the parts of a server without its pages.
 
-One event loop runs the queue of checks, the practice ladder, the tournaments and the allocation of slots.
+One event loop runs the queue of checks, the practice ladder, the tournaments, the challenges and the
+allocation of slots.
 Bots run in processes of their own, which end with this one.  All requested work is in the databases, so that
 a restart suffices after a crash.
 """
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,6 +35,8 @@ from tournaments.engines.remote.extra import require_extra
 from tournaments.engines.remote.waiting import sandbox_elsewhere
 from tournaments.server.bot_provider import BotProvider
 from tournaments.server.bot_storage import BotStorage
+from tournaments.server.casual.games import CasualGames, open_casual_games
+from tournaments.server.challenges.challenge_runner import Challenges
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.checks.qualifying import CheckQueue
 from tournaments.server.cluster import ServiceCluster
@@ -40,10 +44,11 @@ from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.config import ServiceConfig
 from tournaments.server.failures import Failures, kept_running
 from tournaments.server.live_hub import Hub
+from tournaments.server.metrics import Metrics
 from tournaments.server.practice.practice import Practice
 from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Slots
-from tournaments.server.status import Status, load_average
+from tournaments.server.status import Disk, Status, load_average
 
 SUBMISSIONS, BOTS, SCRATCH, CLUSTER = "submissions", "bots", "scratch", "cluster"
 """Subdirectories of the data directory.
@@ -53,23 +58,27 @@ They hold uploads, built bots, the engine's named pipes, and a cluster's credent
 UNCHECKED = (VersionState.QUEUED, VersionState.CHECKING)
 CLOSE_LIMIT_S = 5.0
 """Seconds for closing connections, which takes milliseconds."""
-PAGE = 500
-"""Number of versions that are read at a time."""
 
 
 class Service:
     """Interface of the service to the pages; see ``open_service``."""
 
-    def __init__(self, context: ServiceContext, bots: BotStorage, cores: int) -> None:
+    def __init__(self, context: ServiceContext, bots: BotStorage, cores: int, casual: CasualGames) -> None:
         self.contents = bots.contents
+        self.casual = casual
+        """Games of people."""
         self.live = context.hub
         self.slots = context.slots
+        self.metrics = context.metrics
         self.database = context.database
         self.tournaments = TournamentManager(context)
         """Tournaments, and the results of all competitions."""
-        self._context, self._cores = context, cores
+        self.challenges = Challenges(context, context.data / SCRATCH)
+        """Games that teams ask for."""
+        self._context, self._bots, self._cores = context, bots, cores
         self._practice = Practice(context)
         self._qualifying = CheckQueue(context, bots, context.config.checks_on(cores), self._decided)
+        self.metrics.watch(self.status)
 
     async def run(self) -> None:
         """Run all parts of the service, until cancelled."""
@@ -77,6 +86,8 @@ class Service:
             "the queue of checks": self._qualifying.run,
             "practice": self._practice.run,
             "tournaments": self.tournaments.run,
+            "challenges": self.challenges.run,
+            "casual games": self.casual.run,
         }
         if self._context.cluster is not None:
             tasks["the cluster"] = self._context.cluster.run
@@ -104,13 +115,22 @@ class Service:
         # A refused upload is not written to the disk.  The conditions are checked again in ``add``, below.
         newest = course.versions.of_team(team_id)[:1]
         today = course.versions.counts(team_id, day_of(settings, now)[0])
-        why_not = may_upload(settings, now, today, newest[0].number if newest else 0)
-        if why_not is not None and not (newest and newest[0].content == content_digest(upload.files)):
+        size, digest = sum(len(file.content) for file in upload.files), content_digest(upload.files)
+        storage = replace(
+            course.versions.storage(team_id, digest, size),
+            built_of_team=self.built_size(team_id),
+            built_of_course=self._bots.size(self._bots.digests()),
+        )
+        why_not = may_upload(settings, now, today, newest[0].number if newest else 0, storage)
+        if why_not is not None and not (newest and newest[0].content == digest):
             raise CourseError(why_not)
         content = self.contents.put(upload.files)
-        size = sum(len(file.content) for file in upload.files)
         files = len(upload.files)
         return course.versions.add(team_id, content, files, size, account_id, origin, now, settings)
+
+    def built_size(self, team_id: int) -> int:
+        """Return the bytes of the bots that are built from a team's uploads.  Blocks."""
+        return self._bots.size(one.content for one in self._context.course.versions.of_team(team_id))
 
     async def recheck(self, version_id: int, by: Account | None = None) -> Version:
         """Check a version again; until it has qualified it does not play.  Raises CourseError, StoreError."""
@@ -175,6 +195,7 @@ class Service:
         context = self._context
         return Status(
             unchecked=self._qualifying.unchecked,
+            checking=self._qualifying.workers,
             playing=tuple(context.hub.playing()),
             slots=context.slots.total,
             uses=context.slots.status(),
@@ -182,6 +203,7 @@ class Service:
             load=load_average(),
             cores=self._cores,
             failures=context.failures.newest(),
+            disk=Disk.of(context.data),
             cluster=None if context.cluster is None else context.cluster.status(),
         )
 
@@ -221,7 +243,8 @@ async def open_service(
     bots = await trio.to_thread.run_sync(_bot_storage, data, course)
     scratch = data / SCRATCH
     await trio.to_thread.run_sync(lambda: scratch.mkdir(mode=0o700, parents=True, exist_ok=True))
-    slots, failures = Slots(config.slots_on(cores)), Failures(now)
+    slots, metrics = Slots(config.slots_on(cores)), Metrics()
+    failures = Failures(now, metrics.failed)
     async with open_local_engine(scratch, slots.total, nice=config.nice) as engine:
         context = ServiceContext(
             data=data,
@@ -235,16 +258,19 @@ async def open_service(
             hub=Hub(now),
             failures=failures,
             cluster=_cluster(config, data, course, now, failures),
+            metrics=metrics,
         )
-        service = Service(context, bots, cores)
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(service.run)
-                yield service
-                nursery.cancel_scope.cancel()
-        finally:
-            with trio.move_on_after(CLOSE_LIMIT_S, shield=True):
-                await trio.to_thread.run_sync(service.tournaments.close)
+        async with open_casual_games(context, scratch) as casual:
+            service = Service(context, bots, cores, casual)
+            try:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(service.run)
+                    yield service
+                    nursery.cancel_scope.cancel()
+            finally:
+                with trio.move_on_after(CLOSE_LIMIT_S, shield=True):
+                    await trio.to_thread.run_sync(service.tournaments.close)
+                    await trio.to_thread.run_sync(service.challenges.close)
 
 
 def _cluster(
@@ -275,13 +301,21 @@ def _bot_storage(data: Path, course: Course) -> BotStorage:
 
 
 def _playable(course: Course) -> set[str]:
-    """Return the submissions of all versions that have qualified, or still may.
+    """Return the submissions whose bots are kept, because they may play without another check.
 
-    Competitions may play them.
+    These submissions wait for their check, play for their team now or in a tournament of frozen versions, or
+    are entered in a tournament: a bot that is built anew may differ.  Other old versions are built again when
+    they are needed.
     """
-    found: set[str] = set()
-    before = None
-    while versions := course.versions.all(PAGE, before):
-        found |= {one.content for one in versions if one.state is not VersionState.FAILED}
-        before = versions[-1].id
-    return found
+    frozen_at = course.settings.load().frozen_at or course.settings.load().deadline
+    playing = [*course.versions.current().values(), *course.versions.current(frozen_at).values()]
+    kept = {one.content for one in (*playing, *course.versions.unfinished())}
+    entered = {
+        one.version_id
+        for competition in course.competitions.all()
+        if competition.kind is CompetitionKind.TOURNAMENT
+        and competition.state is not CompetitionState.DELETED
+        for one in course.competitions.competitors(competition.id)
+        if one.version_id is not None
+    }
+    return kept | {one.content for one in course.versions.by_ids(entered).values()}

@@ -1,22 +1,29 @@
-"""Shared objects of the service, and the stores of all competitions, each opened once."""
+"""Shared objects of the service, and the stores of competitions, each opened once and closed when unused."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
 from tournaments.course.course import Course
+from tournaments.database.base import Location
 from tournaments.database.location import Database
 from tournaments.engines.base import Engine
+from tournaments.results.game_summary import PackedGame
 from tournaments.results.store import Store
 from tournaments.server.bot_provider import BotProvider
 from tournaments.server.cluster import ServiceCluster
 from tournaments.server.config import ServiceConfig
 from tournaments.server.failures import Failures
 from tournaments.server.live_hub import Hub
+from tournaments.server.metrics import Metrics
 from tournaments.server.slots import Slots
+
+MOST_UNUSED = 8
+"""Stores that are kept open while nobody uses them: pages come back to the same ones within seconds."""
 
 
 @dataclass(frozen=True)
@@ -38,27 +45,68 @@ class ServiceContext:
     failures: Failures
     cluster: ServiceCluster | None = None
     """Cluster that plays the games of tournaments; None if ``engine`` does."""
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def count_games(self, kind: str) -> Callable[[PackedGame | None], None]:
+        """Return a callback for games that have ended, or that the host could not play (None)."""
+
+        def count(game: PackedGame | None) -> None:
+            if game is None:
+                self.metrics.host_failed(kind)
+            else:
+                self.metrics.game_ended(kind, game.summary)
+
+        return count
+
+
+class MeasuredStore(Store):
+    """Store whose transactions with games are measured."""
+
+    def __init__(self, location: Path | Location, metrics: Metrics) -> None:
+        super().__init__(location)
+        self._metrics = metrics
+
+    def add_all(self, games: Sequence[PackedGame]) -> set[str]:
+        """See ``Store.add_all``."""
+        with self._metrics.storing():
+            return super().add_all(games)
 
 
 class Stores:
     """Cache of open stores, for any thread."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, metrics: Metrics | None = None) -> None:
         self._database = database
+        self._metrics = metrics or Metrics()
         self._opened: dict[str, Store] = {}
+        """Open stores, the one that was used last at the end."""
+        self._users: Counter[str] = Counter()
         self._lock = Lock()
-        self._closing = ExitStack()
 
-    def get(self, slug: str) -> Store:
-        """Return the store of a competition, creating it if needed.  Blocks.  Raises StoreError."""
+    @contextmanager
+    def using(self, slug: str) -> Iterator[Store]:
+        """Provide the store of a competition, creating it if needed.  Blocks.  Raises StoreError."""
         with self._lock:
-            if slug not in self._opened:
-                store = Store(self._database.competition(slug))
-                self._opened[slug] = self._closing.enter_context(store)
-            return self._opened[slug]
+            store = self._opened.pop(slug, None)
+            if store is None:
+                store = MeasuredStore(self._database.competition(slug), self._metrics)
+            self._opened[slug] = store
+            self._users[slug] += 1
+        try:
+            yield store
+        finally:
+            with self._lock:
+                self._users[slug] -= 1
+                self._close_unused(MOST_UNUSED)
 
     def close(self) -> None:
-        """Close all connections.  Blocks."""
+        """Close all stores, also those in use.  Blocks."""
         with self._lock:
-            self._opened.clear()
-            self._closing.close()
+            self._users.clear()
+            self._close_unused(0)
+
+    def _close_unused(self, most: int) -> None:
+        unused = [slug for slug in self._opened if self._users[slug] <= 0]
+        for slug in unused[: max(0, len(unused) - most)]:
+            self._opened.pop(slug).close()
+            del self._users[slug]

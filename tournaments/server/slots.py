@@ -1,12 +1,18 @@
-"""Allocation of CPU slots: one budget for checks, tournaments and practice.
+"""Allocation of CPU slots: one budget for checks, tournaments, practice and challenges.
 
 A game or a check holds one slot until it ends; slots are never preempted.  The order of waiting tasks is:
-checks, games of tournaments, practice games; within a kind, first come, first served.  A student waits for
-the check of an upload; a tournament can wait for a minute, and practice for an hour.
+checks, games of tournaments, practice games, challenges (``CASUAL``); within a kind, first come, first
+served.  A student waits for the check of an upload; a tournament can wait for a minute, and practice for an
+hour.
 
 Checks must not keep tournaments from playing, however many are uploaded: when a game of a tournament has been
 passed over ``PASSED_OVER`` times in a row, it is next.  This does not apply to practice, which uses machines
-that are otherwise idle.
+that are otherwise idle.  Practice has no end: when a game of a challenge has been passed over as often by
+practice games alone, it is next, too.  Challenges never keep a check or a tournament waiting.
+
+Games of people against bots have slots of their own, one for a bot's turn: a person cannot wait until a
+tournament or a practice game is over.  These slots take none from the others.  Their bots have a
+lower priority than all others instead.
 """
 
 from collections import deque
@@ -24,12 +30,17 @@ class Kind(Enum):
     QUALIFICATION = "qualification"
     TOURNAMENT = "tournament"
     PRACTICE = "practice"
+    CASUAL = "casual"
+    """Games that people asked for: challenges."""
+    PLAY = "play"
+    """A bot's turn in a game against a person; from slots of its own."""
 
 
 PASSED_OVER = 3
 """Number of times in a row after which a tournament's game is no longer passed over.
 
-With a single slot, a tournament still gets a quarter of all turns.
+With a single slot, a tournament still gets a quarter of all turns.  The same number applies to challenges
+that wait behind practice.
 """
 
 
@@ -49,10 +60,14 @@ class Slots:
         if total < 1:
             raise ValueError(f"there must be at least 1 place to play in, not {total}")
         self.total = total
+        """Number of slots of all kinds but PLAY."""
+        self.play = total
+        """Number of slots for PLAY."""
         self._taken = dict.fromkeys(Kind, 0)
         self._waiting: dict[Kind, deque[trio.Event]] = {kind: deque() for kind in Kind}
         self._limits: dict[Kind, int] = {}
         self._passed_over = 0
+        self._casual_passed_over = 0
 
     @asynccontextmanager
     async def taken(self, kind: Kind) -> AsyncIterator[None]:
@@ -83,20 +98,30 @@ class Slots:
         return {kind: Use(self._taken[kind], len(self._waiting[kind])) for kind in Kind}
 
     def _assign(self) -> None:
-        while sum(self._taken.values()) < self.total:
+        while self._waiting[Kind.PLAY] and self._taken[Kind.PLAY] < self.play:
+            self._give(Kind.PLAY)
+        while sum(self._taken.values()) - self._taken[Kind.PLAY] < self.total:
             kind = self._next()
             if kind is None:
                 return
-            self._taken[kind] += 1
-            self._waiting[kind].popleft().set()
+            self._give(kind)
+
+    def _give(self, kind: Kind) -> None:
+        self._taken[kind] += 1
+        self._waiting[kind].popleft().set()
 
     def _next(self) -> Kind | None:
         """Return the kind that gets the next slot; None if no waiting kind may have one."""
         able = [
             kind
             for kind in Kind
-            if self._waiting[kind] and self._taken[kind] < self._limits.get(kind, self.total)
+            if kind is not Kind.PLAY
+            and self._waiting[kind]
+            and self._taken[kind] < self._limits.get(kind, self.total)
         ]
+        if able[:1] == [Kind.PRACTICE] and Kind.CASUAL in able:
+            self._casual_passed_over = (self._casual_passed_over + 1) % (PASSED_OVER + 1)
+            return Kind.CASUAL if self._casual_passed_over == 0 else Kind.PRACTICE
         if Kind.TOURNAMENT not in able:
             return able[0] if able else None
         if able[0] is not Kind.TOURNAMENT and self._passed_over < PASSED_OVER:

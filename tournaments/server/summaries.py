@@ -12,6 +12,7 @@ time of a computation is also taken from bots: at most a tenth of a core is spen
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import trio
 
@@ -21,7 +22,7 @@ from tournaments.course.settings import Settings, frozen_moment
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.server.cache import SingleFlightCache
 from tournaments.server.failures import Failures
-from tournaments.server.practice.practice_results import PracticeGames, PracticeResults
+from tournaments.server.practice.practice_results import LadderHistory, PracticeGames, PracticeResults
 from tournaments.server.service_context import Stores
 
 FRESH_S = 1.0
@@ -32,6 +33,14 @@ REST = 10
 """Rest after a computation, as a multiple of the computation's time."""
 MOST_KEPT = 1_000
 """Maximum number of summaries: more than a course has competitions."""
+
+
+class _Subject(NamedTuple):
+    """Subject of a summary."""
+
+    competition_id: int
+    is_history: bool = False
+    """True for all bots that ever played on a ladder, not only the current ones."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +82,11 @@ class Summaries:
         self._now = now
         self._changed = changed
         self._clock = clock
-        self._cache: SingleFlightCache[int, _Entry] = SingleFlightCache(MOST_KEPT)
+        self._cache: SingleFlightCache[_Subject, _Entry] = SingleFlightCache(MOST_KEPT)
         self._reads = 0
         """Number of reads of the results that have begun."""
-        self._refreshing: set[int] = set()
-        """Competitions with a summary that is being computed in the background."""
+        self._refreshing: set[_Subject] = set()
+        """Summaries that are being computed in the background."""
         self._nursery: trio.Nursery | None = None
 
     async def run(self) -> None:
@@ -94,41 +103,53 @@ class Summaries:
 
         Raises StoreError.
         """
+        return await self._get(competition, _Subject(competition.id), wait=wait)
+
+    async def history(self, ladder: Competition) -> LadderHistory:
+        """Return the results of all bots that ever played on a practice ladder.  Raises StoreError."""
+        found = await self._get(ladder, _Subject(ladder.id, is_history=True))
+        assert isinstance(found, LadderHistory)
+        return found
+
+    async def _get(
+        self, competition: Competition, subject: _Subject, *, wait: bool = False
+    ) -> TournamentResults:
         if wait:
-            return await self._newer(competition, self._reads)
-        entry, now = self._cache.peek(competition.id), self._clock()
+            return await self._newer(competition, subject, self._reads)
+        entry, now = self._cache.peek(subject), self._clock()
         if entry is None:
-            return await self._newer(competition, 0)
+            return await self._newer(competition, subject, 0)
         if now - entry.began > entry.oldest_s:
-            return await self._newer(competition, entry.number)
-        if now > entry.rests_until and competition.id not in self._refreshing:
+            return await self._newer(competition, subject, entry.number)
+        if now > entry.rests_until and subject not in self._refreshing:
             if self._nursery is None:
-                return await self._newer(competition, entry.number)
-            self._refreshing.add(competition.id)
-            self._nursery.start_soon(self._refresh, competition, entry.number)
+                return await self._newer(competition, subject, entry.number)
+            self._refreshing.add(subject)
+            self._nursery.start_soon(self._refresh, competition, subject, entry.number)
         return entry.summary
 
-    async def _refresh(self, competition: Competition, number: int) -> None:
+    async def _refresh(self, competition: Competition, subject: _Subject, number: int) -> None:
         try:
-            await self._newer(competition, number)
+            await self._newer(competition, subject, number)
         except Exception as error:  # raised again for a page that waits, once this summary is too old
             self._failures.note(f"summary of {competition.title}", error)
         finally:
-            self._refreshing.discard(competition.id)
+            self._refreshing.discard(subject)
 
-    async def _newer(self, competition: Competition, number: int) -> TournamentResults:
+    async def _newer(self, competition: Competition, subject: _Subject, number: int) -> TournamentResults:
         """Return the summary of a read with a higher number."""
         entry = await self._cache.get(
-            competition.id, lambda: self._read(competition), lambda entry: entry.number > number
+            subject, lambda: self._read(competition, subject), lambda entry: entry.number > number
         )
         return entry.summary
 
-    async def _read(self, competition: Competition) -> _Entry:
-        before, began = self._cache.peek(competition.id), self._clock()
+    async def _read(self, competition: Competition, subject: _Subject) -> _Entry:
+        before, began = self._cache.peek(subject), self._clock()
         self._reads += 1
         number = self._reads
-        summary, size, practice = await trio.to_thread.run_sync(self._compute, competition, before)
-        if before is None or summary is not before.summary:
+        compute = self._compute_history if subject.is_history else self._compute
+        summary, size, practice = await trio.to_thread.run_sync(compute, competition, before)
+        if not subject.is_history and (before is None or summary is not before.summary):
             self._changed(competition)
         rests_until = began + max(FRESH_S, REST * (self._clock() - began))
         return _Entry(summary, number, began, rests_until, size, practice)
@@ -140,23 +161,49 @@ class Summaries:
 
         All parts that pages show are computed.
         """
-        store = self._stores.get(competition.slug)
         practice = PracticeGames() if before is None else before.practice
+        if competition.kind is CompetitionKind.CHALLENGE:
+            return self._of_challenges(competition, before), (0, 0), practice
         if competition.kind is CompetitionKind.PRACTICE:
             size, found = (0, 0), self._of_practice(competition, practice, before)
         else:
-            size = store.size()
-            known = before.summary if before is not None and before.size == size else None
-            found = known or TournamentResults.load(store)
+            with self._stores.using(competition.slug) as store:
+                size = store.size()
+                known = before.summary if before is not None and before.size == size else None
+                found = known or TournamentResults.load(store)
         _ = found.table, found.total, found.conclusion
         return found, size, practice
+
+    def _compute_history(
+        self, ladder: Competition, before: _Entry | None
+    ) -> tuple[TournamentResults, tuple[int, int], PracticeGames]:
+        """Compute the history of a ladder in a thread; the same one if nothing changed."""
+        practice = PracticeGames() if before is None else before.practice
+        names = [one.name for one in self._course.competitions.competitors(ladder.id)]
+        with self._stores.using(ladder.slug) as store:
+            changed = practice.read(store, names)
+        if before is not None and not changed and before.summary.file_bots == names:
+            return before.summary, (0, 0), practice
+        control = str(self._course.settings.load().control())
+        found = LadderHistory(ladder.title, str(ladder.spec["game"]), control, names, kept=practice.games)
+        _ = found.table
+        return found, (0, 0), practice
+
+    def _of_challenges(self, competition: Competition, before: _Entry | None) -> TournamentResults:
+        """Return results without games: challenges have no standings.  They are new with each new bot."""
+        names = [one.name for one in self._course.competitions.competitors(competition.id)]
+        if before is not None and before.summary.file_bots == names:
+            return before.summary
+        control = str(self._course.settings.load().control())
+        return PracticeResults(competition.title, str(competition.spec["game"]), control, names)
 
     def _of_practice(
         self, competition: Competition, practice: PracticeGames, before: _Entry | None
     ) -> TournamentResults:
         settings = self._course.settings.load()
         names = practice_names(self._course, competition, settings, self._now())
-        changed = practice.read(self._stores.get(competition.slug), names)
+        with self._stores.using(competition.slug) as store:
+            changed = practice.read(store, names)
         game, control = str(competition.spec["game"]), str(settings.control())
         found = None if before is None else before.summary
         if found is not None and not changed and found.control == control and found.file_bots == names:

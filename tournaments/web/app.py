@@ -18,29 +18,43 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Match
 from starlette.routing import Route as Pattern
 from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from tournaments.bots.upload.limits import MEBIBYTE
 from tournaments.course.model import CourseError
+from tournaments.database.base import StoreError
+from tournaments.web.api import remote
 from tournaments.web.http import auth
 from tournaments.web.http.connections import LARGEST_HEADERS
 from tournaments.web.http.errors import (
     BadInput,
+    Forbidden,
     HeadersTooLarge,
     MethodNotAllowed,
     NotFound,
     NotSignedIn,
     ServerFault,
     WebError,
+    database_failure,
 )
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import Body
 from tournaments.web.http.request_context import RequestContext, Site
 from tournaments.web.http.routing import LARGEST_NUMBER, Access, Route
-from tournaments.web.http.security import client_address, host_allowed, masked, security_headers
+from tournaments.web.http.security import (
+    client_address,
+    content_security_policy,
+    host_allowed,
+    masked,
+    may_post,
+    security_headers,
+)
 
 LOG = logging.getLogger("kalarena.web")
 FORM_BYTES = 2 * MEBIBYTE
 """Bytes allowed for the rest of a form with an upload: names of files, boundaries between parts."""
+HEALTH = "/health"
+"""Path for monitors, which get JSON in any case."""
 CLOSE = {"Connection": "close"}
 CLOSE_S = 5.0
 """Seconds to close the temporary files of a form, which takes milliseconds."""
@@ -57,12 +71,13 @@ class Application:
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one ASGI connection; WebSockets and lifespan are not supported."""
+        """Handle one ASGI connection; lifespan is not supported, and WebSockets are for remote bots alone."""
         if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
+            await self._handle_websocket(scope, receive, send)
             return
         if scope["type"] != "http":
-            raise NotImplementedError(f"no {scope['type']} here")
+            # As the ASGI specification demands: the server then goes on without lifespan events.
+            raise ValueError(f"ASGI connections of type {scope['type']!r} are not supported")
         sender = _ResponseSender(scope, send, security_headers(self._site.https))
         began = trio.current_time()
         try:
@@ -83,6 +98,39 @@ class Application:
             1000 * (trio.current_time() - began),
         )
 
+    async def _handle_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a remote bot, after the same checks as for a request of the HTTP API."""
+        socket = WebSocket(scope, receive, send)
+        site = self._site
+        try:
+            await socket.receive()  # the event of the connection
+            _check_headers(scope)
+            if not host_allowed(socket.headers.get("host", ""), site.public_url):
+                raise BadInput("This server does not go by that name.")
+            if not may_post(socket.headers, site.public_url):
+                raise Forbidden("This connection was made from another site.")
+            if scope["path"] != remote.PATH:
+                raise NotFound
+            peer = socket.client.host if socket.client else "unknown"
+            address = client_address(peer, socket.headers.getlist("x-forwarded-for"), site.trusted_proxies)
+            context = RequestContext(site, await site.settings(), REMOTE_ROUTE, address)
+            await auth.authenticate(socket, context)
+            auth.check_access(socket, context)
+            assert context.user is not None
+            await remote.serve_remote_bot(socket, site, context.user)
+        except trio.Cancelled:
+            raise
+        except WebError as error:
+            await remote.refuse(socket, error)
+        except StoreError as error:
+            if not error.is_ours:
+                self._log_fault({**scope, "method": "WebSocket"}, error)
+            await remote.refuse(socket, database_failure(error))
+        except BaseException as fault:
+            if not _ends_one_request(fault):
+                raise
+            self._log_fault({**scope, "method": "WebSocket"}, fault)
+
     async def _handle(self, scope: Scope, receive: Receive, sender: "_ResponseSender") -> None:
         body = Body(receive, 0, _declared(scope))
         request = Request(scope, body.receive)
@@ -91,6 +139,8 @@ class Application:
             response = await self._respond(request, body)
         except WebError as error:
             wrong = error
+        except StoreError as error:
+            wrong = database_failure(error) if error.is_ours else ServerFault(self._log_fault(scope, error))
         except (trio.Cancelled, ClientDisconnect):
             raise
         except BaseException as fault:  # SystemExit, too
@@ -102,6 +152,10 @@ class Application:
                 await request.close()
         if wrong is not None:
             response = await self._error(request, wrong)
+        context: RequestContext | None = getattr(request.state, "context", None)
+        if context is not None and context.route.embedded:
+            origins = context.settings.embed_origins
+            response.headers["Content-Security-Policy"] = content_security_policy(origins)
         if not body.over:
             await body.drain()
         await sender.send(response, body.receive)
@@ -155,7 +209,12 @@ class Application:
 
     async def _error(self, request: Request, error: WebError) -> Response:
         context: RequestContext | None = getattr(request.state, "context", None)
-        if request.scope["path"].startswith("/api/") or (context is not None and context.route.api):
+        path = request.scope["path"]
+        if path == HEALTH:
+            return JSONResponse(
+                {"status": "unavailable", "error": error.sentence}, error.status, error.headers
+            )
+        if path.startswith("/api/") or (context is not None and context.route.api):
             return JSONResponse({"error": error.sentence}, error.status, error.headers)
         if isinstance(error, NotSignedIn):
             return RedirectResponse(auth.sign_in_path(request), 303)
@@ -163,9 +222,7 @@ class Application:
             return JSONResponse({"error": error.sentence}, error.status, error.headers)
         try:
             if context is None:
-                context = RequestContext(self._site, await self._site.settings(), ERROR_ROUTE, "")
-                request.state.context = context
-                await auth.authenticate(request, context)
+                context = await self._without_route(request)
             response: Response = render(request, "error.html", error.status, error=error)
         except Exception as fault:
             number = self._log_fault(request.scope, fault)
@@ -174,6 +231,17 @@ class Application:
             )
         response.headers.update(error.headers)
         return response
+
+    async def _without_route(self, request: Request) -> RequestContext:
+        """Return the context of a request that matches no route, or came while the database is away."""
+        try:
+            context = RequestContext(self._site, await self._site.settings(), ERROR_ROUTE, "")
+            request.state.context = context
+            await auth.authenticate(request, context)
+        except StoreError:
+            context = RequestContext(self._site, self._site.last_settings, ERROR_ROUTE, "")
+            request.state.context = context
+        return context
 
     def _log_fault(self, scope: Scope, fault: BaseException) -> str:
         number = f"fault {token_hex(4)}"
@@ -261,5 +329,7 @@ async def _no_page(_request: Request) -> Response:
     raise NotFound
 
 
+REMOTE_ROUTE = Route("GET", remote.PATH, _no_page, Access.STUDENT, "remote", api=True)
+"""Access rule of the WebSocket of remote bots."""
 ERROR_ROUTE = Route("GET", "", _no_page, Access.EVERYBODY, "error")
 """Placeholder for the route of requests that match none."""

@@ -1,4 +1,4 @@
-"""Data directory of a server: the lock that admits one server at a time, and the key that signs cookies."""
+"""Data directory of a server: its lock, its identity, and the key that signs cookies."""
 
 import contextlib
 import secrets
@@ -11,6 +11,10 @@ KEY_FILE = "secret"
 KEY_BYTES = 32
 """Length of the key: 256 bits."""
 LOCK_FILE = "lock"
+IDENTITY_FILE = "identity"
+"""File with the name by which a PostgreSQL database knows its data directory.  It is not in backups, so that
+a restored directory has an identity of its own."""
+IDENTITY_BYTES = 16
 PRIVATE = 0o600
 
 
@@ -48,6 +52,18 @@ class DataDirectory:
             ) from error
         with lock:
             yield
+
+    def identity(self) -> str:
+        """Return the identity of the directory, which is created at first use.  Raises DataDirectoryError."""
+        path = self.path / IDENTITY_FILE
+        with os_errors_as(DataDirectoryError, f"{path} cannot be read or made"):
+            with contextlib.suppress(FileNotFoundError):
+                identity = path.read_text(encoding="ascii", errors="replace").strip()
+                if identity:  # a full disk leaves an empty file
+                    return identity
+            identity = secrets.token_hex(IDENTITY_BYTES)
+            write_file(path, f"{identity}\n".encode("ascii"), PRIVATE)
+        return identity
 
     def key(self) -> bytes:
         """Return the key, which is created at first use.  If its file is lost, everybody must sign in again.

@@ -38,6 +38,10 @@ class ServerFile(BaseModel):
     cluster: ServerClusterTable | None = None
     """Cluster on which the games of tournaments are played; None: on this machine."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] = "text"
+    """``json``: one object a line."""
+    metrics: str | None = None
+    """``ADDRESS:PORT`` at which Prometheus can read the metrics; None: nowhere."""
 
     @field_validator("database")
     @classmethod
@@ -61,6 +65,13 @@ class ServerFile(BaseModel):
             raise ValueError("must be as in https://bots.example.org: no path, and nothing else")
         return text.lower()
 
+    @field_validator("metrics")
+    @classmethod
+    def _is_an_address(cls, text: str | None) -> str | None:
+        if text is not None:
+            address_and_port(text)
+        return text
+
     @field_validator("trusted_proxies")
     @classmethod
     def _are_networks(cls, texts: list[str]) -> list[str]:
@@ -72,6 +83,18 @@ class ServerFile(BaseModel):
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """The trusted proxies as networks."""
         return tuple(_network(text) for text in self.trusted_proxies)
+
+
+def address_and_port(text: str) -> tuple[str, int]:
+    """Return the parts of ``127.0.0.1:9464`` or ``[::1]:9464``.  Raises ValueError."""
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or text != parts.netloc or "@" in text:
+        raise ValueError("must be an address and a port, as in 127.0.0.1:9464 or [::1]:9464")
+    return host, port
 
 
 def _network(text: str) -> IPv4Network | IPv6Network:

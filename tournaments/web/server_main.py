@@ -13,11 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import trio
+from sqlalchemy import URL
 
 from referee.process.subreaper import reap_orphans
 from tournaments.course.course import Course
-from tournaments.course.roster import invite_first_admin
+from tournaments.course.people.roster import invite_first_admin
+from tournaments.database.base import StoreError
 from tournaments.database.location import Database
+from tournaments.database.server_lock import ServerLock, TakenError
 from tournaments.server.config import ServiceConfig
 from tournaments.server.demo import set_up_demo
 from tournaments.server.service import Service, open_service
@@ -27,13 +30,20 @@ from tournaments.web.data_directory import DataDirectory
 from tournaments.web.http.connections import GRACE_S
 from tournaments.web.http.request_context import Site
 from tournaments.web.http.routing import in_thread
+from tournaments.web.metrics_page import PATH as METRICS_PATH
+from tournaments.web.metrics_page import MetricsPage
 from tournaments.web.routes import ROUTES
-from tournaments.web.server_config import ServerFile
+from tournaments.web.server_config import ServerFile, address_and_port
 
 LOG = logging.getLogger("kalarena.web")
 
 END_LIMIT_S = 1.8
 """Seconds from a signal to the end of this process; the documentation promises two."""
+LOCK_CHECK_S = 15.0
+"""Seconds between two checks of the connection with the database's lock.  As a rule its end is noticed at
+once, but a network can drop a connection without a message."""
+LOCK_RETRY_S = 1.0
+"""Seconds between two attempts to take the lock again while the database is away."""
 PURGE_S = 3600.0
 """Seconds between removals of expired sessions and links, which are refused before that, too."""
 
@@ -64,11 +74,20 @@ class Host:
     database: Database
     file: ServerFile
     sockets: Sequence[socket.socket]
+    metrics: Sequence[socket.socket]
+    """Sockets for the metrics; empty if there are no metrics."""
     key: bytes
     demo: bool = False
+    lock: ServerLock | None = None
+    """Lock of a PostgreSQL database."""
 
     async def run(self, ready: Callable[[Ready], None]) -> None:
-        """Serve until SIGTERM or SIGINT; ``ready`` is called once requests are answered."""
+        """Serve until SIGTERM or SIGINT; ``ready`` is called once requests are answered.
+
+        Raises TakenError if the lock of the database was lost, and another server has taken it.
+        """
+        taken: list[TakenError] = []
+        serving = trio.CancelScope()
         config = ServiceConfig(slots=self.file.places, cluster=self.file.cluster)
         with (
             trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
@@ -80,16 +99,26 @@ class Host:
                     await requests.start(
                         server.serve, Application(site), self.sockets, site.closing, self.file.networks
                     )
+                    if self.metrics:
+                        service.metrics.watch_streams(lambda: site.streams.number)
+                        page = MetricsPage(service.metrics)
+                        await requests.start(server.serve, page, self.metrics, site.closing)
+                        LOG.info("metrics are at %s%s", server.url_of(self.metrics), METRICS_PATH)
                     nursery.start_soon(_purge, self.course)
                     nursery.start_soon(_reap_orphans)
                     ready(await self._ready(service))
-                    number = await anext(aiter(signals))
-                    LOG.info("shutting down: %s", signal.Signals(number).name)
+                    if self.lock is not None:
+                        nursery.start_soon(_keep_lock, self.lock, taken, serving)
+                    with serving:
+                        number = await anext(aiter(signals))
+                        LOG.info("shutting down: %s", signal.Signals(number).name)
                     if self.file.cluster is None:
                         end.enter_context(_ending_by(END_LIMIT_S))
                     site.closing.set()
                     requests.cancel_scope.deadline = trio.current_time() + GRACE_S
                     nursery.cancel_scope.cancel()
+        for error in taken:
+            raise error
 
     def _site(self, service: Service) -> Site:
         return Site(
@@ -121,15 +150,30 @@ def open_host(data: Path, file: ServerFile, *, demo: bool = False) -> Iterator[H
 
     """
     sockets = server.listen(file.host, file.port)
+    metrics: list[socket.socket] = []
     try:
+        if file.metrics is not None:
+            metrics = _listen_for_metrics(file.metrics)
         directory = DataDirectory(data)
         with directory.locked():
             key = directory.key()
             database = Database.at(file.database or directory.path)
-            with Course(database.course()) as course:
-                yield Host(directory, course, database, file, sockets, key, demo)
+            with contextlib.ExitStack() as opened:
+                lock = None
+                if isinstance(database.address, URL):
+                    lock = opened.enter_context(ServerLock(database.address))
+                    lock.claim(directory.identity())
+                course = opened.enter_context(Course(database.course()))
+                yield Host(directory, course, database, file, sockets, metrics, key, demo, lock)
     finally:
-        server.close(sockets)
+        server.close([*sockets, *metrics])
+
+
+def _listen_for_metrics(text: str) -> list[socket.socket]:
+    try:
+        return server.listen(*address_and_port(text))
+    except server.ListenError as error:
+        raise server.ListenError(f"metrics: {text}: cannot be listened at: {error}") from error
 
 
 @contextmanager
@@ -151,6 +195,32 @@ def _ending_by(limit_s: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+async def _keep_lock(lock: ServerLock, taken: list[TakenError], serving: trio.CancelScope) -> None:
+    """Take the database's lock again if its connection is lost.
+
+    If another server has taken it, the error is added to ``taken``, and ``serving`` is cancelled.
+    """
+    while True:
+        with trio.move_on_after(LOCK_CHECK_S):
+            await trio.lowlevel.wait_readable(lock.descriptor)
+        if await in_thread(lock.is_held):
+            continue
+        LOG.warning("%s: the connection with the lock was lost", lock.name)
+        while True:
+            try:
+                await in_thread(lock.take)
+                break
+            except TakenError as error:
+                LOG.error("%s", error)
+                taken.append(error)
+                serving.cancel()
+                return
+            except StoreError as error:
+                LOG.debug("the lock cannot be taken again yet: %s", error)
+            await trio.sleep(LOCK_RETRY_S)
+        LOG.warning("%s: the lock was taken again", lock.name)
 
 
 async def _reap_orphans() -> None:

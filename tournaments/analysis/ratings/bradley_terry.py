@@ -11,6 +11,7 @@ and log(nu) the log-likelihood is concave, so Newton's method finds its one peak
 natural logarithms of odds.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -78,7 +79,30 @@ class Peak(NamedTuple):
     """Negative second derivatives, positive definite; (points, parameters, parameters)."""
 
 
-class BradleyTerry:
+class PenalisedLikelihood(ABC):
+    """A log-likelihood of results with a penalty; a subclass evaluates it in parameters of its own."""
+
+    def __init__(self, results: Results, ghosts: float) -> None:
+        self.results = results
+        self.ghosts = ghosts
+        self._games = results.games
+        self._balance = (results.wins - results.losses) / 2
+
+    def at(self, points: Array) -> Peak:
+        """Return the log-likelihood with its penalty around points, (points, parameters)."""
+        return self._evaluate(points, self.ghosts)
+
+    def information(self, point: Array) -> Array:
+        """Return the curvature at one point from the games alone, (parameters, parameters)."""
+        curvature: Array = self._evaluate(point[None], None).curvature[0]
+        return curvature
+
+    @abstractmethod
+    def _evaluate(self, points: Array, ghosts: float | None) -> Peak:
+        """Return the log-likelihood with the penalty of ``ghosts``; None for no penalty and no fixed sum."""
+
+
+class BradleyTerry(PenalisedLikelihood):
     """The penalised log-likelihood of results.
 
     A point is an array of parameters: the strengths, then the advantage if it is identifiable,
@@ -87,11 +111,8 @@ class BradleyTerry:
     """
 
     def __init__(self, results: Results, ghosts: float = GHOST_RESULTS, *, advantage: bool = True) -> None:
-        self.results = results
-        self.ghosts = ghosts
+        super().__init__(results, ghosts)
         players = results.players
-        self._games = results.games
-        self._balance = (results.wins - results.losses) / 2
         self._drawn = float(results.draws.sum())
         self.advantage = players if advantage and _is_identifiable(self._games) else None
         """Index of the advantage among the parameters."""
@@ -106,15 +127,6 @@ class BradleyTerry:
             decided = float(self._games.sum()) - self._drawn + 2 * self.ghosts
             point[self.log_nu] = np.log(2 * self._drawn / max(decided, 0.01 * self._drawn))
         return point
-
-    def at(self, points: Array) -> Peak:
-        """Return the log-likelihood with its penalty around points, (points, parameters)."""
-        return self._evaluate(points, self.ghosts)
-
-    def information(self, point: Array) -> Array:
-        """Return the curvature at one point from the games alone, (parameters, parameters)."""
-        curvature: Array = self._evaluate(point[None], None).curvature[0]
-        return curvature
 
     def residuals(self, point: Array) -> tuple[Array, Array]:
         """Return the slopes of the log-likelihood of one game, for each result, at one point.

@@ -5,9 +5,22 @@ example; the profile follows the likelihood itself.  Source of the search: Venzo
 method for computing profile-likelihood-based confidence intervals".
 """
 
-import numpy as np
+from collections.abc import Callable
 
-from tournaments.analysis.ratings.bradley_terry import EXACT, LONGEST_STEP, STEPS, Array, Likelihood, solve
+import numpy as np
+import numpy.typing as npt
+
+from tournaments.analysis.ratings.bradley_terry import (
+    EXACT,
+    LONGEST_STEP,
+    STEPS,
+    Array,
+    Likelihood,
+    Peak,
+    solve,
+)
+
+Indices = npt.NDArray[np.intp]
 
 UNDAMPED_STEPS = 25
 """Steps after which, each time, the step length is halved: one search in 1,500 random tables went to and fro
@@ -40,17 +53,28 @@ def _farthest(model: Likelihood, peak: Array, contrasts: Array, drops: Array) ->
     that; of its two solutions it takes the one towards greater values.
     """
     target = model.at(peak[None]).height[0] - drops
+
+    def multiplier(active: Indices, _points: Array, around: Peak, to_peak: Array, reach: Array) -> Array:
+        above = around.height - target[active] + np.einsum("cp,cp->c", around.slope, to_peak) / 2
+        return np.asarray(np.sqrt(np.maximum(2 * above, 0.0) / reach))
+
+    return _search(model, peak, contrasts, multiplier)
+
+
+def _search(model: Likelihood, peak: Array, contrasts: Array, multiplier: Callable[..., Array]) -> Array:
+    """Return the points, one for each contrast, at which Newton steps with a Lagrange multiplier end.
+
+    ``multiplier`` is a function of the indices of the contrasts whose search goes on, of their points, the
+    parabola around these, the steps to its peak, and the reach of a step along each contrast.
+    """
     points = np.repeat(peak[None], len(contrasts), axis=0)
     active = np.arange(len(contrasts))
     for number in range(STEPS):
         around = model.at(points[active])
-        sides = np.stack([around.slope, contrasts[active]], axis=2)
-        solved = solve(around.curvature, sides)
+        solved = solve(around.curvature, np.stack([around.slope, contrasts[active]], axis=2))
         to_peak, along = solved[:, :, 0], solved[:, :, 1]
-        above = around.height - target[active] + np.einsum("cp,cp->c", around.slope, to_peak) / 2
         reach = np.einsum("cp,cp->c", contrasts[active], along)
-        multiplier = np.sqrt(np.maximum(2 * above, 0.0) / reach)
-        step = to_peak + multiplier[:, None] * along
+        step = to_peak + multiplier(active, points[active], around, to_peak, reach)[:, None] * along
         length = np.abs(step).max(axis=1)
         step *= np.minimum(1.0, LONGEST_STEP / np.maximum(length, EXACT))[:, None]
         if number >= UNDAMPED_STEPS:
@@ -67,24 +91,11 @@ def signed_roots(model: Likelihood, peak: Array, contrasts: Array) -> Array:
 
     The signed square root of twice the log-likelihood lost when the contrast is held at zero; (contrasts,).
     """
-    points = np.repeat(peak[None], len(contrasts), axis=0)
-    active = np.arange(len(contrasts))
-    for number in range(STEPS):
-        around = model.at(points[active])
-        held = contrasts[active]
-        solved = solve(around.curvature, np.stack([around.slope, held], axis=2))
-        to_peak, along = solved[:, :, 0], solved[:, :, 1]
-        reach = np.einsum("cp,cp->c", held, along)
-        value = np.einsum("cp,cp->c", held, points[active] + to_peak)
-        step = to_peak - (value / reach)[:, None] * along
-        length = np.abs(step).max(axis=1)
-        step *= np.minimum(1.0, LONGEST_STEP / np.maximum(length, EXACT))[:, None]
-        if number >= UNDAMPED_STEPS:
-            step *= 0.5 ** (1 + (number - UNDAMPED_STEPS) // UNDAMPED_STEPS)
-        points[active] += step
-        active = active[length > 1e3 * EXACT]
-        if not len(active):
-            break
+
+    def multiplier(active: Indices, points: Array, _around: Peak, to_peak: Array, reach: Array) -> Array:
+        return np.asarray(-np.einsum("cp,cp->c", contrasts[active], points + to_peak) / reach)
+
+    points = _search(model, peak, contrasts, multiplier)
     lost = model.at(peak[None]).height[0] - model.at(points).height
     roots: Array = np.sign(contrasts @ peak) * np.sqrt(np.maximum(2 * lost, 0.0))
     return roots

@@ -100,12 +100,14 @@ def rate(
     anchor_rating: float = 0.0,
     *,
     ghosts: float = GHOST_RESULTS,
+    widening: float = 1.0,
 ) -> Ratings:
     """Rate all bots.
 
     With an ``anchor``, the index of a bot whose rating is ``anchor_rating``, all ratings and intervals are of
     the difference to it, and its own interval has no width.  Without, the average over the bots that have
-    games is 0. ``ghosts`` of 0 gives plain maximum likelihood; ValueError if that has no peak.
+    games is 0. ``ghosts`` of 0 gives plain maximum likelihood; ValueError if that has no peak.  The
+    intervals of ratings become wider by the factor ``widening``.
     """
     players = len(evidence.names)
     chances = BradleyTerry(results_of(evidence), ghosts)
@@ -117,7 +119,7 @@ def rate(
     peak = model.peak()
     contrasts = _contrasts(evidence, anchor)
     factors = variance_factors(model, peak, evidence, contrasts)
-    low, high = ends(model, peak, contrasts, factors * quantile(evidence) / 2)
+    low, high = ends(model, peak, contrasts, factors * widening**2 * quantile(evidence) / 2)
     shift = anchor_rating if anchor is not None else 0.0
     spread = np.sqrt(factors)
     covariance = contrasts @ solve(model.at(peak[None]).curvature[0], contrasts.T)

@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tournaments.analysis.ratings.bradley_terry import Array, BradleyTerry, Peak, Results, add_ghosts, climb
+from tournaments.analysis.ratings.bradley_terry import (
+    Array,
+    BradleyTerry,
+    Peak,
+    PenalisedLikelihood,
+    add_ghosts,
+    climb,
+)
 
 WIDEST = 200.0
 """Differences in strength beyond this (35,000 Elo) are taken for as much: their chances are the same."""
@@ -23,7 +30,7 @@ LEAD_EXACT = 1e-13
 """Shorter steps end the search."""
 
 
-class ScoreScale:
+class ScoreScale(PenalisedLikelihood):
     """The penalised log-likelihood of strengths on the scale of expected scores.
 
     A point is an array of strengths, (players,).
@@ -39,29 +46,23 @@ class ScoreScale:
     """Not among the parameters."""
 
     def __init__(self, model: BradleyTerry, peak: Array) -> None:
-        self.results: Results = model.results
-        self.ghosts = model.ghosts
+        super().__init__(model.results, model.ghosts)
         self.parameters = model.results.players
-        self._games = model.results.games
-        self._balance = (model.results.wins - model.results.losses) / 2
         self._push = 0.0 if model.advantage is None else float(peak[model.advantage])
         self._nu = model.nu(peak)
+        pairings = np.triu_indices(self.parameters)
+        self._pairings = pairings
+        """Both players of each pairing, i <= j; the leads of j against i are opposite."""
+        self._pairing_of = np.empty((self.parameters, self.parameters), dtype=np.intp)
+        self._pairing_of[pairings] = self._pairing_of[pairings[::-1]] = np.arange(len(pairings[0]))
+        self._sign = np.where(np.tri(self.parameters, k=-1, dtype=bool), -1.0, 1.0)
         strengths = peak[: self.parameters]
-        won, lost, *_ = _scores(strengths, self._push, self._nu)
+        won, lost, _ = _scores(strengths, self._push, self._nu)
         self._start: Array = np.log(won / lost)
 
     def peak(self) -> Array:
         """Return the most likely strengths.  Raises ValueError as ``BradleyTerry.peak`` does."""
         return climb(self, self._start)
-
-    def at(self, points: Array) -> Peak:
-        """Return the log-likelihood with its penalty around points, (points, parameters)."""
-        return self._evaluate(points, self.ghosts)
-
-    def information(self, point: Array) -> Array:
-        """Return the curvature at one point from the games alone, (parameters, parameters)."""
-        curvature: Array = self._evaluate(point[None], None).curvature[0]
-        return curvature
 
     def residuals(self, point: Array) -> tuple[Array, Array]:
         """Return slopes of the log-likelihood of one game, for each result, at one point.
@@ -75,11 +76,15 @@ class ScoreScale:
 
     def lead(self, difference: float) -> float:
         """Return the model's d for a difference in strength."""
-        return float(_leads(np.array([[[difference]]]), self._push, self._nu)[0].item())
+        return float(_leads(np.array([difference]), self._push, self._nu)[0].item())
 
     def _chances(self, points: Array) -> "_Chances":
-        difference = points[:, :, None] - points[:, None, :]
-        lead, rise, bend = _leads(difference, self._push, self._nu)
+        one, other = self._pairings
+        lead, rise, bend = (
+            np.take(of_pairings, self._pairing_of, axis=1)
+            for of_pairings in _leads(points[:, one] - points[:, other], self._push, self._nu)
+        )
+        lead, bend = lead * self._sign, bend * self._sign
         ahead = lead + self._push
         half = np.abs(ahead) / 2
         fall = np.exp(-half)
@@ -154,7 +159,7 @@ def _leads(difference: Array, push: float, nu: float) -> tuple[Array, Array, Arr
     lead = 2 * np.log((bend + np.sqrt(bend * bend + 4 * odds)) / 2)
     low, high = np.zeros_like(lead), lead + abs(push)
     for _ in range(LEAD_STEPS if push else 1):
-        won, lost, rise, _ = _scores(lead, push, nu)
+        won, lost, rise = _scores(lead, push, nu)
         missing = wanted - np.log(won / lost)
         low, high = np.where(missing > 0, lead, low), np.where(missing > 0, high, lead)
         nearer = lead + missing * won * lost / rise
@@ -163,26 +168,48 @@ def _leads(difference: Array, push: float, nu: float) -> tuple[Array, Array, Arr
         lead = nearer
         if float(change.max(initial=0.0)) < LEAD_EXACT:
             break
-    won, lost, rise, bend = _scores(lead, push, nu)
+    won, lost, rise = _scores(lead, push, nu)
+    bend = _bends(lead, push, nu)
     by_difference = won * lost / rise
     # In this order: the square of a small rise would vanish.
     by_lead = (lost - won) - (won / rise) * bend * (lost / rise)
     return np.sign(difference) * lead, by_difference, np.sign(difference) * by_lead * by_difference
 
 
-def _scores(lead: Array, push: float, nu: float) -> tuple[Array, Array, Array, Array]:
-    """Return expected scores over both sides, 1 - these, and their first and second derivatives by leads."""
-    won, lost, rise, bend = np.zeros((4, *lead.shape))
+def _scores(lead: Array, push: float, nu: float) -> tuple[Array, Array, Array]:
+    """Return the expected scores over both sides, 1 - expected scores, and the derivatives by the leads."""
+    won, lost, rise = np.zeros((3, *lead.shape))
+    for ahead in (lead + push, lead - push):
+        fall = np.exp(-np.abs(ahead) / 2)
+        drawn = fall * nu
+        square = fall * fall
+        total = 1 + square + drawn
+        better, worse = (1 + drawn / 2) / total, (square + drawn / 2) / total
+        is_ahead = ahead >= 0
+        won += np.where(is_ahead, better, worse) / 2
+        lost += np.where(is_ahead, worse, better) / 2
+        rise += _steep(fall, drawn) / (8 * total * total)
+    return won, lost, rise
+
+
+def _steep(fall: Array, drawn: Array) -> Array:
+    """Return (1 - P(draw) - (P(win) - P(loss))^2) Z^2 exp(-|u|), without differences of near equals.
+
+    ``fall`` is exp(-|u| / 2) and ``drawn`` is nu times that, at a lead of u with the advantage.
+    """
+    square = fall * fall
+    steep: Array = 4 * square + drawn * (1 + square)
+    return steep
+
+
+def _bends(lead: Array, push: float, nu: float) -> Array:
+    """Return the second derivatives of the expected scores over both sides by leads."""
+    bend = np.zeros(lead.shape)
     for ahead in (lead + push, lead - push):
         fall = np.exp(-np.abs(ahead) / 2)
         drawn = fall * nu
         total = 1 + fall * fall + drawn
-        better, worse = (1 + drawn / 2) / total, (fall * fall + drawn / 2) / total
-        won += np.where(ahead >= 0, better, worse) / 2
-        lost += np.where(ahead >= 0, worse, better) / 2
-        # (1 - P(draw) - (P(win) - P(loss))^2) / 4, written without differences of nearly equal numbers.
-        steep = 4 * fall * fall + drawn * (1 + fall * fall)
-        rise += steep / (8 * total * total)
+        steep = _steep(fall, drawn)
         by_fall = ((8 * fall + nu + 3 * drawn * fall) * total - 2 * steep * (2 * fall + nu)) / (8 * total**3)
         bend += np.where(ahead >= 0, -fall / 2, fall / 2) * by_fall
-    return won, lost, rise, bend
+    return bend

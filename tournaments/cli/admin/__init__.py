@@ -1,4 +1,7 @@
-"""`kalarena admin` and its subcommands."""
+"""The subcommands of `kalarena admin`, which manage a server's course.
+
+Begin at ``opening``, which opens the course for all of them.  May import all layers.
+"""
 
 import click
 
@@ -6,6 +9,7 @@ from tournaments.cli.main import LazyGroup
 
 ADMIN_COMMANDS = {
     "add": ("tournaments.cli.admin.accounts", "Add an account, and print its link."),
+    "adopt": ("tournaments.cli.admin.backup", "Let a data directory take the place of another one."),
     "backup": ("tournaments.cli.admin.backup", "Write all that a server keeps into one file."),
     "move": ("tournaments.cli.admin.backup", "Move the databases from SQLite to PostgreSQL."),
     "reset": ("tournaments.cli.admin.accounts", "Print a link for a new password."),

@@ -70,5 +70,5 @@ def token_command(
             secret, token = opened.course.tokens.make(account.id, name, opened.now, days)
             opened.note("token.make", account.login, name=name, days=days)
         expires = None if token.expires_at is None else token.expires_at.isoformat()
-        told = {"login": account.login, "token": secret, "expires_at": expires}
-        click.echo(json.dumps(told) if as_json else secret)
+        shown = {"login": account.login, "token": secret, "expires_at": expires}
+        click.echo(json.dumps(shown) if as_json else secret)

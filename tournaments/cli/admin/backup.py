@@ -1,10 +1,11 @@
-"""`kalarena admin backup`, `restore` and `move`."""
+"""`kalarena admin backup`, `restore`, `adopt` and `move`."""
 
 import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from sqlalchemy import URL
 
 from referee.version import VERSION
 from tournaments.cli.admin.opening import config_option, data_option, explained, json_option, server_file
@@ -14,6 +15,7 @@ from tournaments.course.backup.database_migration import Moved, MoveError, move
 from tournaments.course.backup.manifest import BackupError, Manifest
 from tournaments.course.backup.restore import restore
 from tournaments.database.location import Database
+from tournaments.database.server_lock import ServerLock
 from tournaments.web.data_directory import DataDirectory
 from tournaments.web.server_config import SERVER_FILE
 
@@ -42,7 +44,7 @@ def backup_command(file: Path, data: Path, config: Path | None, as_json: bool) -
         )
     except BackupError as error:
         raise Usage(str(error)) from error
-    _say(file, manifest, as_json)
+    _print_summary(file, manifest, as_json)
     if on_server:
         click.echo(
             "The databases are not in it: back them up with pg_dump, see docs/operations.md.", err=True
@@ -65,12 +67,15 @@ def restore_command(file: Path, data: Path, as_json: bool) -> None:
         manifest = restore(file, data)
     except BackupError as error:
         raise Usage(str(error)) from error
-    _say(data, manifest, as_json)
+    _print_summary(data, manifest, as_json)
     if not manifest.databases_inside:
-        click.echo("The databases were not in it: restore them with pg_restore.", err=True)
+        click.echo(
+            "The databases were not in it: restore them with pg_restore, and see docs/operations.md.",
+            err=True,
+        )
 
 
-def _say(place: Path, manifest: Manifest, as_json: bool) -> None:
+def _print_summary(place: Path, manifest: Manifest, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(manifest.summary(), indent=1))
         return
@@ -79,6 +84,27 @@ def _say(place: Path, manifest: Manifest, as_json: bool) -> None:
     click.echo(
         f"{place}: {len(manifest.files)} files, {databases} databases among them, {size:.1f} MB, all verified"
     )
+
+
+@click.command("adopt")
+@data_option
+@config_option
+def adopt_command(data: Path, config: Path | None) -> None:
+    """Give the PostgreSQL database of server.toml to the data directory DIR, as after a restore.
+
+    The directory to which the database belonged cannot be served with it any more.
+    """
+    with explained():
+        address = server_file(data, config).database
+        where = None if address is None else Database.at(address).address
+        if not isinstance(where, URL):
+            raise Usage("the databases are SQLite's, in the data directory itself: there is nothing to adopt")
+        if not data.is_dir():
+            raise Usage(f"{data} is no directory: name the server's data directory with --data")
+        directory = DataDirectory(data)
+        with directory.locked(), ServerLock(where) as lock:
+            lock.claim(directory.identity(), adopt=True)
+            click.echo(f"{lock.name} belongs to {data} now.")
 
 
 @click.command("move")

@@ -9,7 +9,7 @@ import click
 
 from tournaments.cli.admin.opening import config_option, data_option, json_option, open_course
 from tournaments.cli.main import Usage
-from tournaments.course.roster import RosterError, decode_roster, enrol, parse_roster
+from tournaments.course.people.roster import RosterError, decode_roster, enrol, parse_roster
 
 
 @click.group("roster")
@@ -49,7 +49,7 @@ def import_command(path: Path, data: Path, config: Path | None, as_json: bool) -
             raise Usage(_of_file(path, error)) from error
         links = {login: opened.link(secret) for login, secret in result.links.items()}
     if as_json:
-        told = {
+        summary = {
             "added": [account.login for account in result.added],
             "moved": [account.login for account in result.moved],
             "renamed": [account.login for account in result.renamed],
@@ -57,7 +57,7 @@ def import_command(path: Path, data: Path, config: Path | None, as_json: bool) -
             "unchanged": result.unchanged,
             "links": links,
         }
-        click.echo(json.dumps(told, indent=1))
+        click.echo(json.dumps(summary, indent=1))
         return
     if links:
         out = io.StringIO()

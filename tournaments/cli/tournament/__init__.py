@@ -1,4 +1,8 @@
-"""`kalarena tournament` and its subcommands."""
+"""The subcommands of `kalarena tournament`, which run tournaments and read their results.
+
+Begin at ``run``, which shows the progress of ``live`` and the messages of ``outcome``.  May import all
+layers.
+"""
 
 import click
 

@@ -1,10 +1,9 @@
 """Engine of a tournament: the options that select the machines for its games, and its start."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import trio
@@ -12,15 +11,11 @@ import trio
 from referee.sandbox.bubblewrap import Sandbox
 from tournaments.cli.game_options import with_options
 from tournaments.cli.main import Usage
-from tournaments.config.cluster_table import ClusterTable
 from tournaments.config.tournament import Tournament
 from tournaments.engines.base import Engine
 from tournaments.engines.local import open_local_engine
 from tournaments.engines.remote.extra import ClusterError, require_extra
 from tournaments.engines.remote.waiting import sandbox_elsewhere, wait_for_slots
-
-if TYPE_CHECKING:  # it needs the extra
-    from tournaments.engines.remote.credentials import Credentials
 
 LOCAL, DASK, SLURM = "local", "dask", "slurm"
 ENGINES = (LOCAL, DASK, SLURM)
@@ -102,60 +97,44 @@ async def open_engine(
             yield local
         return
     from tournaments.engines.remote import remote_engine
-    from tournaments.engines.remote.requirements import publish_demands
+    from tournaments.engines.remote.credentials import Credentials
+    from tournaments.engines.remote.head.dask_engine import open_dask_engine
 
     remote_engine.quieten()
     settings, folder = tournament.cluster, directory / CLUSTER_FOLDER
     demands = await trio.to_thread.run_sync(
         remote_engine.demands_of, tournament, sandbox, settings.same_speed
     )
-    async with _scheduler(options, settings, folder) as (address, credentials):
-        await trio.to_thread.run_sync(publish_demands, address, credentials, demands)
-        async with (
-            remote_engine.open_engine_at(
-                address, credentials, tournament, settings, demands, concurrency, notify
-            ) as engine,
-            _workers(options, address, credentials, settings, folder, notify),
-        ):
-            await wait_for_slots(engine, settings.minimum, notify=notify)
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(remote_engine.report_workers, engine, notify)
-                yield engine
-                nursery.cancel_scope.cancel()
+    async with AsyncExitStack() as stack:
+        if options.scheduler is not None and options.credentials is not None:
+            address, credentials = options.scheduler, Credentials(options.credentials)
+        else:
+            address, credentials = await stack.enter_async_context(
+                remote_engine.open_scheduler_here(folder, settings, options.credentials)
+            )
+        engine = await stack.enter_async_context(
+            open_dask_engine(
+                address,
+                remote_engine.unique_name(tournament),
+                security=credentials.security(),
+                concurrency=concurrency,
+                own_core=tournament.own_core,
+                demands=demands,
+                refused=notify,
+                reference_speed=settings.scaled_from,
+            )
+        )
+        if options.engine == SLURM:
+            from tournaments.engines.remote.slurm import open_slurm_workers
 
-
-@asynccontextmanager
-async def _scheduler(
-    options: EngineOptions, settings: ClusterTable, folder: Path
-) -> AsyncIterator[tuple[str, "Credentials"]]:
-    """Yield the scheduler's address and its credentials."""
-    from tournaments.engines.remote import remote_engine
-    from tournaments.engines.remote.credentials import Credentials
-
-    if options.scheduler is not None:
-        assert options.credentials is not None
-        yield options.scheduler, Credentials(options.credentials)
-        return
-    async with remote_engine.open_scheduler_here(folder, settings, options.credentials) as found:
-        yield found
-
-
-@asynccontextmanager
-async def _workers(
-    options: EngineOptions,
-    address: str,
-    credentials: "Credentials",
-    settings: ClusterTable,
-    folder: Path,
-    notify: Notify,
-) -> AsyncIterator[None]:
-    """Let workers join during the block: jobs of Slurm, or those that people start by the printed command."""
-    from tournaments.engines.remote import remote_engine
-
-    if options.engine != SLURM:
-        command = remote_engine.worker_command(address, credentials.directory)
-        notify(f"on each machine that is to play, run:\n  {command}")
-        yield
-        return
-    async with remote_engine.open_jobs(address, credentials, settings, folder, notify):
-        yield
+            await stack.enter_async_context(
+                open_slurm_workers(address, credentials, settings, folder, notify)
+            )
+        else:
+            command = remote_engine.worker_command(address, credentials.directory)
+            notify(f"on each machine that is to play, run:\n  {command}")
+        await wait_for_slots(engine, settings.minimum, notify=notify)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(remote_engine.report_workers, engine, notify)
+            yield engine
+            nursery.cancel_scope.cancel()

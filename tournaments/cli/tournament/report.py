@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from tournaments.cli.main import Fault, Usage
 from tournaments.cli.tournament.results import open_results, show_progress
 from tournaments.reporting.pseudonyms import KEY_FILE, PseudonymError, pseudonyms_for
-from tournaments.reporting.site.site import Built, PlaceError, ReportError, build_site
+from tournaments.reporting.site.site import LARGE, Built, PlaceError, ReportError, build_site
 from tournaments.reporting.tournament_results import TournamentResults
 
 REPORT = "report"
@@ -38,7 +38,13 @@ TERMINATED = 143
     metavar="FILE",
     help=f"Where the pseudonyms are kept.  [default: {KEY_FILE} in DIR]",
 )
-def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None) -> None:
+@click.option(
+    "--pages",
+    type=click.Choice(["whole", "shared"]),
+    help="Pages of games: whole ones need no scripts, those that share files need a tenth of the disk.  "
+    f"[default: shared from {LARGE} games on]",
+)
+def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None, pages: str | None) -> None:
     """Make a report of DIR: pages for a browser, with tables, charts and a replay of every game.
 
     It needs no network and no server.  A report that is there already is replaced.
@@ -49,7 +55,8 @@ def command(directory: Path, out: Path | None, anonymous: bool, key: Path | None
     with open_results(directory) as (store, results), _ending_cleanly(), threadpool_limits(1):
         try:
             names = _pseudonyms(results, key or directory / KEY_FILE, place) if anonymous else None
-            built = build_site(store.location, results, place, names, show_progress)
+            whole = None if pages is None else pages == "whole"
+            built = build_site(store.location, results, place, names, show_progress, whole_pages=whole)
         except (PlaceError, PseudonymError) as error:
             raise Usage(str(error)) from error
         except ReportError as error:

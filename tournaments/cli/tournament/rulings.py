@@ -185,7 +185,7 @@ def add_command(
             raise Usage("\n".join(problems))
         leaves = replaces is not None and replaces not in results.rulings.withdrawn
     rulings = [withdrawal(results, replaces, annul)] if replaces is not None and leaves else []
-    rulings.append(Ruling(Action.ADD, player.name, note_of(player, bot, Path(), replaces)))
+    rulings.append(Ruling(Action.ADD, player.name, note_of(player, bot, str(Path.cwd().resolve()), replaces)))
     _rule(directory, rulings, why)
 
 

@@ -30,9 +30,17 @@ STORES = "competitions/*/results.db"
 COMPANIONS = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database; a copy needs none of them."""
 LOCKS = ("lock", ".lock")
-UNFINISHED = ("submissions/incoming", "scratch", "cluster")
-"""Folders that are left out: submissions that are not complete; the engine's named pipes; a cluster's
-credentials and logs, which are created again."""
+"""Files that are left out.  Without the lock of a tournament's directory, which has the machine's boot id, a
+restored server compares all files of games with the store, and writes anew what differs."""
+LEFT_OUT = ("submissions/incoming", "bots/incoming", "scratch", "cluster", "identity")
+"""Entries that are left out: submissions and builds that are not complete; the engine's named pipes; a
+cluster's credentials and logs, which are created again; the identity, since a restored directory is another
+one."""
+PART = ".part"
+"""Ending of files and folders that are not complete: see ``files.durable`` and ``results.game_files``."""
+STUDENTS_FILES = ("submissions/", "bots/")
+"""Folders with files of students, whose names mean nothing here: a bot may have a file ``lock`` or
+``weights.part``, without which its submission would be damaged."""
 PRIVATE = 0o600
 """A backup holds password hashes, the server's secret and students' work."""
 
@@ -103,10 +111,11 @@ def _write(out: IO[bytes], data: Path, copies: dict[str, Path], manifest: Manife
         for path, entry in _entries(data, data):
             if path in copies:
                 files[path] = _add(archive, path, copies[path].open("rb"))
-            elif entry.is_dir():
-                directories[path] = stat.S_IMODE(entry.stat().st_mode)
-            else:
-                with contextlib.suppress(FileNotFoundError):  # a temporary file that was removed meanwhile
+                continue
+            with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                if entry.is_dir():
+                    directories[path] = stat.S_IMODE(entry.stat().st_mode)
+                else:
                     files[path] = _add(archive, path, entry.open("rb"))
         manifest = replace(manifest, files=files, directories=directories)
         text = manifest.to_json().encode()
@@ -118,17 +127,27 @@ def _write(out: IO[bytes], data: Path, copies: dict[str, Path], manifest: Manife
 
 def _entries(folder: Path, data: Path) -> Iterator[tuple[str, Path]]:
     """Yield the entries to keep below a folder, sorted: directories, each before its content, and files."""
-    for entry in sorted(folder.iterdir()):
+    try:
+        entries = sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):  # removed meanwhile
+        return
+    for entry in entries:
         path = entry.relative_to(data).as_posix()
-        if path in UNFINISHED or entry.name.endswith(tuple(f".db{end}" for end in COMPANIONS)):
+        if path in LEFT_OUT or (not path.startswith(STUDENTS_FILES) and _is_temporary(entry)):
             continue
         if entry.is_symlink() and folder != data:  # only the configuration may be a link
             continue
         if entry.is_dir():
             yield path, entry
             yield from _entries(entry, data)
-        elif entry.is_file() and not (entry.name in LOCKS and entry.stat().st_size == 0):
+        elif entry.is_file():
             yield path, entry
+
+
+def _is_temporary(entry: Path) -> bool:
+    """Return True for a file of Kalarena's own that no restored server needs."""
+    is_lock = entry.name in LOCKS and entry.is_file()
+    return is_lock or entry.name.endswith((PART, *(f".db{end}" for end in COMPANIONS)))
 
 
 def _add(archive: tarfile.TarFile, path: str, file: IO[bytes]) -> Kept:

@@ -1,13 +1,6 @@
-"""Alembic's entry point, which runs the migrations on the connection of the course."""
-
-from alembic import context
+"""Alembic's entry point for the tables of the course."""
 
 from tournaments.course.schema import metadata
+from tournaments.database.migrations import run_steps
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    render_as_batch=True,  # SQLite cannot alter a table in place
-)
-with context.begin_transaction():
-    context.run_migrations()
+run_steps(metadata)

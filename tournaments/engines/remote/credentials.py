@@ -6,7 +6,6 @@ With the key, any program can be run as the user of every worker.
 """
 
 import datetime
-import os
 import shutil
 import ssl
 import tempfile
@@ -16,6 +15,7 @@ from cryptography import x509
 from distributed import Security
 
 from tournaments.engines.remote.extra import ClusterError
+from tournaments.files.durable import os_errors_as
 
 AUTHORITY, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 FILES = (AUTHORITY, CERTIFICATE, KEY)
@@ -31,11 +31,9 @@ class Credentials:
     def __init__(self, directory: Path, moment: datetime.datetime | None = None) -> None:
         """``moment`` is the time at which they must be valid; None is now."""
         self.directory = directory
-        for name in FILES:
-            path = directory / name
+        for path in (directory / name for name in FILES):
             try:
-                with path.open("rb"):
-                    pass
+                path.read_bytes()
             except OSError as error:
                 raise ClusterError(f"{path}: cannot be read: {error.strerror}; {COPY}") from error
         key = directory / KEY
@@ -66,10 +64,8 @@ class Credentials:
         machines that have them can rejoin a resumed tournament.  Raises ClusterError.
         """
         if not directory.exists():
-            try:
+            with os_errors_as(ClusterError, f"{directory}: credentials cannot be kept"):
                 _make(directory)
-            except OSError as error:
-                raise ClusterError(f"{directory}: credentials cannot be kept: {error.strerror}") from error
         return cls(directory)
 
     def security(self) -> Security:
@@ -92,9 +88,8 @@ def _make(directory: Path) -> None:
     texts = (temporary.tls_ca_file, temporary.tls_scheduler_cert, temporary.tls_scheduler_key)
     try:
         for name, text in zip(FILES, texts, strict=True):
-            descriptor = os.open(unfinished / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(text)
+            (unfinished / name).touch(PRIVATE)
+            (unfinished / name).write_text(text, encoding="ascii")
         unfinished.rename(directory)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)

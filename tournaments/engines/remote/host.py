@@ -12,12 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from referee.sandbox.bubblewrap import Sandbox
 from referee.sandbox.host_resources import usable_cores
 from referee.version import VERSION
-from tournaments.bots.toolchains import COMPILERS, find_program
+from tournaments.bots.toolchains import find_program
 from tournaments.config.host_speed import measure
 from tournaments.engines.remote.extra import ClusterError
-
-INTERPRETERS = ("python3", "pypy3", "perl", "ruby", "lua", "php", "Rscript", "julia", "mono", "bash", "guile")
-"""Programs that may run a bot, beside those that build one."""
 
 
 def feature_release(python: str) -> str:
@@ -55,8 +52,6 @@ class HostFacts:
     """Version of Kalarena."""
     python: str
     """Version of the interpreter that runs Kalarena."""
-    programs: dict[str, str] = field(default_factory=dict)
-    """Interpreters and compilers: name -> path."""
     missing: tuple[str, ...] = ()
     """Programs that bots need and that were not found."""
 
@@ -99,7 +94,6 @@ def facts_of_this_host(
 
     ``programs`` are those that bots need, by their paths on another host or by their names.
     """
-    found = ((name, find_program(name)) for name in (*INTERPRETERS, *COMPILERS))
     return HostFacts(
         name=platform.node(),
         cores=len(usable_cores()),
@@ -107,7 +101,6 @@ def facts_of_this_host(
         speed=calibrate(),
         kalarena=VERSION,
         python=platform.python_version(),
-        programs={name: path for name, path in found if path},
         missing=tuple(missing_programs(programs)),
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import trio
 
+from referee.process.subreaper import spare
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.extra import ClusterError
 
@@ -32,6 +33,7 @@ async def open_scheduler(
     command += [str(credentials.directory.resolve()), "--port", str(port)]
     command += ["--host", host] if host is not None else []
     try:
+        await trio.Path(log.parent).mkdir(parents=True, exist_ok=True)
         with log.open("ab") as errors:
             # In a session of its own: Ctrl-C in a terminal stops the tournament first.
             process = await trio.lowlevel.open_process(
@@ -39,11 +41,12 @@ async def open_scheduler(
             )
     except OSError as error:
         raise ClusterError(f"no scheduler could be started: {error.strerror}: {log}") from error
-    try:
-        yield await _address(process, log)
-    finally:
-        with trio.CancelScope(shield=True):
-            await _end(process)
+    with spare(process.pid):
+        try:
+            yield await _address(process, log)
+        finally:
+            with trio.CancelScope(shield=True):
+                await _end(process)
 
 
 async def _address(process: trio.Process, log: Path) -> str:

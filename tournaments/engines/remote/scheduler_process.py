@@ -1,7 +1,8 @@
-"""The scheduler of a cluster, run as ``python -m tournaments.engines.remote.scheduler_process``.
+"""The scheduler of a cluster, and its plugin, which stores bots' files and reports workers.
 
-Its command line says where to listen.  It writes one line of JSON with its address, or with an error.  It
-ends when its standard input ends, and so with the process that started it, however that ended.
+It is run as ``python -m tournaments.engines.remote.scheduler_process``.  Its command line says where to
+listen.  It writes one line of JSON with its address, or with an error.  It ends when its standard input ends:
+at the latest with the process that started it, even if that process is killed.
 """
 
 import argparse
@@ -10,21 +11,85 @@ import json
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import dask
 import uvloop
-from distributed import Scheduler
+from distributed import Scheduler, SchedulerPlugin
 from distributed.comm import CommClosedError
 
 from referee.process.subreaper import become_subreaper
 from tournaments.engines.remote.credentials import Credentials
-from tournaments.engines.remote.extra import SETTINGS, ClusterError
+from tournaments.engines.remote.extra import SEND_EVERY_S, SETTINGS, ClusterError
+from tournaments.engines.remote.worker.worker_plugin import NAME
 
 WORKER_TTL = "60s"
 """Time after which a silent worker is dropped, as its host has vanished, and its games are reassigned.
 
 Dask's own 300 s would cost as many lost games of others.
 """
+LOST = f"{NAME}-lost"
+"""Topic of the addresses of lost workers."""
+
+
+class BotsAndWorkers(SchedulerPlugin):  # type: ignore[misc]
+    """Plugin that adds handlers to the scheduler's own; the engine installs it once.
+
+    Files stay in memory for the scheduler's lifetime: the files of a course's 400 bots take 100 MB.
+    """
+
+    name = NAME
+    idempotent = True
+
+    async def start(self, scheduler: Scheduler) -> None:
+        """Add the handlers to the scheduler."""
+        self._scheduler = scheduler
+        self._archives: dict[str, bytes] = {}
+        self._changes = 0
+        scheduler.handlers |= {
+            "kalarena_archive": self.archive,
+            "kalarena_keep": self.keep,
+            "kalarena_workers": self.workers,
+        }
+        for worker in scheduler.workers:
+            self._send_at_once(worker)
+
+    async def archive(self, digest: str) -> bytes | None:
+        """Return the archive of a digest; None if it is not stored."""
+        return self._archives.get(digest)
+
+    async def keep(self, digest: str, archive: bytes | None = None) -> bool:
+        """Store an archive, if one is given; return whether the digest is stored."""
+        if archive is not None:
+            self._archives[digest] = archive
+        return digest in self._archives
+
+    async def workers(self, changes: int) -> dict[str, Any] | None:
+        """Return the workers that play games, with the facts on their hosts.
+
+        Returns None if no worker has joined or left since ``changes``.
+        """
+        if changes == self._changes:
+            return None
+        found = [
+            [address, state.nthreads, state.metrics[NAME]]
+            for address, state in self._scheduler.workers.items()
+            if NAME in state.metrics
+        ]
+        return {"changes": self._changes, "workers": found}
+
+    def add_worker(self, scheduler: Scheduler, worker: str) -> None:
+        """Count a worker that has joined."""
+        self._changes += 1
+        self._send_at_once(worker)
+
+    def remove_worker(self, scheduler: Scheduler, worker: str, **_more: Any) -> None:
+        """Count and report a worker that is gone, for whatever reason."""
+        self._changes += 1
+        scheduler.log_event(LOST, worker)
+
+    def _send_at_once(self, worker: str) -> None:
+        self._scheduler.stream_comms[worker].interval = SEND_EVERY_S
 
 
 class ClientGone(logging.Filter):

@@ -25,6 +25,8 @@ from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.extra import ClusterError
 
 JOB_NAME = "kalarena"
+JOBS = "slurm"
+"""Name of the folder for the output of jobs."""
 LIST_JOBS = ("squeue", "--me", "--noheader", "--format=%A")
 TAIL_BYTES = 4000
 NOTHING = "it wrote nothing"
@@ -64,8 +66,6 @@ _before = signal.getsignal(signal.SIGINT)
 from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402 - in between
 
 signal.signal(signal.SIGINT, _before)
-
-__all__ = ["SLURMCluster", "SLURMJob"]
 
 
 END_LIMIT_S = 30.0
@@ -154,6 +154,7 @@ class Jobs:
     def __init__(self, scheduler: str, credentials: Credentials, settings: ClusterTable, logs: Path) -> None:
         """Begin to submit jobs, in a thread of its own.  Raises ClusterError."""
         try:
+            logs.mkdir(parents=True, exist_ok=True)
             self._cluster = SLURMCluster(
                 job_cls=_GamesJob,  # type: ignore[arg-type]  # it says Job, and means a kind of Job
                 scheduler_cls=_RunningScheduler,
@@ -175,7 +176,8 @@ class Jobs:
             raise ClusterError(f"no jobs of Slurm could be asked for: {error}") from error
         self._cluster.shutdown_scheduler = False  # its tournament ends it
         self._logs = logs
-        self._joined: set[str] = set()
+        self.joined: set[str] = set()
+        """Numbers of the jobs that ever joined."""
         jobs = math.ceil(settings.minimum / settings.cores)
         # Not scale(), which never replaces a job that has died.
         self._cluster.adapt(
@@ -185,11 +187,6 @@ class Jobs:
             interval=f"{POLL_S}s",
             wait_count=PATIENCE,
         )
-
-    @property
-    def joined(self) -> int:
-        """Number of jobs that ever joined."""
-        return len(self._joined)
 
     def replace_ended(self) -> str | None:
         """Have ended jobs submitted again; return the reason of the end if one of them never played."""
@@ -202,7 +199,7 @@ class Jobs:
         there = await listed_jobs()
         if there is None:
             return None
-        self._joined |= {jobs[name].job_id for name in self._cluster.observed & set(jobs)}
+        self.joined |= {jobs[name].job_id for name in self._cluster.observed & set(jobs)}
         why = None
         for name, job in jobs.items():
             if job.job_id in there:
@@ -210,7 +207,7 @@ class Jobs:
             self._cluster.workers.pop(name, None)  # still planned, and so it is submitted again
             if job.job_id is None:
                 why = job.failure
-            elif job.job_id not in self._joined:
+            elif job.job_id not in self.joined:
                 words = last_words(self._logs, job.job_id)
                 why = f"job {job.job_id} of Slurm ended before it could play: {words}"
         return why
@@ -226,21 +223,21 @@ async def open_slurm_workers(
     scheduler: str,
     credentials: Credentials,
     settings: ClusterTable,
-    logs: Path,
-    notify: Callable[[str], None] | None = None,
+    folder: Path,
+    notify: Callable[[str], None],
 ) -> AsyncIterator[None]:
     """Submit jobs during the block, as many as there is work for between the bounds of the settings.
 
-    The jobs' output goes to files in ``logs``; ``notify`` is called with the reason when jobs ended before
-    they could play.
-    ``credentials`` and ``logs`` must be in folders that the nodes see, too.  Raises ClusterError if Slurm
-    gives no jobs, or none that can play.
+    The jobs' output goes to files below ``folder``; ``notify`` is called with the reason when jobs ended
+    before they could play.  ``credentials`` and ``folder`` must be in folders that the nodes see, too.
+    Raises ClusterError if Slurm gives no jobs, or none that can play.
     """
     if shutil.which("sbatch") is None:
         raise ClusterError(
             "sbatch was not found: the engine slurm is for a login node of a cluster that runs Slurm; on "
             "other machines take the engine dask, and start `kalarena worker` on each"
         )
+    logs = folder / JOBS
     jobs = await trio.to_thread.run_sync(Jobs, scheduler, credentials, settings, logs)
     try:
         async with trio.open_nursery() as nursery:
@@ -252,18 +249,17 @@ async def open_slurm_workers(
             await trio.to_thread.run_sync(jobs.close, abandon_on_cancel=True)
 
 
-async def _watch(jobs: Jobs, logs: Path, notify: Callable[[str], None] | None) -> None:
+async def _watch(jobs: Jobs, logs: Path, notify: Callable[[str], None]) -> None:
     """Replace jobs that end.  Raises ClusterError if all of them fail."""
     vain = joined = 0
     while True:
         await trio.sleep(min(POLL_S * 2**vain, LONGEST_PAUSE_S))
         why = await trio.to_thread.run_sync(jobs.replace_ended)
-        if jobs.joined > joined:
-            vain, joined = 0, jobs.joined
+        if len(jobs.joined) > joined:
+            vain, joined = 0, len(jobs.joined)
         if why is None:
             continue
         vain += 1
         if vain == MOST_VAIN and not joined:
             raise ClusterError(f"Slurm gives no jobs that can play: {why}; what they wrote is in {logs}")
-        if notify is not None:
-            notify(why)
+        notify(why)

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -12,6 +12,11 @@ from referee.sandbox.bubblewrap import Sandbox, Tier
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import HostFacts, Versions
 
+if TYPE_CHECKING:  # it needs the extra
+    from tournaments.engines.remote.head.dask_engine import DaskEngine
+
+DEMANDS = "kalarena-demands"
+"""Key of the demands in the scheduler's metadata."""
 POLL_S = 0.2
 """Seconds between checks whether enough workers have joined."""
 
@@ -27,6 +32,16 @@ class Demands:
     versions: Versions = field(default_factory=Versions)
     programs: tuple[str, ...] = ()
     """Programs that bots need: paths on the head, or names."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the demands in the form that is published to workers."""
+        return {"tier": self.tier.value, **asdict(self.versions), "programs": list(self.programs)}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> "Demands":
+        """Return published demands."""
+        versions = Versions(found["kalarena"], found.get("python", "of an unknown version"))
+        return cls(Tier(found["tier"]), versions=versions, programs=tuple(found["programs"]))
 
     def refusals(self, everyone: Sequence[HostFacts]) -> list[str | None]:
         """Return for each worker the reason for its refusal, None if it is suitable.
@@ -86,22 +101,11 @@ def sandbox_elsewhere(here: Sandbox) -> Sandbox:
     return replace(here, tier=Tier.BUBBLEWRAP, cgroup="") if here.tier is Tier.CGROUP else here
 
 
-class Workers(Protocol):
-    """Source of the current workers: the engine."""
-
-    @property
-    def slots(self) -> int:
-        """Slots of suitable workers."""
-        ...
-
-    @property
-    def refusals(self) -> Sequence[str]:
-        """Sentences on the workers that were turned away."""
-        ...
-
-
 async def wait_for_slots(
-    workers: Workers, slots: int = 1, within_s: float = math.inf, notify: Callable[[str], None] | None = None
+    workers: "DaskEngine",
+    slots: int = 1,
+    within_s: float = math.inf,
+    notify: Callable[[str], object] = lambda _: None,
 ) -> None:
     """Wait until so many games can be played at a time; ``notify`` is called when the number changes.
 
@@ -111,7 +115,7 @@ async def wait_for_slots(
     with trio.move_on_after(within_s):
         await trio.lowlevel.checkpoint()
         while workers.slots < slots:
-            if notify is not None and workers.slots != seen:
+            if workers.slots != seen:
                 seen = workers.slots
                 notify(f"waiting for workers: {seen} of {slots} slots")
             await trio.sleep(POLL_S)

@@ -35,8 +35,7 @@ def _style() -> str:
     return f"<style>{font}{light}@media (prefers-color-scheme:dark){{{dark}}}</style>"
 
 
-@dataclass(frozen=True, slots=True)
-class Caption:
+class Caption(NamedTuple):
     """The caption of a player."""
 
     seat: str
@@ -51,12 +50,16 @@ class Caption:
         return f"{self.seat} ({self.player})" + (f": {self.note}" if self.note else "")
 
 
+_PLAYERS = ((Side.FIRST, "first player"), (Side.SECOND, "second player"))
+
+
 def captions(game: Game[Any, Any], state: Any) -> tuple[Caption, Caption]:
     """Return the captions of FIRST and SECOND."""
     outcome = game.outcome(state)
     leader = game.to_move(state) if outcome is None else outcome.winner
+    seats = game.seats(state)
     found = []
-    for side, player in zip(Side, ("first player", "second player"), strict=True):
+    for side, player in _PLAYERS:
         if outcome is not None:
             note = "draw" if leader is None else "won" if side is leader else "lost"
             if not outcome.detail:  # else something beside the score ended the game
@@ -66,8 +69,8 @@ def captions(game: Game[Any, Any], state: Any) -> tuple[Caption, Caption]:
             note = "to move, or swap" if may_swap else "to move"
         else:
             note = ""
-        found.append(Caption(game.seats(state)[side], player, note, side is leader))
-    return found[Side.FIRST], found[Side.SECOND]
+        found.append(Caption(seats[side], player, note, side is leader))
+    return found[0], found[1]
 
 
 def padded(lines: list[str]) -> str:

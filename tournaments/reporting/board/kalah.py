@@ -25,38 +25,42 @@ def svg(game: Kalah, state: KalahState, last: tuple[KalahState, int] | None, tit
 
 def transfers(game: Kalah, state: KalahState, move: int) -> Phases:
     """Return the sowing seed by seed, then the capture, then the seeds collected at the end of the game."""
-    after = game.apply(state, move)
-    if move == SWAP:
+    if move == SWAP or not 1 <= move <= game.pits or state.phase is Phase.OVER:
+        game.apply(state, move)  # raises IllegalMoveError unless it is a swap
         return []  # K8: the board stays, the players go round it
     p = game.pits
     first = _first_pit(game, state)
     store, other_store = first + p, p if state.seat == SOUTH else 2 * p + 1
     cells = list(state.board)
+    origin = at = first + move - 1
+    if not cells[origin]:
+        game.apply(state, move)  # raises IllegalMoveError
     phases: Phases = []
+    last = len(cells) - 1
+    for _ in range(cells[origin]):
+        at = at + 1 if at < last else 0
+        if at == other_store:  # K2
+            at = at + 1 if at < last else 0
+        cells[at] += 1
+        phases.append([Transfer(origin, at, 1)])
+    cells[origin] -= len(phases)
 
-    def carry(*phase: Transfer) -> None:
-        for origin, target, seeds in phase:
-            assert origin is not None
-            assert target is not None
-            assert isinstance(seeds, int)
-            cells[origin] -= seeds
+    def carry(*phase: tuple[int, int, int]) -> None:
+        for start, target, seeds in phase:
+            cells[start] -= seeds
             cells[target] += seeds
         if phase:
-            phases.append(list(phase))
+            phases.append([Transfer(*one) for one in phase])
 
-    origin = at = first + move - 1
-    for _ in range(cells[origin]):
-        at = (at + 1) % len(cells)
-        if at == other_store:  # K2
-            at = (at + 1) % len(cells)
-        carry(Transfer(origin, at, 1))
-    own = range(first, store)
-    if at in own and cells[at] == 1:
+    if first <= at < store and cells[at] == 1:
         opposite = 2 * p - at
         if cells[opposite] or game.empty_capture:  # K4
-            taken = [Transfer(opposite, store, cells[opposite])] if cells[opposite] else []
-            carry(Transfer(at, store, 1), *taken)
-    if after.phase is Phase.OVER:  # K5 leaves the pits empty, K6 leaves them as they are
+            taken = [(opposite, store, cells[opposite])] if cells[opposite] else []
+            carry((at, store, 1), *taken)
+    if any(cells[:p]) and any(cells[p + 1 : -1]):
+        return phases  # K5 needs an empty row, and K6 leaves the seeds as they are
+    after = game.apply(state, move)
+    if after.phase is Phase.OVER:
         rest = [cell for cell, seeds in enumerate(after.board) if cells[cell] > seeds]
-        carry(*(Transfer(cell, p if cell < p else 2 * p + 1, cells[cell]) for cell in rest))
+        carry(*((cell, p if cell < p else 2 * p + 1, cells[cell]) for cell in rest))
     return phases

@@ -61,8 +61,8 @@ def contents(game: AnyGame, state: Any) -> tuple[int, ...]:
 def tallies(game: AnyGame, state: Any) -> tuple[int, int]:
     """Return the seeds in the stores of FIRST and SECOND."""
     board = _board(game, state)
-    stores = {row.owner: row.store for row in (board.top, board.bottom)}
-    return stores[Side.FIRST], stores[Side.SECOND]
+    top, bottom = board.top.store, board.bottom.store
+    return (top, bottom) if board.top.owner is Side.FIRST else (bottom, top)
 
 
 def transfers(game: AnyGame, state: Any, move: Any) -> Phases:

@@ -93,7 +93,7 @@ def load_marks(path: Path) -> tuple[MarksFile, People | None]:
     try:
         file = MarksFile.model_validate(data)
     except ValidationError as error:
-        problems.append(_lines(path, list(_complaints(error))))
+        problems.append(_lines(path, list(_validation_problems(error))))
     people, wrong = _people(path, data, file)
     problems += wrong
     if file is None or wrong:
@@ -121,7 +121,7 @@ def read_marks(text: str) -> tuple[MarksFile, People | None]:
     try:
         file = MarksFile.model_validate(data)
     except ValidationError as error:
-        raise MarksError("\n".join([*problems, *_complaints(error)])) from error
+        raise MarksError("\n".join([*problems, *_validation_problems(error)])) from error
     if problems:
         raise MarksError("\n".join(problems))
     return file, None if file.students is None else people_of(file.students)
@@ -157,7 +157,7 @@ def _people(path: Path, data: Mapping[str, Any], file: MarksFile | None) -> tupl
     return people, [_lines(where, clashes)] if clashes else []
 
 
-def _complaints(error: ValidationError) -> Iterator[str]:
+def _validation_problems(error: ValidationError) -> Iterator[str]:
     for item in error.errors():
         location = item["loc"]
         if location in (("rule",), ("penalty",), ("override",)) and item["type"] == "list_type":

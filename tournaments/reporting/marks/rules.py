@@ -5,6 +5,7 @@ tables show them (ratings in whole Elo, times in tenths of a millisecond): a rea
 every mark.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -169,9 +170,9 @@ class _Rule(MarksModel):
         """Title of the column with the marks that it gave in an earlier sheet."""
         return f"{self.name} (before)"
 
+    @abstractmethod
     def mark_for(self, facts: BotFacts) -> RuleMark:
         """Return the marks for a bot that has played."""
-        raise NotImplementedError
 
     @property
     def opponents_named(self) -> Sequence[tuple[str, str]]:

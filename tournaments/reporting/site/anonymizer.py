@@ -137,7 +137,7 @@ class Anonymizer:
 
     def _game(self, game: GameSummary) -> GameSummary:
         first, second = self.name(game.first), self.name(game.second)
-        return replace(game, first=first, second=second, detail=self.text(game.detail))
+        return game._replace(first=first, second=second, detail=self.text(game.detail))
 
     def _entry(self, entry: Entry) -> Entry:
         named = not entry.is_of_game

@@ -72,6 +72,8 @@ class GamePage:
     following: Link | None
     rulings: tuple[str, ...]
     counts: bool
+    data: str = ""
+    """File with the data of the game; empty for a whole page."""
 
 
 class _TemplateCache(BytecodeCache):
@@ -91,17 +93,22 @@ class _TemplateCache(BytecodeCache):
 TEMPLATE_CACHE = _TemplateCache()
 
 
-def environment() -> Environment:
-    """Return the environment of the templates."""
-    made = Environment(
-        loader=PackageLoader("tournaments.reporting.site"),
+def template_environment(package: str, cache: BytecodeCache | None = None) -> Environment:
+    """Return an environment for the templates of a package, which escape by default."""
+    return Environment(
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        bytecode_cache=TEMPLATE_CACHE,
+        bytecode_cache=cache,
     )
+
+
+def environment() -> Environment:
+    """Return the environment of the templates."""
+    made = template_environment("tournaments.reporting.site", TEMPLATE_CACHE)
     made.filters |= {
         "blame": lambda game: short(visible(words.blame(game)), LONGEST_SENTENCE),
         "bot": _bot,
@@ -236,7 +243,7 @@ class Pages:
     @property
     def has_intervals(self) -> bool:
         """True if ratings have intervals."""
-        return not self.view.summary.is_adaptive
+        return self.view.summary.has_intervals
 
     @property
     def caveat(self) -> str:
@@ -366,6 +373,16 @@ def standings_fragment(
 def game_html(made: Environment, page: GamePage, replay: str) -> str:
     """Return a game's page around the replay."""
     return made.get_template("game.html").render(page=page, replay=Markup(replay), root="../")
+
+
+def game_body(made: Environment, page: GamePage, replay: str) -> str:
+    """Return the body of a game's page around the replay."""
+    return made.get_template("game_body.html").render(page=page, replay=Markup(replay))
+
+
+def game_loader(made: Environment, page: GamePage) -> str:
+    """Return a small page that shows a game of a file with the data of many."""
+    return made.get_template("game_loader.html").render(page=page)
 
 
 def ruling_text(entry: Entry) -> str:

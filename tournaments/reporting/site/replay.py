@@ -9,7 +9,8 @@ from typing import Any
 
 from referee.games.catalog import AnyGame, parse_game
 from referee.games.opening import parse_opening
-from referee.judge.results import GameRecord, WireLine
+from referee.judge.record_rows import WireLine
+from referee.judge.results import GameRecord
 from referee.judge.verdict_text import visible
 from tournaments.reporting.board import board_renderer
 from tournaments.reporting.board.drawing import Scene, captions
@@ -26,7 +27,6 @@ class _Position:
     state: Any
     move: Any
     phases: list[list[list[Any]]]
-    contents: list[Any]
 
 
 class ReplayBoard:
@@ -36,8 +36,8 @@ class ReplayBoard:
     a record, and ``remark`` names what is missing.
     """
 
-    def __init__(self, game: str, opening: str) -> None:
-        """``game`` is a spec text, ``opening`` an opening's text."""
+    def __init__(self, game: str, opening: str, scenes: dict[str, Scene] | None = None) -> None:
+        """``game`` is a spec text, ``opening`` an opening's text, ``scenes`` those of games so far."""
         self.remark = ""
         """The reason why a part could not be replayed; empty if there is none."""
         self._game: AnyGame | None = None
@@ -46,10 +46,12 @@ class ReplayBoard:
         self._number = 0
         try:
             self._game = rules = parse_game(game)
-            self._scene = board_renderer.scene(rules)
+            known = {} if scenes is None else scenes
+            self._scene = known.get(game) or known.setdefault(game, board_renderer.scene(rules))
             steps = parse_opening(rules, opening)
             state = steps[-1].state if steps else rules.initial_state()
-            self._positions.append(_Position(state, None, [], board_renderer.contents(rules, state)))
+            self._positions.append(_Position(state, None, []))
+            self._start = board_renderer.contents(rules, state)
         except Exception as error:
             self.remark = f"The board cannot be shown: {error}"
             self._scene = None
@@ -79,10 +81,13 @@ class ReplayBoard:
         move = game.parse_move(state, text)
         after = game.apply(state, move)
         phases = [
-            [[_index(one.origin), _index(one.target), one.what] for one in phase]
+            [
+                [NOWHERE if origin is None else origin, NOWHERE if target is None else target, what]
+                for origin, target, what in phase
+            ]
             for phase in board_renderer.transfers(game, state, move)
         ]
-        return _Position(after, move, phases, board_renderer.contents(game, after))
+        return _Position(after, move, phases)
 
     def to_json(self) -> dict[str, Any] | None:
         """Return the scene, and as ``contents`` the content of each cell at the start."""
@@ -95,29 +100,31 @@ class ReplayBoard:
             "cells": [list(cell) for cell in scene.cells],
             "pieces": {code: list(piece) for code, piece in scene.pieces.items()},
             "seats": list(scene.seats),
-            "contents": self._positions[0].contents,
+            "contents": self._start,
         }
 
-    def at(self, ply: int) -> dict[str, Any]:
+    def at(self, ply: int, *, changes: bool = True) -> dict[str, Any]:
         """Return the board's data of a ply; no keys for a ply that could not be replayed.
 
         ``changes``: index and content of each changed cell, one after the other; ``phases`` of transfers as
-        [origin, target, what]; ``seats``: for each player [seat, note, leads]; ``tallies``.
+        [origin, target, what], from which a page can find the changes, too; ``seats``: for each player
+        [seat, note, leads]; ``tallies``.
         """
         if self._game is None or not 0 <= ply < len(self._positions):
             return {}
         played = self._positions[ply]
-        changes = []
-        if ply:
-            before = self._positions[ply - 1].contents
-            for cell, content in enumerate(played.contents):
+        changed = []
+        if ply and changes:
+            before, after = (
+                board_renderer.contents(self._game, position.state)
+                for position in self._positions[ply - 1 : ply + 1]
+            )
+            for cell, content in enumerate(after):
                 if content != before[cell]:
-                    changes += [cell, content]
-        seats = [
-            [caption.seat, caption.note, int(caption.leads)] for caption in captions(self._game, played.state)
-        ]
+                    changed += [cell, content]
+        seats = [[seat, note, int(leads)] for seat, _, note, leads in captions(self._game, played.state)]
         return {
-            "changes": changes,
+            "changes": changed,
             "phases": played.phases,
             "seats": seats,
             "tallies": list(board_renderer.tallies(self._game, played.state)),
@@ -131,22 +138,21 @@ class ReplayBoard:
         return board_renderer.svg_picture(self._game, self._positions[-1].state, last=last)
 
 
-def _index(cell: int | None) -> int:
-    return NOWHERE if cell is None else cell
-
-
 def replay_data(
     record: GameRecord,
     *,
     public: bool = False,
     own: Collection[int] = (),
     rename: Mapping[str, str] | None = None,
+    scenes: dict[str, Scene] | None = None,
 ) -> dict[str, Any]:
     """Return the data of a game's page: plain values for JSON, all texts on one line and printable.
 
-    ``public`` leaves out what ``gamefiles.public_view`` does: standard error, the note, our host, paths,
-    commands and facts; but for the standard error of the players in ``own``, and for the note if one of these
-    lost.  ``rename`` replaces bots' names in all texts.
+    ``public`` leaves out the data that ``gamefiles.public_view`` leaves out: standard error, the note, our
+    host, paths, commands and facts.  The standard error of the players in ``own`` stays, and so does the note
+    if one of these players lost.  ``rename`` replaces bots' names in all texts.  ``scenes`` are the boards of
+    earlier games by their spec texts; with them there are no ``final_picture`` and no ``changes``, which bare
+    pages do not need.
 
     No move makes this function fail: moves that cannot be replayed are missing; ``remark`` has the reason.
     The keys are: ``key``, ``game``, ``players`` (two names), ``winner``, ``reason``, ``fault``, ``sentence``
@@ -157,10 +163,11 @@ def replay_data(
     """
     shown = _renamer(rename or {})
     names = [shown(player.name) for player in record.players]
-    board = ReplayBoard(record.game, record.opening)
+    board = ReplayBoard(record.game, record.opening, scenes)
     for move in record.moves:
         board.play(move.player, move.move)
     result = record.result
+    marks = _wire_marks(record)
     private = _of_players(record, own, shown) if public else _private(record, shown)
     return {
         "key": shown(record.key),
@@ -176,9 +183,9 @@ def replay_data(
         "control": str(record.control),
         "about": _about(record, shown),
         "board": board.to_json(),
-        "final_picture": board.final_picture(),
-        "start": {"wire": _wire_marks(record)[0], **board.at(0)},
-        "plies": list(_plies(record, board, shown)),
+        "final_picture": board.final_picture() if scenes is None else "",
+        "start": {"wire": marks[0], **board.at(0)},
+        "plies": list(_plies(record, board, shown, marks, changes=scenes is None)),
         "wire": [[line.at_us, line.player, line.direction, shown(line.line)] for line in record.wire],
         "events": [],
         "stderr": [],
@@ -263,19 +270,25 @@ def _renamer(rename: Mapping[str, str]) -> Callable[[str], str]:
 # The plies.
 
 
-def _plies(record: GameRecord, board: ReplayBoard, shown: Callable[[str], str]) -> Iterator[dict[str, Any]]:
-    """Yield the ply of each move.
+def _plies(
+    record: GameRecord,
+    board: ReplayBoard,
+    shown: Callable[[str], str],
+    marks: Sequence[int],
+    *,
+    changes: bool,
+) -> Iterator[dict[str, Any]]:
+    """Yield the ply of each move; ``marks`` are those of ``_wire_marks``.
 
     The keys are: ``player``, ``move``, ``charged_us``, ``wall_us``, ``cpu_us`` (or None), ``wire`` (the
     number of wire lines until the bots were sent the move), and those of ``ReplayBoard.at``.  A game that
     ended by a fault has one more ply, with ``fault``; its ``move`` is the line that the loser sent, if any.
     """
-    marks = _wire_marks(record)
     result = record.result
     for number, move in enumerate(record.moves, 1):
         times = {"charged_us": move.charged_us, "wall_us": move.wall_us, "cpu_us": move.cpu_us}
         ply = {"player": move.player, "move": shown(move.move), **times, "wire": marks[number]}
-        yield {**ply, **board.at(number)}
+        yield {**ply, **board.at(number, changes=changes)}
     if result.fault is None or result.winner is None:
         return
     loser = 1 - result.winner

@@ -4,6 +4,7 @@ All variable text goes through ``_text`` or ``_embedded``: names, lines and erro
 may try to inject markup into the page.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,11 @@ from tournaments.reporting.site.replay import time_text
 Data = Mapping[str, Any]
 EMBEDDED = ("board", "players", "start", "plies", "sentence")
 """Keys of the data that the script needs; the rest is in the page itself."""
+PLY_COLUMNS = (
+    "player", "move", "charged_us", "wall_us", "cpu_us", "wire", "fault",
+    "phases", "seats", "tallies",
+)  # fmt: skip
+"""Keys of plies, see ``replay_data``; those that a ply lacks are null in packed data."""
 SPEEDS = ("0.5", "1", "2", "4")
 _STYLES = re.compile(r"<style>[^<]*</style>| style=\"[^\"]*\"")
 """Styles of a picture for programs that show it alone.  A page has them from assets/pictures.css: a server's
@@ -37,29 +43,56 @@ KEYS = {
 }
 
 
-def replay_html(data: Data, below_header: str = "") -> str:
-    """Return the inside of a game's page; ``below_header`` is HTML between its header and the board.
+def replay_html(data: Data, below_header: str = "", *, bare: bool = False) -> str:
+    """Return the body of a game's page; ``below_header`` is HTML between its header and the board.
+
+    A ``bare`` one has neither board, moves nor conversation, which assets/game_page.js adds from the data of
+    ``packed_replay``.
 
     It needs assets/replay.css and pictures.css, and for the replay itself replay.js.  There can be one on a
     page.
     """
-    stage = _stage(data, _longest(data)) if data["board"] else ""
+    stage = _stage(data, _longest(data), bare=bare) if data["board"] else ""
     return "\n".join(
         [
             '<article class="replay-page">',
             _header(data),
             *([below_header] if below_header else []),
-            f'<div class="replay-columns">{stage}{_moves(data)}</div>',
-            *_details(data),
+            f'<div class="replay-columns">{stage}{_moves(data, bare=bare)}</div>',
+            *_details(data, bare=bare),
             *(
                 [f'<script type="application/json" id="replay-data">{_embedded(data)}</script>']
-                if stage
+                if stage and not bare
                 else []
             ),
             "</article>",
             "",
         ]
     )
+
+
+def packed_replay(data: Data, boards: dict[str, int]) -> dict[str, Any]:
+    """Return the data that a bare page lacks, in few bytes, for assets/game_page.js.
+
+    ``boards`` are the boards so far, as JSON, with their numbers; a new one is added.
+    """
+    board = None
+    if data["board"]:
+        svg = without_styles(data["board"]["svg"])
+        text = json.dumps(data["board"] | {"svg": svg}, separators=(",", ":"))
+        board = boards.setdefault(text, len(boards))
+    plies, wire = data["plies"], data["wire"]
+    times = [at_us for at_us, *_ in wire]
+    return {
+        "players": data["players"],
+        "sentence": data["sentence"],
+        "board": board,
+        "start": data["start"],
+        "plies": {name: [ply.get(name) for ply in plies] for name in PLY_COLUMNS},
+        "at": [after - before for before, after in itertools.pairwise([0, *times])],
+        "by": [[player, int(direction == "to")] for _, player, direction, _ in wire],
+        "lines": [line for *_, line in wire],
+    }
 
 
 def live_html(data: Data) -> str:
@@ -75,6 +108,11 @@ def live_html(data: Data) -> str:
             "",
         ]
     )
+
+
+def without_styles(picture: str) -> str:
+    """Return a picture of a position without its styles, for pages that load assets/pictures.css."""
+    return _STYLES.sub("", picture)
 
 
 def _text(text: str) -> str:
@@ -120,7 +158,7 @@ def _longest(data: Data) -> str:
     return f"longest {time_text(max(times)[0])}, move {max(times)[1]}" if times else ""
 
 
-def _stage(data: Data, longest: str) -> str:
+def _stage(data: Data, longest: str, *, bare: bool = False) -> str:
     """Return the replay's own part, hidden until the script begins, and the last position for until then."""
     board = data["board"]
     last = len(data["plies"])
@@ -135,15 +173,15 @@ def _stage(data: Data, longest: str) -> str:
     ratio = board["width"] / board["height"]
     return f"""
 <section class="replay-stage" data-board-width="{board["width"]:g}px" data-board-ratio="{ratio:.3f}">
-<div id="replay-still">{_STYLES.sub("", data["final_picture"])}</div>
+<div id="replay-still">{"" if bare else without_styles(data["final_picture"])}</div>
 <div id="replay" hidden>
 <p class="replay-seat" data-place="0"></p>
-<div class="replay-scene">{_STYLES.sub("", board["svg"])}</div>
+<div class="replay-scene">{"" if bare else without_styles(board["svg"])}</div>
 <p class="replay-seat" data-place="1"></p>
 <p class="replay-said" aria-live="polite"></p>
 <input class="replay-slider" type="range" min="0" max="{last}" value="0" aria-label="Move">
 <div class="replay-controls" role="group" aria-label="Replay">{buttons}
-<label><span>Speed</span> <select class="replay-speed">{speeds}</select></label>
+<label><span>Speed</span> <select class="replay-speed" aria-label="Speed">{speeds}</select></label>
 <a class="replay-link" href="#ply=0">Copy link</a></div>
 <figure class="replay-times"><svg aria-hidden="true" preserveAspectRatio="none"></svg>
 <figcaption>Time charged for each move: {legend}<span>{longest}</span></figcaption>
@@ -162,7 +200,7 @@ def _button(name: str) -> str:
     )
 
 
-def _moves(data: Data) -> str:
+def _moves(data: Data, *, bare: bool = False) -> str:
     head = "".join(
         f'<th scope="col"{attribute}>{word}</th>'
         for word, attribute in (
@@ -174,7 +212,8 @@ def _moves(data: Data) -> str:
             ("CPU", ' class="replay-more"'),
         )
     )
-    rows = "\n".join(_row(data, number, ply) for number, ply in enumerate(data["plies"], 1))
+    plies = [] if bare else data["plies"]
+    rows = "\n".join(_row(data, number, ply) for number, ply in enumerate(plies, 1))
     return (
         '<section class="replay-moves" tabindex="0" aria-label="Moves"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></section>"
@@ -198,12 +237,12 @@ def _row(data: Data, number: int, ply: Data) -> str:
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _details(data: Data) -> Iterator[str]:
+def _details(data: Data, *, bare: bool = False) -> Iterator[str]:
     """Yield the folded parts: the conversation, standard errors, events and facts of the game."""
     lines = "\n".join(
         f'<li class="p{player if player in (0, 1) else ""}"><span>{at_us / 1000:.3f}</span> '
         f"{'to' if direction == 'to' else 'from'} {_name(data, player)} <code>{_text(line)}</code></li>"
-        for at_us, player, direction, line in data["wire"]
+        for at_us, player, direction, line in ([] if bare else data["wire"])
     )
     yield _folded(
         "Conversation", f'<ol class="replay-wire" tabindex="0">\n{lines}\n</ol>', "replay-conversation"

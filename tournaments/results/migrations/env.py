@@ -1,13 +1,6 @@
-"""Alembic's entry point: runs the migrations on the connection that the store hands over."""
+"""Alembic's entry point for the tables of the store."""
 
-from alembic import context
-
+from tournaments.database.migrations import run_steps
 from tournaments.results.schema import metadata
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    render_as_batch=True,  # SQLite cannot alter a table in place
-)
-with context.begin_transaction():
-    context.run_migrations()
+run_steps(metadata)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import ClassVar
 
 from tournaments.schedule.formats.rounds import drawn_lots, to_be_played
 from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule, pair_of_games
@@ -16,6 +17,7 @@ class Gauntlet(Schedule):
     plays the games of all rounds.  Raises ValueError if a challenger is not among the entrants.
     """
 
+    PAIRS_ROUNDS: ClassVar[bool] = False
     entrants: Sequence[Entrant]
     rounds: int
     seed: int = 0

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from tournaments.schedule.formats.rounds import drawn_lots, to_be_played
 from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule, pair_of_games
@@ -12,6 +13,7 @@ from tournaments.schedule.pairing import Entrant, History, Pairing, Schedule, pa
 class RoundRobin(Schedule):
     """Every pair meets twice in each round, once from each side."""
 
+    PAIRS_ROUNDS: ClassVar[bool] = False
     entrants: Sequence[Entrant]
     rounds: int
     seed: int = 0

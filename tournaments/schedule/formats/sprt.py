@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import ceil
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from tournaments.schedule.formats.rounds import to_be_played
 from tournaments.schedule.formats.sprt_statistics import Hypotheses, PairEvidence
@@ -65,6 +65,7 @@ class Sprt(Schedule):
     Raises ValueError for invalid parameters.
     """
 
+    PAIRS_ROUNDS: ClassVar[bool] = False
     entrants: Sequence[Entrant]
     """Two of them."""
     seed: int = 0

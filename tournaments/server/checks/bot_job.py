@@ -1,10 +1,12 @@
 """Messages between the server and a bot worker: the job and its answer, as lines of JSON (pure).
 
 The job is the first line on the worker's standard input, which then stays open until the answer is no longer
-needed. The worker's lines on standard output are ``{"say": TEXT}`` for the log and, last, ``{"end": {...}}``.
+needed. The worker's lines on standard output are ``{"say": TEXT}`` for the log, ``{"game": {...}}`` for a
+game of a check and, last, ``{"end": {...}}``.
 """
 
 import json
+from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -13,6 +15,7 @@ from referee.judge.clock import DEFAULT_MOVE_S, TimeControl
 from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.sandbox.bubblewrap import Sandbox, Tier, Tools
+from tournaments.course.model import CheckedGame
 
 STOPPED = 3
 """Exit status of a worker whose job was cancelled; it has ended all processes that it had started."""
@@ -89,6 +92,18 @@ class Answer:
     """Report of a check, as ``Report.to_json``; it has a single item if the bot could not be built."""
     player: dict[str, Any] | None = None
     """Fields of a reference player."""
+    games: tuple[CheckedGame, ...] = ()
+    """Games of a check in their order; each is a message of its own."""
+
+
+def game_fields(game: CheckedGame) -> dict[str, Any]:
+    """Return the fields of a message for a game, see ``game_of``."""
+    return {**asdict(game), "packed": b64encode(game.packed).decode("ascii")}
+
+
+def game_of(fields: dict[str, Any]) -> CheckedGame:
+    """Return the game with a message's fields."""
+    return CheckedGame(**fields | {"packed": b64decode(fields["packed"])})
 
 
 def player_of(view: dict[str, Any]) -> Player:

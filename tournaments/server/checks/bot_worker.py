@@ -10,20 +10,24 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trio
 
 from referee.judge.verdict_text import visible
 from referee.process.subreaper import become_subreaper, kill_orphans
-from tournaments.server.checks.bot_job import STOPPED, Answer, BotJob
+from tournaments.server.checks.bot_job import STOPPED, Answer, BotJob, game_of
+
+if TYPE_CHECKING:
+    from tournaments.course.model import CheckedGame
 
 COMMAND = (sys.executable, "-P", "-m", "tournaments.server.checks.check_worker")
 """-P: nothing is imported from the current directory."""
 DONE = 0
 READ_BYTES = 1 << 16
 LONGEST_MESSAGE = 8 << 20
-"""Maximum bytes of one line; a report of a check has some 100 kB, most of it lines of conversations."""
+"""Maximum bytes of one line: a report of a check has some 100 kB, most of it lines of conversations; a game
+has ``check_worker.MAX_GAMES_BYTES`` at most."""
 KILL_LIMIT_S = 5.0
 """Seconds to wait for a killed worker, which ends within milliseconds unless the system hangs."""
 KEPT_OF_STDERR = 4000
@@ -77,14 +81,17 @@ async def _exchange(process: trio.Process, job: BotJob, on_line: Callable[[str],
     assert process.stdin is not None
     assert process.stdout is not None
     answers: list[Answer] = []
+    games: list[CheckedGame] = []
     error_output = bytearray()
 
     def on_message(line: bytes) -> None:
         match _message(line):
             case {"say": str(text)}:
                 on_line(text)
+            case {"game": dict(fields)}:
+                games.append(game_of(fields))
             case {"end": dict(fields)}:
-                answers.append(Answer(**fields))
+                answers.append(Answer(**fields, games=tuple(games)))
             case _:
                 raise WorkerError(f"the worker process said {line[:200]!r}")
 

@@ -22,15 +22,21 @@ from tournaments.bots.errors import BotError
 from tournaments.bots.resolve import resolve_bot
 from tournaments.bots.storage import ContentError, ContentStore
 from tournaments.checking.check import check_bot, not_found
+from tournaments.checking.evidence import PlayedScenario
 from tournaments.checking.report import Item, Report, head_lines, item_lines, summary_lines
 from tournaments.checking.scenario_runner import StoppedError
 from tournaments.checking.scenarios import Scenario, Settings
+from tournaments.course.model import CheckedGame
 from tournaments.processes.process_settings import lower_priority
+from tournaments.results.game_summary import PackedGame
 from tournaments.server.bot_storage import BotStorage, BotStorageError, NotBuiltError, without_paths
-from tournaments.server.checks.bot_job import STOPPED, Answer, BotJob, Task
+from tournaments.server.checks.bot_job import STOPPED, Answer, BotJob, Task, game_fields
 
 STDIN = 0
 """Standard input, whose end cancels the job."""
+MAX_GAMES, MAX_GAMES_BYTES = 100, 4 << 20
+"""Games that are kept of a check, and bytes of their packed records together: a check has some 30 games of
+3 kB, and 64 KiB of standard error in each game can be 2 MiB.  A game that does not fit is left out."""
 
 
 class _BuildCanceller:
@@ -59,7 +65,7 @@ class _BuildCanceller:
                 os._exit(STOPPED)
 
 
-class _MessageWriter:
+class MessageWriter:
     """Writer of messages to a descriptor of its own, so that other output cannot come between them."""
 
     def __init__(self, descriptor: int) -> None:
@@ -69,9 +75,15 @@ class _MessageWriter:
         """Send a line for the log."""
         self._write({"say": text})
 
+    def game(self, game: CheckedGame) -> None:
+        """Send a game."""
+        self._write({"game": game_fields(game)})
+
     def end(self, answer: Answer) -> None:
-        """Send the answer."""
-        self._write({"end": asdict(answer)})
+        """Send the answer, whose games were sent before."""
+        fields = asdict(answer)
+        del fields["games"]
+        self._write({"end": fields})
 
     def _write(self, message: dict[str, object]) -> None:
         self._file.write(json.dumps(message) + "\n")
@@ -81,7 +93,7 @@ class _MessageWriter:
 def main() -> None:
     """Do the one job.  Raises SystemExit if it is cancelled."""
     job = BotJob.from_line(sys.stdin.buffer.readline())
-    writer = _MessageWriter(os.dup(1))
+    writer = MessageWriter(os.dup(1))
     os.dup2(2, 1)
     # Standard input ends when the server does.  Handlers, unlike ignored signals, are not inherited.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -99,7 +111,7 @@ def main() -> None:
     writer.end(answer)
 
 
-def _do(job: BotJob, writer: _MessageWriter, canceller: _BuildCanceller) -> Answer:
+def _do(job: BotJob, writer: MessageWriter, canceller: _BuildCanceller) -> Answer:
     if job.task is Task.REFERENCE:
         try:
             with canceller.building():
@@ -126,9 +138,16 @@ def _do(job: BotJob, writer: _MessageWriter, canceller: _BuildCanceller) -> Answ
         return Answer(ours=f"{error}, by another program")
     if job.task is Task.BUILD:
         return Answer(digest=player.digest)
-    reporter = _ProgressReporter(writer, bots.bot(job.content))
+    reporter = ProgressReporter(writer, bots.bot(job.content))
     report = reporter.without_paths(
-        check_bot(player, settings, on_item=reporter.item, on_scenario=reporter.scenario, cancel_fd=STDIN)
+        check_bot(
+            player,
+            settings,
+            on_item=reporter.item,
+            on_scenario=reporter.scenario,
+            on_played=reporter.played,
+            cancel_fd=STDIN,
+        )
     )
     for line in summary_lines(report, job.name):
         if not line.startswith("Next: "):  # a command for the own machine
@@ -136,7 +155,7 @@ def _do(job: BotJob, writer: _MessageWriter, canceller: _BuildCanceller) -> Answ
     return Answer(ours=report.host_fault, digest=player.digest, report=report.to_json())
 
 
-def _unbuilt(job: BotJob, error: BotError, settings: Settings, writer: _MessageWriter) -> Answer:
+def _unbuilt(job: BotJob, error: BotError, settings: Settings, writer: MessageWriter) -> Answer:
     """Return the answer for an upload that could not be built or started."""
     for line in error.printed.splitlines():
         writer.log(visible(line))
@@ -146,11 +165,12 @@ def _unbuilt(job: BotJob, error: BotError, settings: Settings, writer: _MessageW
     return Answer(wrong=str(error), report=report.to_json())
 
 
-class _ProgressReporter:
+class ProgressReporter:
     """Reporter of a check's progress; it removes the local path of the bot from all texts."""
 
-    def __init__(self, writer: _MessageWriter, bot: Path) -> None:
+    def __init__(self, writer: MessageWriter, bot: Path) -> None:
         self._writer, self._bot = writer, bot
+        self._games = self._bytes = 0
 
     def scenario(self, scenario: Scenario, number: int, total: int) -> None:
         """Report the next scenario."""
@@ -160,6 +180,22 @@ class _ProgressReporter:
         """Report a verdict."""
         for line in item_lines(self._item_without_paths(item), marks=False):
             self._writer.log(line)
+
+    def played(self, each: PlayedScenario) -> None:
+        """Send a game, if it fits within the bounds."""
+        record = each.record
+        result = record.result
+        first, second = map(self._text, record.stderr)
+        record = replace(
+            record,
+            stderr=(first, second),
+            result=replace(result, detail=self._text(result.detail), note=self._text(result.note)),
+        )
+        packed = PackedGame.of(record).packed
+        if self._games < MAX_GAMES and self._bytes + len(packed) <= MAX_GAMES_BYTES:
+            self._games += 1
+            self._bytes += len(packed)
+            self._writer.game(CheckedGame(each.scenario.key, each.bot, packed))
 
     def without_paths(self, report: Report) -> Report:
         """Return the report without the bot's path."""

@@ -14,7 +14,7 @@ from referee.judge.limits import Limits
 from referee.sandbox.detection import SandboxError, find_sandbox
 from tournaments.bots.build import BUILD_LIMIT_S
 from tournaments.checking.report import Report
-from tournaments.course.model import Checked, CourseError, Version, VersionState
+from tournaments.course.model import Checked, CheckedGame, CourseError, Version, VersionState
 from tournaments.course.settings import Settings
 from tournaments.database.base import StoreError
 from tournaments.server.bot_provider import MARGIN_S
@@ -23,6 +23,7 @@ from tournaments.server.checks.bot_job import Answer, Task
 from tournaments.server.checks.bot_worker import WorkerError, run_job
 from tournaments.server.checks.check_log import CheckLog
 from tournaments.server.failures import wait_s
+from tournaments.server.metrics import CheckEnd
 from tournaments.server.service_context import ServiceContext
 from tournaments.server.slots import Kind
 
@@ -70,9 +71,11 @@ class CheckQueue:
     ) -> None:
         """``on_decided`` is called with each decided version, in the event loop."""
         self._course, self._slots, self._config = context.course, context.slots, context.config
-        self._failures, self._now = context.failures, context.now
+        self._failures, self._now, self._metrics = context.failures, context.now, context.metrics
         self._bots, self._on_decided = bots, on_decided
         self._at_a_time = at_a_time
+        self.workers = 0
+        """Number of workers that check a version now."""
         self._entries: dict[int, _Entry] = {}
         self._turns: dict[int, int] = {}
         """Number of each team's last turn, for ``next_to_check``."""
@@ -150,8 +153,9 @@ class CheckQueue:
     def _postpone(self, version: Version, entry: _Entry, why: str | Exception) -> None:
         entry.tries += 1
         entry.not_before = trio.current_time() + wait_s(entry.tries, self._config.retry_s)
+        self._metrics.check_ended(CheckEnd.HOST)
         # The reason is for the lecturer alone: it may contain the server's paths and tracebacks.
-        entry.log.add("This host failed, which is not the bot's fault. The lecturer is told why.")
+        entry.log.add("This host failed, which is not the bot's fault. The lecturer can see the reason.")
         self._failures.note(f"the check of version {version.id}", why)
 
     async def _check_now(self, version: Version, entry: _Entry) -> None:
@@ -185,12 +189,16 @@ class CheckQueue:
             total_s=settings.check_total_s,
             nice=self._config.nice,
         )
-        return await run_job(
-            job,
-            entry.log.add,
-            within_s=BUILD_LIMIT_S + settings.check_total_s + MARGIN_S,
-            shutdown_s=self._config.shutdown_s,
-        )
+        self.workers += 1
+        try:
+            return await run_job(
+                job,
+                entry.log.add,
+                within_s=BUILD_LIMIT_S + settings.check_total_s + MARGIN_S,
+                shutdown_s=self._config.shutdown_s,
+            )
+        finally:
+            self.workers -= 1
 
     async def _decide(self, version: Version, entry: _Entry, state: VersionState, answer: Answer) -> None:
         checked = Checked(answer.report, entry.log.text)
@@ -200,13 +208,30 @@ class CheckQueue:
             self._course.versions.decide, version.id, state, checked, digest, failed, self._now()
         )
         try:
-            decided = await trio.to_thread.run_sync(decide)
+            decided = await self._decide_with_games(version, decide, answer.games)
         except CourseError:  # another check was requested while this one went on
             entry.log.add("Another check was asked for meanwhile.")
             return
+        self._metrics.check_ended(CheckEnd(state.value))
         entry.is_running = False
         self._forget(version.id)
         self._on_decided(decided)
+
+    async def _decide_with_games(
+        self,
+        version: Version,
+        decide: Callable[[Sequence[CheckedGame]], Version],
+        games: Sequence[CheckedGame],
+    ) -> Version:
+        """Store a verdict with the games of its check, or without them if the disk has no room for them."""
+        try:
+            return await trio.to_thread.run_sync(decide, games)
+        except StoreError as error:
+            if not games:
+                raise
+            decided = await trio.to_thread.run_sync(decide, ())
+            self._failures.note(f"the games of the check of version {version.id}", f"not kept: {error}")
+            return decided
 
     def _forget(self, version_id: int) -> None:
         """Drop the entry of a decided version, and end its log."""

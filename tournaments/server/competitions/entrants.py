@@ -13,7 +13,7 @@ from tournaments.config.openings import OpeningBook
 from tournaments.config.tournament import Tournament, TournamentError, build_tournament, name_clash
 from tournaments.config.tournament_file import LimitsTable
 from tournaments.course.model import Version, VersionState
-from tournaments.course.teams import Teams
+from tournaments.course.people.teams import Teams
 from tournaments.course.versions import Versions
 from tournaments.server.competitions.tournament_spec import (
     CURRENT,
@@ -199,13 +199,13 @@ def tournament_of(fixed: FixedSpec, players: Mapping[str, Player]) -> Tournament
             untrusted=fixed.sandbox == REQUIRED,
             limits=fixed.limits.limits(),
             concurrency=spec.concurrency,
-            problems=list(_changed(fixed.field, bots)),
+            problems=list(changed_files(fixed.field, bots)),
         )
     except TournamentError as error:
         raise TournamentSpecError(error.problems) from error
 
 
-def _changed(field: Iterable[Entered], bots: Iterable[Player]) -> Iterator[str]:
+def changed_files(field: Iterable[Entered], bots: Iterable[Player]) -> Iterator[str]:
     """Yield a sentence for each bot whose files have changed since it was entered."""
     for entered, bot in zip(field, bots, strict=True):
         if bot.digest == entered.digest:

@@ -22,11 +22,18 @@ from typing import Any, TypeVar
 
 import trio
 
-from referee.judge.results import GameRecord
+from referee.judge.results import GameRecord, Player
 from tournaments.config.tournament_file import LimitsTable
 from tournaments.course.audit import Act
 from tournaments.course.marked_students import FINISH, roster_entry
-from tournaments.course.model import Account, Competition, CompetitionKind, CompetitionState, CourseError
+from tournaments.course.model import (
+    Account,
+    BotChoice,
+    Competition,
+    CompetitionKind,
+    CompetitionState,
+    CourseError,
+)
 from tournaments.course.settings import frozen_moment
 from tournaments.database.base import StoreError
 from tournaments.reporting.ruling_requests import (
@@ -45,14 +52,17 @@ from tournaments.results.rulings import RulingError
 from tournaments.running.runner import open_run
 from tournaments.server.cache import ReadCache
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
+from tournaments.server.competitions.late_entrants import joining, late_candidate, late_entrants
 from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, rejudge_all
 from tournaments.server.competitions.tournament_run import (
+    TROUBLE,
     Outcome,
     TournamentRun,
     folder_of,
     players_of,
 )
-from tournaments.server.competitions.tournament_spec import TournamentSpec
+from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpec, TournamentSpecError
+from tournaments.server.practice.practice_results import LadderHistory
 from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.summaries import Summaries
 
@@ -79,7 +89,7 @@ class TournamentManager:
     def __init__(self, context: ServiceContext, pause_limit_s: float = PAUSE_LIMIT_S) -> None:
         self._context = context
         self.pause_limit_s = pause_limit_s
-        self._stores = Stores(context.database)
+        self._stores = Stores(context.database, context.metrics)
         self._read_cache = ReadCache(context.course)
         self._summaries = Summaries(
             self._stores, context.course, context.failures, context.now, self._on_change
@@ -99,14 +109,56 @@ class TournamentManager:
                 known = await trio.to_thread.run_sync(self._context.course.competitions.all)
                 tournaments = list(filter(_is_tournament, known))
                 await trio.to_thread.run_sync(self._record_all_rulings, tournaments)
-                for competition in tournaments:
-                    if competition.state is CompetitionState.RUNNING:
-                        self._begin(competition)
+                # Those that were played come first: completing another one may build bots.
+                for competition in sorted(
+                    tournaments, key=lambda one: one.state is not CompetitionState.RUNNING
+                ):
+                    await self._take_up(competition)
                 await trio.sleep_forever()
         finally:
             self._nursery = None
             self._runs.clear()
             self._rejudgings.clear()
+
+    async def _take_up(self, known: Competition) -> None:
+        """Resume a tournament, and complete an action that a crash interrupted between two databases."""
+        in_thread = trio.to_thread.run_sync
+        try:
+            async with self._locks[known.id]:
+                competition = await self._competition(known.id)  # its state may have changed meanwhile
+                state = competition.state
+                if competition.id in self._runs:
+                    return
+                if state is CompetitionState.RUNNING:
+                    self._begin(competition)
+                elif state in (CompetitionState.DRAFT, CompetitionState.CREATED):
+                    if not await in_thread(self._is_claimed, competition):
+                        fixed = FixedSpec.read(competition.spec)
+                        players = await players_of(
+                            self._context, fixed.field, fixed.chosen.game, competition.id
+                        )
+                        await in_thread(self._claim, competition.slug, fixed, players)
+                elif state is CompetitionState.FINISHED and await in_thread(self._has_due_games, competition):
+                    await self._go_on(competition)
+        except (*TROUBLE, CourseError) as error:
+            self._context.failures.note(f"tournament {known.title}", error)
+
+    def _is_claimed(self, competition: Competition) -> bool:
+        with self._stores.using(competition.slug) as store:
+            return store.identity() is not None
+
+    def _claim(self, slug: str, fixed: FixedSpec, players: dict[str, Player]) -> None:
+        """Record a new tournament in its store."""
+        with self._stores.using(slug) as store:
+            open_run(tournament_of(fixed, players), store)
+
+    def _has_due_games(self, competition: Competition) -> bool:
+        """Return whether a finished tournament has due games, by a ruling before a crash."""
+        with self._stores.using(competition.slug) as store:
+            if not store.journal():
+                return False
+            summary = TournamentResults.load(store)
+        return bool(summary.schedule.due(summary.history))
 
     def close(self) -> None:
         """Close all database connections.  Blocks."""
@@ -114,8 +166,10 @@ class TournamentManager:
 
     # Creation, start and pause
 
-    async def create_tournament(self, spec: TournamentSpec, by: Account | None) -> Competition:
-        """Create a tournament with fixed bots and settings; it is not started.
+    async def create_tournament(
+        self, spec: TournamentSpec, by: Account | None, *, draft: bool = False
+    ) -> Competition:
+        """Create a tournament with fixed bots and settings; it is not started, and a draft not published.
 
         Raises TournamentSpecError with all problems; CourseError, StoreError.
         """
@@ -135,13 +189,14 @@ class TournamentManager:
             courses = context.course.competitions
             slug = free_slug(spec.title, {one.slug for one in courses.all()})
             kind = CompetitionKind.TOURNAMENT
-            with self._act("create", slug, by, title=spec.title) as act:
+            state = CompetitionState.DRAFT if draft else CompetitionState.CREATED
+            with self._act("create", slug, by, title=spec.title, state=state) as act:
                 author = None if by is None else by.id
-                made = courses.add(slug, spec.title, kind, fixed.to_json(), author, context.now())
+                made = courses.add(slug, spec.title, kind, fixed.to_json(), author, context.now(), state)
                 for entered in fixed.field:
                     courses.enter(made.id, entered.name, entered.version, entered.reference)
                 act.detail["bots"] = [entered.name for entered in fixed.field]
-            open_run(tournament_of(fixed, players), self._stores.get(slug))
+            self._claim(slug, fixed, players)
             return made
 
         async with self._making:
@@ -158,6 +213,52 @@ class TournamentManager:
     async def pause(self, competition_id: int, by: Account | None = None) -> None:
         """Pause a tournament; see the module.  Raises CourseError if it is not being played, StoreError."""
         await self._do_to_tournament(competition_id, partial(self._pause, by))
+
+    async def publish(self, competition_id: int, by: Account | None = None) -> None:
+        """Show a draft to students.  Raises CourseError if it is no draft, StoreError."""
+        await self._do_to_tournament(competition_id, partial(self._publish, by))
+
+    async def cancel(self, competition_id: int, by: Account | None = None) -> None:
+        """End a tournament before its last game; what was played stays.  Raises CourseError, StoreError."""
+        await self._do_to_tournament(competition_id, partial(self._cancel, by))
+
+    async def delete(self, competition_id: int, by: Account | None = None) -> None:
+        """Delete a tournament from all pages; its games stay in the database.
+
+        Raises CourseError if it is being played, StoreError.
+        """
+        await self._do_to_tournament(competition_id, partial(self._delete, by))
+
+    async def hide(self, competition_id: int, hidden: bool, by: Account | None = None) -> None:
+        """Hide a tournament from all but lecturers, or show it again.  Raises CourseError, StoreError."""
+        await self._do_to_tournament(competition_id, partial(self._hide, hidden, by))
+
+    async def _publish(self, by: Account | None, competition: Competition) -> None:
+        if competition.state is not CompetitionState.DRAFT:
+            raise CourseError(f"{competition.title!r} is no draft: it is {competition.state}")
+        await self._act_on_state("publish", by, competition, Outcome(CompetitionState.CREATED))
+
+    async def _cancel(self, by: Account | None, competition: Competition) -> None:
+        if competition.state is CompetitionState.CANCELLED:
+            raise CourseError(f"{competition.title!r} is cancelled already")
+        outcome = await self._stop(competition, RULING_LIMIT_S)
+        if outcome is not None and outcome.state is CompetitionState.FINISHED:
+            await self._set(competition, outcome)
+            raise CourseError(f"{competition.title!r} has finished meanwhile")
+        await self._act_on_state("cancel", by, competition, Outcome(CompetitionState.CANCELLED))
+
+    async def _delete(self, by: Account | None, competition: Competition) -> None:
+        if competition.state is CompetitionState.RUNNING:
+            raise CourseError(f"{competition.title!r} is being played: pause or cancel it first")
+        await self._act_on_state("delete", by, competition, Outcome(CompetitionState.DELETED))
+
+    async def _hide(self, hidden: bool, by: Account | None, competition: Competition) -> None:
+        def change() -> None:
+            with self._act("hide" if hidden else "show", competition.slug, by) as act:
+                act.is_recorded = competition.is_hidden is not hidden
+                self._context.course.competitions.set_hidden(competition.id, hidden)
+
+        await trio.to_thread.run_sync(change)
 
     async def _start(self, action: str, by: Account | None, competition: Competition) -> None:
         if competition.state is CompetitionState.RUNNING:
@@ -215,6 +316,34 @@ class TournamentManager:
         rulings = partial(pairing_rulings, request=request)
         return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why, by))
 
+    async def add_bot(
+        self,
+        competition_id: int,
+        choice: BotChoice,
+        why: str,
+        replaces: str | None = None,
+        by: Account | None = None,
+    ) -> list[str]:
+        """Let a version or a reference player join, in the place of ``replaces`` if it is not None.
+
+        Raises TournamentSpecError for a bot that cannot play; otherwise as ``rule``.
+        """
+        return await self._do_to_tournament(competition_id, partial(self._add_bot, choice, why, replaces, by))
+
+    async def _add_bot(
+        self, choice: BotChoice, why: str, replaces: str | None, by: Account | None, competition: Competition
+    ) -> list[str]:
+        if competition.state is CompetitionState.DELETED:
+            raise CourseError(f"{competition.title!r} is deleted")
+        context, spec = self._context, FixedSpec.read(competition.spec).chosen
+        versions, teams = context.course.versions, context.course.teams
+        candidate = await trio.to_thread.run_sync(
+            late_candidate, spec, choice, versions, teams, context.now()
+        )
+        players = await players_of(context, [candidate.entered("")], spec.game, competition.id)
+        rulings = partial(joining, candidate=candidate, player=players[candidate.name], replaces=replaces)
+        return await self._rule(rulings, why, by, competition)
+
     async def _rule(
         self,
         rulings: Callable[[TournamentResults], list[Ruling]],
@@ -223,15 +352,15 @@ class TournamentManager:
         competition: Competition,
     ) -> list[str]:
         def note(*, for_good: bool) -> tuple[list[str], bool]:
-            store = self._stores.get(competition.slug)
-            summary = TournamentResults.load(store)
-            author = None if by is None else by.login
-            entries = entries_of(summary, rulings(summary), why, self._context.now(), author)
-            if not for_good:
-                return [], False
-            store.note(*entries)
-            self._record_all_rulings([competition])
-            summary = TournamentResults.load(store)
+            with self._stores.using(competition.slug) as store:
+                summary = TournamentResults.load(store)
+                author = None if by is None else by.login
+                entries = entries_of(summary, rulings(summary), why, self._context.now(), author)
+                if not for_good:
+                    return [], False
+                store.note(*entries)
+                self._record_all_rulings([competition])
+                summary = TournamentResults.load(store)
             due = len(summary.schedule.due(summary.history))
             return [*(f"noted: {entry}" for entry in entries), *unexpected(summary, entries)], bool(due)
 
@@ -254,27 +383,39 @@ class TournamentManager:
         return sentences
 
     def _record_rulings(self, competition: Competition) -> None:
-        """Add the missing entries of the course's journal for the rulings of a tournament.
+        """Add the missing entries of the course's journal, and competitors, for the rulings of a tournament.
 
-        The rulings are in a database of their own, whose transaction ends first.  What a crash or a failure
-        leaves out here is added with the next ruling, or at the next start.
+        The rulings are in a database of their own, whose transaction ends first.  Entries that a
+        crash or a failure left out are added with the next ruling, or at the next start.
         """
         course = self._context.course
-        for ruling in self._stores.get(competition.slug).journal():
+        with self._stores.using(competition.slug) as store:
+            rulings = store.journal()
+        joined = {one.name: one for one in late_entrants(rulings)}
+        for ruling in rulings:
+            entered = joined[ruling.subject] if ruling.action is Action.ADD else None
             author = None if ruling.by is None else course.accounts.by_login(ruling.by)
             if author is None:  # of the command line
+                if entered is not None:
+                    course.competitions.enter(
+                        competition.id, entered.name, entered.version, entered.reference
+                    )
                 continue
             detail = {"ruled_on": ruling.subject, "why": ruling.why, "ruling": ruling.number}
             action, at = f"tournament.{ruling.action}", datetime.fromisoformat(ruling.at)
             with course.act(at, author.id, action, competition.slug, **detail) as act:
                 known = course.journal.of_subject(competition.slug)
                 act.is_recorded = all(event.detail.get("ruling") != ruling.number for event in known)
+                if entered is not None:
+                    course.competitions.enter(
+                        competition.id, entered.name, entered.version, entered.reference
+                    )
 
     def _record_all_rulings(self, tournaments: Sequence[Competition]) -> None:
         for competition in tournaments:
             try:
                 self._record_rulings(competition)
-            except (CourseError, StoreError) as error:
+            except (CourseError, StoreError, TournamentSpecError) as error:
                 self._context.failures.note(f"the rulings of {competition.title}", error)
 
     # Results
@@ -286,13 +427,25 @@ class TournamentManager:
         """
         return await self._summaries.get(await self._cached_competition(competition_id), wait=wait)
 
+    async def history(self, competition_id: int) -> LadderHistory:
+        """Return the results of all bots that ever played on a practice ladder.
+
+        Raises CourseError for an unknown competition, StoreError.
+        """
+        return await self._summaries.history(await self._cached_competition(competition_id))
+
     async def record(self, competition_id: int, key: str) -> GameRecord:
         """Return a game's record.
 
         Raises CourseError for an unknown competition, StoreError for an unknown game.
         """
         competition = await self._cached_competition(competition_id)
-        return await trio.to_thread.run_sync(lambda: self._stores.get(competition.slug).record(key))
+
+        def read() -> GameRecord:
+            with self._stores.using(competition.slug) as store:
+                return store.record(key)
+
+        return await trio.to_thread.run_sync(read)
 
     async def rejudge(self, competition_id: int, by: Account | None = None) -> Rejudging:
         """Begin to rejudge all games, unless that is in progress.  Raises CourseError, StoreError."""
@@ -330,14 +483,14 @@ class TournamentManager:
         return progress
 
     def _rejudge_job(self, competition: Competition) -> RejudgeJob:
-        store = self._stores.get(competition.slug)
-        if not _is_tournament(competition):
-            return RejudgeJob(store.location, store.games(), None, None)
-        summary = TournamentResults.load(store)
-        directory = folder_of(self._context, competition.slug)
-        return RejudgeJob(
-            store.location, summary.kept, DeclaredTournament.of(summary, store.identity()), directory
-        )
+        with self._stores.using(competition.slug) as store:
+            if not _is_tournament(competition):
+                return RejudgeJob(store.location, store.games(), None, None)
+            summary = TournamentResults.load(store)
+            directory = folder_of(self._context, competition.slug)
+            return RejudgeJob(
+                store.location, summary.kept, DeclaredTournament.of(summary, store.identity()), directory
+            )
 
     # Implementation
 
@@ -434,7 +587,7 @@ class TournamentManager:
             run.over.set()
 
     def _on_change(self, competition: Competition) -> None:
-        if not _is_tournament(competition):
+        if competition.kind is CompetitionKind.PRACTICE:
             self._context.hub.standings_changed()
 
 
@@ -442,6 +595,10 @@ def _there(competition_id: int, found: Competition | None) -> Competition:
     if found is None:
         raise CourseError(f"there is no competition {competition_id}")
     return found
+
+
+def _was_not_running(competition: Competition) -> bool:
+    return competition.state is not CompetitionState.RUNNING
 
 
 def _is_tournament(competition: Competition) -> bool:
@@ -454,7 +611,7 @@ def _ruling(summary: TournamentResults, action: Action, subject: str, annul: boo
     if action is Action.RESTORE:
         return restoration(summary, subject)
     if action is Action.ADD:
-        raise RulingError("no bot joins a tournament on the server: make another tournament")
+        raise RulingError("choose the version or the reference player that joins")
     return Ruling(action, subject)
 
 

@@ -1,7 +1,7 @@
 """Run of a tournament on the server, until nothing is left to play or it is stopped."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,15 +18,18 @@ from tournaments.engines.remote.extra import ClusterError, SchedulerLostError
 from tournaments.engines.remote.waiting import Demands, sandbox_elsewhere
 from tournaments.reporting.tournament_directory import DirectoryError, TournamentDirectory
 from tournaments.results.game_files import GameFilesError
+from tournaments.results.journal import Entry
 from tournaments.results.rulings import RulingError
 from tournaments.results.store import Store, StoreError
 from tournaments.running.runner import Run, StopRequest, first_error, open_run, play_all
 from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.cluster import MOST_FOLLOWED
 from tournaments.server.competitions.entrants import tournament_of
+from tournaments.server.competitions.late_entrants import late_entrants, with_late_entrants
 from tournaments.server.competitions.tournament_spec import Entered, FixedSpec, TournamentSpecError
 from tournaments.server.failures import wait_s
 from tournaments.server.live_hub import WatchedEngine
+from tournaments.server.metrics import TOURNAMENT
 from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.slots import Kind
 
@@ -98,14 +101,23 @@ class TournamentRun:
     async def _played(self) -> Outcome:
         with self._scope:
             fixed = FixedSpec.read(self.competition.spec)
-            players = await players_of(self._context, fixed.field, fixed.chosen.game, self.competition.id)
+            late = late_entrants(await trio.to_thread.run_sync(self._journal))
+            field = [*fixed.field, *late]
+            players = await players_of(self._context, field, fixed.chosen.game, self.competition.id)
             tournament = await trio.to_thread.run_sync(tournament_of, fixed, players)
+            tournament = with_late_entrants(tournament, late, players)
             sandbox = await self._sandbox(fixed.sandbox)
-            store = await trio.to_thread.run_sync(self._stores.get, self.competition.slug)
             directory = TournamentDirectory(folder_of(self._context, self.competition.slug))
-            with directory.locked():  # excludes rulings by the command line
+            with ExitStack() as stack:
+                using = self._stores.using(self.competition.slug)
+                store = await trio.to_thread.run_sync(stack.enter_context, using)
+                stack.enter_context(directory.locked())  # excludes rulings by the command line
                 return await self._until_over(tournament, store, directory.path, sandbox)
         return Outcome(CompetitionState.PAUSED)
+
+    def _journal(self) -> list[Entry]:
+        with self._stores.using(self.competition.slug) as store:
+            return store.journal()
 
     async def _until_over(
         self, tournament: Tournament, store: Store, directory: Path, sandbox: Sandbox
@@ -143,13 +155,14 @@ class TournamentRun:
     async def _engine(self, tournament: Tournament, demands: Demands | None) -> AsyncIterator[Engine]:
         """Open the engine for the games; ``demands`` is None except on a cluster.  Raises ClusterError."""
         context, slug = self._context, self.competition.slug
+        counted = context.count_games(TOURNAMENT)
         if context.cluster is not None and demands is not None:
             async with context.cluster.engine(slug, tournament, demands, self._stop_request) as engine:
-                yield WatchedEngine(engine, context.hub, slug, MOST_FOLLOWED)
+                yield WatchedEngine(engine, context.hub, slug, MOST_FOLLOWED, counted)
             return
         slots = context.slots
         limited = LimitedEngine(context.engine, slots.total, partial(slots.taken, Kind.TOURNAMENT))
-        watched = WatchedEngine(limited, context.hub, slug)
+        watched = WatchedEngine(limited, context.hub, slug, on_ended=counted)
         if tournament.concurrency is None:
             yield watched
             return

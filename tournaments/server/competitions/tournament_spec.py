@@ -28,6 +28,7 @@ from tournaments.config.tournament_file import (
     RatingTable,
     TimeTable,
 )
+from tournaments.course.model import HIDDEN
 from tournaments.course.settings import check_reference
 from tournaments.files.validation_errors import problem_lines
 
@@ -169,7 +170,7 @@ class FixedSpec(_Model):
     def read(cls, data: Mapping[str, Any]) -> "FixedSpec":
         """Parse the result of ``to_json``.  Raises TournamentSpecError if it is damaged."""
         try:
-            return cls.model_validate(data)
+            return cls.model_validate({name: value for name, value in data.items() if name != HIDDEN})
         except ValidationError as error:
             found = "; ".join(problem_lines(error, cls))
             raise TournamentSpecError([f"what was noted of this tournament is damaged: {found}"]) from error

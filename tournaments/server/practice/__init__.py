@@ -1,1 +1,5 @@
-"""Practice ladder: ``practice`` plays it, ``matchmaking`` pairs bots, ``practice_results`` is the table."""
+"""The practice ladder: endless games between the current bots of all teams and reference players.
+
+Begin at ``practice``, which plays it; ``matchmaking`` pairs bots, ``practice_results`` is the table.  May
+import what ``tournaments.server`` may.
+"""

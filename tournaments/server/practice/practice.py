@@ -32,10 +32,11 @@ from tournaments.server.bot_provider import CannotPlayError
 from tournaments.server.checks.qualifying import limits_of
 from tournaments.server.failures import wait_s
 from tournaments.server.live_hub import WatchedEngine
+from tournaments.server.metrics import PRACTICE
 from tournaments.server.practice.contenders import enter_current, may_still_play, why_rest
 from tournaments.server.practice.matchmaking import Candidate, next_match
 from tournaments.server.practice.practice_games import PracticeGame, PracticeHistory, opening_of
-from tournaments.server.service_context import ServiceContext
+from tournaments.server.service_context import MeasuredStore, ServiceContext
 from tournaments.server.slots import Kind
 
 SLUG, TITLE = "practice", "Practice ladder"
@@ -61,7 +62,7 @@ class Practice:
             competition = await trio.to_thread.run_sync(self._current)
             with ExitStack() as stack:
                 place = self._context.database.competition(competition.slug)
-                store = await trio.to_thread.run_sync(Store, place)
+                store = await trio.to_thread.run_sync(MeasuredStore, place, self._context.metrics)
                 stack.enter_context(store)
                 history = PracticeHistory.from_games(await trio.to_thread.run_sync(store.games))
                 self._ladder = _Ladder(self._context, competition, store, history)
@@ -114,7 +115,9 @@ class _Ladder:
         self._tally = history.tally
         self._number = history.next_number
         self._return_games = deque(history.return_games)
-        self._engine = WatchedEngine(context.engine, context.hub, competition.slug)
+        self._engine = WatchedEngine(
+            context.engine, context.hub, competition.slug, on_ended=context.count_games(PRACTICE)
+        )
         self._competitors: dict[str, Competitor] = {}
         self._players: dict[str, Player] = {}
         self._making: set[str] = set()

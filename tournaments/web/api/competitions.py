@@ -29,7 +29,7 @@ from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.tournament_control import tournament_of
 from tournaments.web.pages.games import game_in_path
 from tournaments.web.views.competition_view import ViewedCompetition
-from tournaments.web.views.visibility import competition_of, titles_for, view_of
+from tournaments.web.views.visibility import competition_of, titles_for, view_of, visible_to
 
 MOST_GAMES = 1000
 """Most games in one response."""
@@ -38,7 +38,7 @@ USUAL_GAMES = 100
 
 async def competitions(request: Request) -> Response:
     """Return all competitions."""
-    found = await in_thread(site_of(request).course.competitions.all)
+    found = visible_to(request, await in_thread(site_of(request).course.competitions.all))
     titles = await titles_for(request, found)
     return answer(
         CompetitionsAnswer(competitions=[CompetitionView.of(each, title=titles[each.slug]) for each in found])
@@ -144,7 +144,7 @@ OPERATIONS = (
                 "limit",
                 "query",
                 {"type": "integer", "minimum": 1, "maximum": MOST_GAMES},
-                f"At most so many; {USUAL_GAMES} unless told.",
+                f"At most so many; {USUAL_GAMES} by default.",
             ),
         ),
     ),

@@ -4,12 +4,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from referee.version import VERSION
-from tournaments.web.api import competitions, submissions
+from tournaments.web.api import challenges, competitions, submissions
 from tournaments.web.api.openapi import document
 from tournaments.web.http.request_context import settings_of
 from tournaments.web.http.routing import Access, Route
 
-OPERATIONS = (*submissions.OPERATIONS, *competitions.OPERATIONS)
+OPERATIONS = (*submissions.OPERATIONS, *challenges.OPERATIONS, *competitions.OPERATIONS)
 
 
 async def openapi(request: Request) -> Response:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from tournaments.files.validation_errors import problem_lines
 from tournaments.web.api.schemas import LONGEST_TEXT, NO_NUL
 from tournaments.web.http.errors import BadInput
+from tournaments.web.http.request_body import number_in
 from tournaments.web.http.routing import LARGEST_NUMBER
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -60,7 +61,7 @@ def number_in_query(request: Request, name: str, default: int, least: int = 0) -
         BadInput: The value is no whole number, or out of bounds.
 
     """
-    text = text_in_query(request, name, str(default))
-    if not (text.isascii() and text.isdigit()) or not least <= int(text) <= LARGEST_NUMBER:
+    number = number_in(text_in_query(request, name, str(default)), -1, most_digits=len(str(LARGEST_NUMBER)))
+    if not least <= number <= LARGEST_NUMBER:
         raise BadInput(f"{name}= must be a whole number from {least} to {LARGEST_NUMBER}.")
-    return int(text)
+    return number

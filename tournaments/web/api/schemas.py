@@ -10,7 +10,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from tournaments.config.tournament_file import MAX_BOTS, MAX_ROUNDS
-from tournaments.course.model import CompetitionKind, CompetitionState, Role, VersionState
+from tournaments.course.challenges import MOST_PAIRS
+from tournaments.course.model import ChallengeState, CompetitionKind, CompetitionState, Role, VersionState
 
 LONGEST_TEXT = 255
 """Most characters of a name or of a value in a query: the most bytes of a file name on Linux."""
@@ -179,3 +180,63 @@ class RulingsAnswer(ApiView):
     """Rulings that were noted in the journal of a tournament."""
 
     noted: list[str] = Field(description="Sentences for people: each ruling, and what follows from it.")
+
+
+class OpponentView(ApiView):
+    """A bot that the team may challenge."""
+
+    name: str = Field(description="Value of `opponent` in a request.")
+    kind: str = Field(description="`reference`, `team`, or `remote`: the team's own bot at home.")
+
+
+class OpponentsAnswer(ApiView):
+    """The bots that the team may challenge."""
+
+    opponents: list[OpponentView]
+
+
+class ChallengeBody(ApiView):
+    """A challenge of the team's bot to another one."""
+
+    opponent: Text = Field(description="Name of a bot of `/api/v1/opponents`.")
+    pairs: int = Field(1, ge=1, le=MOST_PAIRS, description="Pairs of games, in which seats are exchanged.")
+    bot: Text = Field("", description="Name of a connected remote bot; empty: the version that plays.")
+
+
+class ChallengeGameView(GameView):
+    """A game of a challenge, without its moves; the round is the number of its pair."""
+
+    outcome: str = Field(description="For the team: `won`, `drawn` or `lost`.")
+    page: str = Field(description="Path of the page with the replay.")
+
+
+class ChallengeView(ApiView):
+    """A challenge of the token's team."""
+
+    id: int
+    competition: str = Field(description="The slug under which the games' records are found.")
+    state: ChallengeState
+    is_over: bool = Field(description="Whether the state is final: finished, cancelled or failed.")
+    message: str = Field(description="Reason why the challenge failed; else empty.")
+    asked_at: datetime
+    ended_at: datetime | None
+    bot: str = Field(description="The team's bot.")
+    opponent: str
+    pairs: int
+    wins: int
+    draws: int
+    losses: int
+    results: list[ChallengeGameView] = Field(description="The games that are over.")
+    page: str = Field(description="Path of the page that shows it.")
+
+
+class ChallengeAnswer(ApiView):
+    """One challenge."""
+
+    challenge: ChallengeView
+
+
+class ChallengesAnswer(ApiView):
+    """Challenges of the token's team, newest first."""
+
+    challenges: list[ChallengeView]

@@ -2,10 +2,10 @@
 
 from urllib.parse import quote
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
-from tournaments.course.credentials import digest_of
 from tournaments.course.model import Role
+from tournaments.course.people.credentials import digest_of
 from tournaments.web.http.errors import BadInput, Forbidden, NotSignedIn, StaleForm
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.request_body import form_of
@@ -22,7 +22,7 @@ BEARER = "bearer "
 BEARER_ASKED = {"WWW-Authenticate": "Bearer"}
 
 
-async def authenticate(request: Request, context: RequestContext) -> None:
+async def authenticate(request: HTTPConnection, context: RequestContext) -> None:
     """Identify the account of a request by its session or API token.
 
     Raises:
@@ -30,6 +30,8 @@ async def authenticate(request: Request, context: RequestContext) -> None:
         TooMany: The rate limit of the API was exceeded.
 
     """
+    if context.route.embedded:
+        return
     if context.route.api:
         await _recognize_token(request, context)
         return
@@ -45,7 +47,7 @@ async def authenticate(request: Request, context: RequestContext) -> None:
         context.session_secret = secret
 
 
-async def _recognize_token(request: Request, context: RequestContext) -> None:
+async def _recognize_token(request: HTTPConnection, context: RequestContext) -> None:
     given = request.headers.get("authorization", "")
     secret = given[len(BEARER) :].strip() if given.lower().startswith(BEARER) else None
     # Each request is counted before the database is read: for the account of a token that was valid before,
@@ -69,7 +71,7 @@ async def _recognize_token(request: Request, context: RequestContext) -> None:
         )
 
 
-def check_access(request: Request, context: RequestContext) -> None:
+def check_access(request: HTTPConnection, context: RequestContext) -> None:
     """Check that the route admits this account.
 
     Raises:
@@ -81,9 +83,16 @@ def check_access(request: Request, context: RequestContext) -> None:
     user = context.user
     if access is Access.EVERYBODY:
         return
+    play_for = context.settings.play_for
+    if access is Access.PLAY and play_for == "nobody":
+        raise Forbidden("Nobody plays here: the lecturer has switched it off.")
     if user is None:
+        if access is Access.PLAY and play_for == "everybody":
+            return
         if access is Access.PUBLIC and context.settings.standings_for != "nobody":
             return
+        if context.route.embedded:
+            raise Forbidden("Visitors see no games of this course, so other sites cannot show them.")
         raise NotSignedIn(
             "This needs a token of your account's page, sent as 'Authorization: Bearer kal_...'."
             if context.route.api

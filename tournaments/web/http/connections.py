@@ -18,6 +18,7 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework
 
+from tournaments.server.remote.remote_bots import MOST_MESSAGE_BYTES
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.security import Network, is_within
 
@@ -94,6 +95,14 @@ class ClientStream:
             self._sending.deadline = min(self._sending.deadline, deadline)
 
 
+class _Server(TCPServer):
+    """Hypercorn's server of one connection; it ends when the client closes the connection."""
+
+    async def _read_data(self) -> None:
+        await super()._read_data()
+        await self.idle_task.stop()  # it would keep the connection open for IDLE_S
+
+
 class Connections:
     """All connections of a server."""
 
@@ -127,7 +136,7 @@ class Connections:
             self._of_address[key] += 1
             try:
                 with _LogErrors():
-                    await TCPServer(self._app, self._config, self._context, {}, client)  # type: ignore[arg-type]
+                    await _Server(self._app, self._config, self._context, {}, client)  # type: ignore[arg-type]
             finally:
                 client.close()
                 self._open.discard(client)
@@ -187,4 +196,5 @@ def _config() -> Config:
     config.h2_max_header_list_size = LARGEST_HEADERS
     config.h2_max_concurrent_streams = 20
     config.include_server_header = False
+    config.websocket_max_message_size = MOST_MESSAGE_BYTES
     return config

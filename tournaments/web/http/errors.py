@@ -129,6 +129,20 @@ class ServerFault(WebError):
 LOG = logging.getLogger("kalarena.web")
 
 
+RETRY_S = 10
+"""Seconds after which a client may try again, when the database is away."""
+
+
+def database_failure(error: Exception) -> Unavailable:
+    """Log the error, and return the response, which does not contain the address of the database."""
+    LOG.error("the database cannot be used: %s", error)
+    return Unavailable(
+        "The database of this server cannot be used just now. Nothing is lost, and it is not your fault: try "
+        "again in a minute, and tell the lecturer if it lasts.",
+        {"Retry-After": str(RETRY_S)},
+    )
+
+
 def storage_failure(error: Exception) -> Unavailable:
     """Log the error, and return the response, which does not contain the path on our disk."""
     LOG.error("what was sent could not be kept: %s", error)

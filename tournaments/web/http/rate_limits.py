@@ -104,6 +104,12 @@ class Limits:
         self.api = RateLimit(Rate(burst=60, per_s=2))
         """By account, or by address without a token that is known to be valid."""
         self.token_accounts = TokenAccounts()
+        self.casual_starts = RateLimit(Rate(burst=10, per_s=1 / 20))
+        """By account or visitor: each game against a bot starts a process."""
+        self.casual_address = RateLimit(Rate(burst=100, per_s=1 / 2))
+        """By address, which a whole class may share."""
+        self.casual_moves = RateLimit(Rate(burst=60, per_s=5))
+        """By account or visitor."""
 
 
 def address_key(address: str) -> str:

@@ -8,13 +8,16 @@ from secrets import token_urlsafe
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from referee.judge.verdict_text import visible
+from referee.version import VERSION
 from tournaments.course.settings import Settings, moment_text
+from tournaments.reporting.site.charts import interval
+from tournaments.reporting.site.pages import template_environment
 from tournaments.reporting.site.svg import numeral, short
 from tournaments.web.http.request_context import RequestContext, context_of, site_of
 from tournaments.web.http.routing import Route
@@ -29,22 +32,17 @@ PARAMETER = re.compile(r"{(\w+)(:\w+)?}")
 @cache
 def environment() -> Environment:
     """Return the template environment."""
-    made = Environment(
-        loader=PackageLoader("tournaments.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    made = template_environment("tournaments.web")
     made.filters |= {
         "moment": moment,
+        "countdown": countdown,
         "in_zone": in_zone,
         "bot": bot_name,
+        "interval": interval,
         "numeral": numeral,
         "visible": visible,
     }
-    made.globals |= {"asset": asset_path}
+    made.globals |= {"asset": asset_path, "kalarena_version": VERSION}
     return made
 
 
@@ -52,15 +50,19 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     """Render a page.
 
     Templates receive ``user``, ``settings``, ``csrf`` (the text for forms), ``note``, ``url_for`` and
-    ``active`` (which entry of the navigation is the page's; by default none) beside the values.
+    ``now``, ``embedded`` (the page is for frames of other sites) and ``active`` (the page's entry in the
+    navigation; by default none) beside the values.
     """
     context = context_of(request)
+    embedded = context.route.embedded
     given = {
         "user": context.user,
         "settings": context.settings,
-        "csrf": csrf_text(context),
+        "csrf": "" if embedded else csrf_text(context),
+        "embedded": embedded,
         "note": context.note,
         "active": "",
+        "now": context.site.now(),
         "url_for": lambda name, **parameters: path_for(context.site.routes, name, parameters),
     }
     response = HTMLResponse(environment().get_template(template).render(given | values), status)
@@ -132,6 +134,27 @@ def in_zone(at: datetime, settings: Settings) -> Markup:
     """Format a moment in the course's time zone, with its name: one that is the same for all readers."""
     text = Markup('<span class="nowrap">{}</span>')
     return text.format(moment_text(settings, at))
+
+
+def countdown(at: datetime, now: datetime) -> Markup:
+    """Format the time until a moment, or since; site.js keeps it up to date."""
+    left = int((at - now).total_seconds())
+    text = duration(abs(left))
+    text = f"in {text}" if left >= 0 else f"{text} ago"
+    return Markup('<span class="nowrap" data-until="{}">{}</span>').format(
+        at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), text
+    )
+
+
+def duration(seconds: int) -> str:
+    """Return a duration in its two largest units, rounded down, as in ``3 days 4 hours``."""
+    minutes, hours, days = seconds // 60 % 60, seconds // 3600 % 24, seconds // 86_400
+    units = [(days, "day"), (hours, "hour"), (minutes, "minute")]
+    first = next((at for at, (count, _) in enumerate(units) if count), None)
+    if first is None:
+        return "less than a minute"
+    parts = [(count, unit) for count, unit in units[first : first + 2] if count]
+    return " ".join(f"{count} {unit}{'' if count == 1 else 's'}" for count, unit in parts)
 
 
 def bot_name(name: str, longest: int = LONGEST_NAME) -> Markup:

@@ -21,7 +21,7 @@ from tournaments.web.http.routing import Route, in_thread
 from tournaments.web.http.security import Network
 from tournaments.web.http.sessions import Cookies, SessionCache
 from tournaments.web.http.streams import Streams
-from tournaments.web.views.competition_view import ViewedCompetitions
+from tournaments.web.views.competition_view import RatingDifferences, ViewedCompetitions
 from tournaments.web.views.game_caches import LiveBoards, MoveTimes
 
 T = TypeVar("T")
@@ -54,12 +54,16 @@ class Site:
     hashing: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(MOST_HASHES))
 
     def __post_init__(self) -> None:
+        self.last_settings = Settings()
+        """The settings that were read last, for error pages while the database is away."""
         self.cookies = Cookies(self.secret, self.https)
         self.read_cache = ReadCache(self.course)
         self.sessions = SessionCache(self.course, lambda: self.now())
         self.streams = Streams(self.closing)
         self.live_boards = LiveBoards()
         self.views = ViewedCompetitions()
+        self.histories = ViewedCompetitions()
+        self.differences = RatingDifferences()
         self.move_times = MoveTimes()
         self.replays: SingleFlightCache[Hashable, str] = SingleFlightCache(MOST_REPLAYS)
 
@@ -76,7 +80,8 @@ class Site:
 
     async def settings(self) -> Settings:
         """Return the lecturer's settings, which another process changed a second ago at most."""
-        return await self.read_cache.get(self.course.settings.load)
+        self.last_settings = await self.read_cache.get(self.course.settings.load)
+        return self.last_settings
 
 
 @dataclass
@@ -106,6 +111,11 @@ def context_of(request: Request) -> RequestContext:
 def site_of(request: Request) -> Site:
     """Return the site of a request."""
     return context_of(request).site
+
+
+def site_address(request: Request) -> str:
+    """Return the public address of the site, without a slash at the end."""
+    return site_of(request).public_url or str(request.base_url).rstrip("/")
 
 
 def settings_of(request: Request) -> Settings:

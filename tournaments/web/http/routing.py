@@ -26,6 +26,8 @@ class Access(StrEnum):
     """Also visitors, whatever the course's settings are: signing in, assets, health."""
     PUBLIC = "public"
     """Visitors if the lecturer made the standings public; else those who are signed in."""
+    PLAY = "play"
+    """Those who may play casual games, by the lecturer's setting ``play_for``."""
     SIGNED_IN = "signed in"
     STUDENT = "student"
     """Students who have a team."""
@@ -48,6 +50,10 @@ class Route:
     """Unique; ``url_for(name, ...)`` in templates."""
     api: bool = False
     """Part of the HTTP API: authenticated by a token alone, answers in JSON, needs no CSRF text."""
+    embedded: bool = False
+    """True for a page that the sites in ``embed_origins`` can frame, and for its stream.
+
+    Every user counts as a visitor there: the contents of a frame do not depend on its reader's account."""
     body_limit: int = 65_536
     """Most bytes of a request's body; routes for uploads allow more."""
 

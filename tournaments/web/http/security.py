@@ -1,27 +1,32 @@
 """Browser security: response headers, origin checks and client addresses.  Pure."""
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 from referee.judge.verdict_text import visible
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "font-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
+
+def content_security_policy(frame_ancestors: Iterable[str] = ()) -> str:
+    """Return the policy of a page that only pages of these origins may frame."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data:",
+            "connect-src 'self'",
+            "font-src 'self'",
+            "form-action 'self'",
+            "frame-ancestors " + (" ".join(frame_ancestors) or "'none'"),
+            "base-uri 'none'",
+        )
     )
-)
+
+
 HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Content-Security-Policy": content_security_policy(),
     "X-Content-Type-Options": "nosniff",
     # Not no-referrer: with that, browsers send "Origin: null" with our own forms.
     "Referrer-Policy": "same-origin",
@@ -124,5 +129,6 @@ def same_text(given: str | None, expected: str) -> bool:
 
 
 def masked(path: str) -> str:
-    """Return a path for the log, on one line and without the secret of a one-time link to an account."""
-    return "/links/..." if path.startswith("/links/") else visible(path)
+    """Return a path for the log, on one line and without the secret of a link or a feed of an account."""
+    hidden = next((start for start in ("/links/", "/feeds/") if path.startswith(start)), None)
+    return visible(path) if hidden is None else f"{hidden}..."

@@ -14,8 +14,8 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from starlette.responses import Response
 
 from tournaments.course.course import Course
-from tournaments.course.credentials import digest_of
 from tournaments.course.model import Account, Session
+from tournaments.course.people.credentials import digest_of
 from tournaments.server.cache import SingleFlightCache
 from tournaments.web.http.routing import in_thread
 
@@ -44,6 +44,8 @@ class Cookie(Enum):
     NOTE = Kind("note", 60)
     """A sentence for the page after a redirection."""
 
+    PLAYER = Kind("player", 30 * DAY_S)
+    """Secret of a visitor who plays casual games: the seats in these are the visitor's."""
     BROWSER = Kind("browser", 180 * DAY_S)
     """The account that signed in last with this browser, and a nonce: others cannot lock it out."""
 

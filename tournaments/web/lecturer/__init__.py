@@ -1,1 +1,5 @@
-"""The pages for lecturers and admins; ``routes`` lists them, and ``forms`` makes inputs from models."""
+"""The pages for lecturers and admins.
+
+Begin at ``dashboard``, the first page; ``forms`` makes inputs from models.  May import what
+``tournaments.web`` may.
+"""

@@ -8,17 +8,32 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tournaments.checking.report import Report, ReportError
-from tournaments.course.model import Account, Competition, Event, Team, Version, VersionState
+from tournaments.course.model import (
+    Account,
+    Competition,
+    CompetitionKind,
+    CompetitionState,
+    Team,
+    Version,
+    VersionState,
+)
+from tournaments.database.state import DatabaseState
 from tournaments.server.slots import Kind
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, settings_of, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.journal import SERVER, detail_text, logins_of
+from tournaments.web.lecturer.journal import Row, logins_of, row_of
 
 LATEST = 10
 """Number of submissions, and of journal entries, on the page."""
 OPEN = (VersionState.FAILED, VersionState.STUCK)
-KINDS = {Kind.QUALIFICATION: "checks", Kind.TOURNAMENT: "tournaments", Kind.PRACTICE: "practice"}
+KINDS = {
+    Kind.QUALIFICATION: "checks",
+    Kind.TOURNAMENT: "tournaments",
+    Kind.PRACTICE: "practice",
+    Kind.CASUAL: "challenges",
+    Kind.PLAY: "games of people",
+}
 
 
 @dataclass(frozen=True)
@@ -39,11 +54,14 @@ class Overview:
     teams: int
     without: Sequence[tuple[Team, Version | None]]
     """Teams with members but without a version that plays, each with its newest version."""
+    stuck: int
+    """Number of teams whose newest version could not be checked."""
     failed: Sequence[FailedItem]
     """Failed items, ordered by the number of teams, descending."""
     latest: Sequence[tuple[Version, str]]
     tournaments: Sequence[Competition]
-    events: Sequence[tuple[Event, str, str]]
+    events: Sequence[Row]
+    database: DatabaseState
 
 
 def overview(site: Site) -> Overview:
@@ -59,16 +77,15 @@ def overview(site: Site) -> Overview:
             invited=sum(not one.has_password for one in students),
             teams=len(teams),
             without=_without(teams, students, current, newest),
+            stuck=sum(one.state is VersionState.STUCK for one in newest.values()),
             failed=failed_items(site, [one for one in newest.values() if one.state in OPEN], teams),
             latest=[
                 (version, teams[version.team_id].name if version.team_id in teams else "")
                 for version in site.course.versions.all(LATEST)
             ],
-            tournaments=site.course.competitions.all(),
-            events=[
-                (event, logins.get(event.account_id or 0, SERVER), detail_text(event))
-                for event in site.course.journal.entries(LATEST)
-            ],
+            tournaments=[one for one in site.course.competitions.all() if one.is_visible(teaches=True)],
+            database=site.course.state(site.service.database),
+            events=[row_of(event, logins) for event in site.course.journal.entries(LATEST)],
         )
 
 
@@ -110,20 +127,88 @@ def _failures(site: Site, version: Version) -> list[tuple[str, str, str]]:
     return list({item.id: (item.id, item.title, item.sentence) for item in failures}.values())
 
 
+@dataclass(frozen=True)
+class Need:
+    """A task for the lecturer, with a link to its page."""
+
+    sentence: str
+    href: str
+    action: str
+    """Text of the link."""
+
+
+def needs_of(overview: Overview, uploads_open: bool, is_over: bool, failures: int) -> list[Need]:
+    """Return the tasks for the lecturer, the most urgent first.
+
+    Args:
+        overview: The records of the page.
+        uploads_open: True if the settings allow uploads.
+        is_over: True if the deadline has passed.
+        failures: Number of failures of the server.
+
+    """
+    found = []
+    if failures:
+        found.append(Need(f"The server reports {_counted(failures, 'failure')}.", "#failures", "See below"))
+    found += [
+        Need(f"The tournament {one.title} {NEEDY[one.state]}.", f"/teach/tournaments/{one.slug}", "Open")
+        for one in overview.tournaments
+        if one.kind is CompetitionKind.TOURNAMENT and one.state in NEEDY
+    ]
+    if overview.stuck:
+        stuck = _counted(overview.stuck, "version")
+        found.append(Need(f"{stuck} could not be checked.", "/teach/submissions?state=stuck", "Show"))
+    if overview.without:
+        count = len(overview.without)
+        has = "has" if count == 1 else "have"
+        found.append(
+            Need(f"{_counted(count, 'team')} {has} no bot that plays.", "/teach/roster?bot=no", "Show")
+        )
+    if overview.invited:
+        has = "has" if overview.invited == 1 else "have"
+        found.append(
+            Need(
+                f"{_counted(overview.invited, 'student')} {has} not chosen a password.",
+                "/teach/roster?account=invited",
+                "Show",
+            )
+        )
+    if not overview.students:
+        found.append(Need("The course has no students yet.", "/teach/roster/import", "Import a roster"))
+    if not uploads_open and not is_over:
+        found.append(Need("Uploads are closed.", "/teach/settings#uploads_open", "Settings"))
+    return found
+
+
+NEEDY = {
+    CompetitionState.CREATED: "has not been started",
+    CompetitionState.PAUSED: "is paused",
+    CompetitionState.FAILED: "stopped after a failure",
+}
+"""State of a tournament that waits for a lecturer -> its words."""
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
+
+
 async def page(request: Request) -> Response:
     """Show the dashboard."""
     site, settings = site_of(request), settings_of(request)
     status = site.service.status()
+    found = await in_thread(overview, site)
+    is_over = settings.deadline is not None and settings.deadline < site.now()
     return render(
         request,
         "teach/dashboard.html",
         active="teach",
         server=status,
         uses=[(name, status.uses[kind]) for kind, name in KINDS.items()],
-        overview=await in_thread(overview, site),
+        overview=found,
+        needs=needs_of(found, settings.uploads_open, is_over, len(status.failures)),
         now=site.now(),
         deadline=settings.deadline,
-        over=settings.deadline is not None and settings.deadline < site.now(),
+        over=is_over,
     )
 
 

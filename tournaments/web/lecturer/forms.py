@@ -24,7 +24,10 @@ class FormField:
     label: str
     hint: str
     kind: str
-    """Type of the HTML input, or ``choice``, or ``words`` for a list in one line of text."""
+    """Type of the HTML input, or ``choice``, or ``words`` for a list in one line of text.
+
+    ``game`` and ``players`` are the inputs of ``lecturer.choices``.
+    """
     choices: tuple[tuple[str, str], ...]
     """Values with their labels."""
     step: str | None
@@ -77,6 +80,14 @@ def _type_of(annotation: Any) -> Any:
     if get_origin(annotation) is list:
         return list
     return next((one for one in get_args(annotation) if one is not NoneType), annotation)
+
+
+def labelled(problem: str, fields: Iterable[FormField]) -> str:
+    """Return a problem that begins with a field's name with the field's label in its place."""
+    name, separator, text = problem.partition(": ")
+    labels = {field.name: field.label for field in fields}
+    label = labels.get(name.partition("[")[0])
+    return f"{label}{separator}{text}" if separator and label is not None else problem
 
 
 def form_value(value: Any, zone: tzinfo = UTC) -> str:

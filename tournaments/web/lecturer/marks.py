@@ -12,11 +12,12 @@ from tournaments.reporting.marks.plan import MarkPlan, mark_sheet, plan_marks, s
 from tournaments.reporting.marks.sheet import Sheet
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.workbook import XLSX, WorkbookError
-from tournaments.web.http.rendering import attachment, render
+from tournaments.web.http.rendering import attachment, render, see_other
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.tournament_control import tournament_of
+from tournaments.web.views.published_marks import PUBLISH, WITHDRAW, published, sheet_detail
 
 HERE = "/teach/tournaments/{slug}/marks"
 MEDIA_TYPES = {
@@ -44,10 +45,10 @@ bands = [
 
 async def page(request: Request) -> Response:
     """Show the form for the rules."""
-    return _page(request, await tournament_of(request), EXAMPLE)
+    return await _page(request, await tournament_of(request), EXAMPLE)
 
 
-def _page(
+async def _page(
     request: Request,
     tournament: Competition,
     rules: str,
@@ -68,11 +69,12 @@ def _page(
         sheet=sheet,
         rows=[] if sheet is None else sheet.to_json()["rows"],
         remarks=remarks,
+        published=(await in_thread(published, site_of(request).course)).get(tournament.slug),
     )
 
 
 async def make(request: Request) -> Response:
-    """Answer with the sheet as a page, or as a file if ``do`` is one of MEDIA_TYPES."""
+    """Answer with the sheet as a page, or as a file if ``do`` is one of MEDIA_TYPES; or publish it."""
     site, tournament, form = site_of(request), await tournament_of(request), await request.form()
     rules = await sent_text(form, "rules")
     unfinished = text_of(form, "unfinished") != ""
@@ -80,16 +82,33 @@ async def make(request: Request) -> Response:
     try:
         sheet, remarks = await in_thread(_sheet, site, tournament, summary, rules, unfinished)
     except MarksError as error:
-        return _page(request, tournament, rules, str(error), unfinished)
+        return await _page(request, tournament, rules, str(error), unfinished)
     wanted = text_of(form, "do")
+    if wanted == "publish":
+        detail = sheet_detail(str(sheet.scheme), sheet.to_json()["rows"])
+        await act(request, lambda _act: None, PUBLISH, tournament.slug, **detail)
+        return see_other(
+            request, _path(tournament), "The marks are published: each student sees their own mark."
+        )
     if wanted not in MEDIA_TYPES:
-        return _page(request, tournament, rules, "", unfinished, sheet, remarks)
+        return await _page(request, tournament, rules, "", unfinished, sheet, remarks)
     try:
         content = await in_thread(sheet_file, sheet, wanted)
     except WorkbookError as error:
-        return _page(request, tournament, rules, str(error), unfinished)
+        return await _page(request, tournament, rules, str(error), unfinished)
     await act(request, lambda _act: None, "marks.export", tournament.slug, form=wanted, **sheet.about)
     return attachment(content, f"marks-{tournament.slug}.{wanted}", MEDIA_TYPES[wanted])
+
+
+async def withdraw(request: Request) -> Response:
+    """Take the published marks back."""
+    tournament = await tournament_of(request)
+    await act(request, lambda _act: None, WITHDRAW, tournament.slug)
+    return see_other(request, _path(tournament), "Students do not see these marks any more.")
+
+
+def _path(tournament: Competition) -> str:
+    return HERE.format(slug=tournament.slug)
 
 
 def _sheet(
@@ -136,4 +155,5 @@ def marks_plan(rules: str, summary: TournamentResults, marked: Marked) -> tuple[
 ROUTES = (
     Route("GET", HERE, page, Access.LECTURER, "teach.marks"),
     Route("POST", HERE, make, Access.LECTURER, "teach.marks.make", body_limit=BODY_LIMIT),
+    Route("POST", f"{HERE}/withdraw", withdraw, Access.LECTURER, "teach.marks.withdraw"),
 )

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tournaments.course.model import Account, LinkPurpose
 from tournaments.reporting.tables import inert
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import Site, act, site_of
+from tournaments.web.http.request_context import Site, act, site_address, site_of
 
 COLUMNS = ("login", "name", "team", "link")
 
@@ -48,8 +48,7 @@ async def replace_link(request: Request, account: Account, back: tuple[str, str]
 
 def address(request: Request, secret: str) -> str:
     """Return the address of a link."""
-    site = site_of(request)
-    return f"{site.public_url or str(request.base_url).rstrip('/')}/links/{secret}"
+    return f"{site_address(request)}/links/{secret}"
 
 
 def new_links(request: Request, site: Site, secrets: Mapping[str, str]) -> list[NewLink]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -11,18 +11,26 @@ from starlette.responses import Response
 
 from tournaments.config.format_tables import FORMAT_TABLES
 from tournaments.config.tournament_file import WITHOUT_ROUNDS, RandomOpenings, RatingTable, TimeTable
-from tournaments.course.model import Version, VersionState
+from tournaments.course.model import CompetitionKind, Version, VersionState
 from tournaments.course.settings import Settings, frozen_moment
 from tournaments.results.game_summary import GameSummary
 from tournaments.server.competitions.entrants import candidates
-from tournaments.server.competitions.tournament_spec import CURRENT, TournamentSpec, TournamentSpecError
+from tournaments.server.competitions.tournament_spec import (
+    CURRENT,
+    FixedSpec,
+    TournamentSpec,
+    TournamentSpecError,
+)
+from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import render, see_other
-from tournaments.web.http.request_body import text_of
+from tournaments.web.http.request_body import number_in, text_of
 from tournaments.web.http.request_context import Site, settings_of, signed_in_user, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.forms import Section, form_fields, form_value
+from tournaments.web.lecturer.choices import PLAYERS, from_choices, with_choices
+from tournaments.web.lecturer.forms import Section, form_fields, form_value, labelled
 from tournaments.web.lecturer.preview import Preview, preview_of
 from tournaments.web.pages.home import practice_of
+from tournaments.web.views.visibility import is_visible
 
 HERE = "/teach/tournaments/new"
 FORMATS = {kind: table.ABOUT for kind, table in FORMAT_TABLES.items()}
@@ -32,6 +40,11 @@ CHOSEN = "chosen"
 """Form value for the ticked versions, in place of ``current`` and ``frozen``."""
 MOST_VERSIONS = 2000
 """Most versions that the form offers, the newest first: a course has some hundred."""
+
+
+REFERENCES = tuple(
+    replace(field, label="Reference players") for field in form_fields(TournamentSpec, ["references"])
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +109,21 @@ def default_values(kind: str, settings: Settings) -> dict[str, str]:
     }
 
 
+def values_of_copy(spec: TournamentSpec) -> dict[str, str]:
+    """Return the form's values for another tournament like an earlier one, with the bots of today."""
+    kind = spec.format.kind
+    found = {"format": kind, "references": " ".join(spec.references)}
+    found["bots"] = spec.bots if isinstance(spec.bots, str) else CURRENT
+    for section in sections(kind):
+        for field in section.fields:
+            value: Any = spec
+            for name in field.name.split("."):
+                value = None if value is None else getattr(value, name)
+            words = isinstance(value, list | tuple)
+            found[field.name] = ", ".join(map(str, value)) if words else form_value(value)
+    return found | {"title": f"{spec.title} (copy)"[:200]}
+
+
 def spec_of_form(form: Mapping[str, str], versions: Sequence[str]) -> dict[str, Any]:
     """Return the input for ``TournamentSpec.read``; an invalid number stays a text, which is then refused.
 
@@ -120,7 +148,7 @@ def spec_of_form(form: Mapping[str, str], versions: Sequence[str]) -> dict[str, 
         else:
             del spec["openings"]
     chosen = form.get("bots", CURRENT)
-    spec["bots"] = [int(text) for text in versions if text.isdecimal()] if chosen == CHOSEN else chosen
+    spec["bots"] = [number_in(text, 0) for text in versions] if chosen == CHOSEN else chosen
     spec["references"] = [text for text in re.split(r"[\s,]+", form.get("references", "")) if text]
     return spec
 
@@ -146,7 +174,13 @@ def errors_by_field(problems: Sequence[str], names: Sequence[str]) -> dict[str, 
 
 
 async def page(request: Request) -> Response:
-    """Show the form of one format."""
+    """Show the form of one format, or with the choices of an earlier tournament."""
+    copied = request.query_params.get("copy")
+    if copied is not None:
+        known = await in_thread(site_of(request).course.competitions.by_slug, copied)
+        if known is None or known.kind is not CompetitionKind.TOURNAMENT or not is_visible(request, known):
+            raise NotFound("There is no such tournament to copy.")
+        return await _page(request, values_of_copy(FixedSpec.read(known.spec).chosen))
     kind = request.query_params.get("format", DEFAULT_FORMAT)
     if kind not in FORMATS:
         kind = DEFAULT_FORMAT
@@ -162,7 +196,8 @@ async def _page(
 ) -> Response:
     kind = values["format"]
     parts = sections(kind)
-    names = [field.name for section in parts for field in section.fields]
+    fields = [field for section in parts for field in section.fields]
+    names = [field.name for field in fields]
     return render(
         request,
         "teach/new_tournament.html",
@@ -170,10 +205,11 @@ async def _page(
         active="teach",
         kind=kind,
         formats=FORMATS,
-        sections=parts,
+        sections=with_choices(parts, values),
+        players=PLAYERS,
         values=dict.fromkeys([*names, "references"], "") | {"bots": CURRENT} | dict(values),
         ticked=ticked,
-        problems=problems,
+        problems=[labelled(problem, (*fields, *REFERENCES)) for problem in problems],
         field_errors=errors_by_field(problems, names),
         preview=preview,
         choices=await in_thread(_choices, site_of(request)),
@@ -197,20 +233,26 @@ async def create(request: Request) -> Response:
     """Create the tournament if ``do`` is ``create``; else show its preview."""
     site, form = site_of(request), await request.form()
     values = {name: text_of(form, name) for name in form if name not in ("csrf", "version", "do")}
+    values = from_choices(values)
     if values.get("format") not in FORMATS:
         values["format"] = DEFAULT_FORMAT
     ticked = _ticked(form)
     try:
         spec = TournamentSpec.read(spec_of_form(values, ticked))
         preview = await _preview(request, spec)
-        if text_of(form, "do") != "create":
+        if text_of(form, "do") not in ("create", "draft"):
             return await _page(request, values, ticked, preview=preview)
-        made = await site.service.tournaments.create_tournament(spec, signed_in_user(request))
+        is_draft = text_of(form, "do") == "draft"
+        by = signed_in_user(request)
+        made = await site.service.tournaments.create_tournament(spec, by, draft=is_draft)
     except TournamentSpecError as error:
         return await _page(request, values, ticked, error.problems)
-    return see_other(
-        request, f"/teach/tournaments/{made.slug}", "The tournament was created. You can start it now."
+    sentence = (
+        "The draft was saved. Publish it when students may see it."
+        if is_draft
+        else "The tournament was created. You can start it now."
     )
+    return see_other(request, f"/teach/tournaments/{made.slug}", sentence)
 
 
 def _ticked(form: FormData) -> list[str]:

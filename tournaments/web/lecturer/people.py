@@ -14,6 +14,7 @@ from tournaments.web.http.request_body import text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.lecturer.new_links import NewLink, make_link, replace_link, show_links
+from tournaments.web.views.lists import Column, ListQuery, listed, natural_key
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,11 @@ def state_of(account: Account) -> str:
 
 
 def people_of(site: Site) -> list[Person]:
-    """Return all students, ordered by team and login; those without a team last."""
+    """Return all students."""
     teams = {team.id: team for team in site.course.teams.all()}
     current = site.course.versions.current()
     newest = site.course.versions.newest()
-    people = [
+    return [
         Person(
             account,
             teams.get(account.team_id or 0),
@@ -55,10 +56,29 @@ def people_of(site: Site) -> list[Person]:
         for account in site.course.accounts.all()
         if account.role is Role.STUDENT
     ]
-    return sorted(
-        people,
-        key=lambda one: (one.team is None, one.team.name.casefold() if one.team else "", one.account.login),
-    )
+
+
+def _newest(person: Person) -> int:
+    return -1 if person.newest is None else person.newest.id
+
+
+COLUMNS: dict[str, Column[Person]] = {
+    "team": Column(
+        "Team",
+        lambda one: (
+            one.team is None,
+            natural_key(one.team.name if one.team else ""),
+            natural_key(one.account.login),
+        ),
+    ),
+    "login": Column("Login", lambda one: natural_key(one.account.login)),
+    "name": Column("Name", lambda one: natural_key(one.account.name)),
+    "account": Column("Account", lambda one: one.state),
+    "newest": Column("Newest submission", _newest, is_descending=True),
+}
+STATES = ("active", "invited", "disabled")
+BOTS = {"yes": "has a bot that plays", "no": "has no bot that plays"}
+"""Filter value -> its words."""
 
 
 async def page(request: Request, status: int = 200, wrong: str = "", **values: str) -> Response:
@@ -67,13 +87,31 @@ async def page(request: Request, status: int = 200, wrong: str = "", **values: s
     people = await in_thread(people_of, site)
     teams = await in_thread(site.course.teams.all)
     with_people = {person.account.team_id for person in people}
+    query = ListQuery.read(request.query_params, COLUMNS, {"account": STATES, "bot": BOTS})
+
+    def passes(person: Person) -> bool:
+        account, bot = query.filters.get("account"), query.filters.get("bot")
+        return account in (None, person.state) and (
+            bot is None or (bot == "yes") == (person.current is not None)
+        )
+
+    found = listed(
+        people,
+        query,
+        COLUMNS,
+        lambda one: (one.account.login, one.account.name, one.team.name if one.team else "no team"),
+        passes,
+    )
     return render(
         request,
         "teach/roster.html",
         status,
         active="teach",
         people=people,
-        teams=teams,
+        listed=found,
+        states=[(state, state) for state in STATES],
+        bots=list(BOTS.items()),
+        teams=sorted(teams, key=lambda team: natural_key(team.name)),
         empty=[team for team in teams if team.id not in with_people],
         failed=VersionState.FAILED,
         wrong=wrong,

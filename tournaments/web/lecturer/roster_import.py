@@ -8,7 +8,7 @@ from starlette.responses import Response
 from tournaments.course.audit import Act
 from tournaments.course.course import Course
 from tournaments.course.model import Account
-from tournaments.course.roster import RosterError, RosterResult, enrol, parse_roster
+from tournaments.course.people.roster import RosterError, RosterResult, enrol, parse_roster
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import BODY_LIMIT, sent_text, text_of
 from tournaments.web.http.request_context import Site, act, site_of

@@ -12,7 +12,8 @@ from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import text_of
 from tournaments.web.http.request_context import Site, act, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
-from tournaments.web.lecturer.forms import Section, form_fields, form_value
+from tournaments.web.lecturer.choices import from_choices, with_choices
+from tournaments.web.lecturer.forms import Section, form_fields, form_value, labelled
 
 HERE = "/teach/settings"
 SECTIONS = tuple(
@@ -20,9 +21,15 @@ SECTIONS = tuple(
     for title, names in (
         ("The course", "title game time_zone"),
         ("Time control", "move_s total_s increment_s"),
-        ("Submissions", "uploads_open deadline frozen_at uploads_per_day uploads_total upload_mb"),
-        ("Visibility", "standings_for students_see_names"),
+        (
+            "Submissions",
+            "uploads_open deadline frozen_at uploads_per_day uploads_total upload_mb "
+            "team_storage_mb course_storage_mb",
+        ),
+        ("Visibility", "standings_for students_see_names embed_origins"),
         ("Practice ladder", "practice_on practice_places quiet_from quiet_to references"),
+        ("Challenges", "challenges_with challenge_pairs_per_day"),
+        ("Casual games", "play_for play_games"),
         ("Sandbox and limits", "sandbox_mode memory_mb processes check_total_s"),
     )
 )
@@ -50,14 +57,16 @@ async def _page(
     request: Request, values: Mapping[str, str], problems: Mapping[str, str] | None = None
 ) -> Response:
     settings = await in_thread(site_of(request).course.settings.load)
-    return render(
+    shown = {field.name: "" for field in FIELDS} | dict(values)
+    return await in_thread(
+        render,
         request,
         "teach/settings.html",
         400 if problems else 200,
         active="teach",
-        sections=SECTIONS,
-        values={field.name: "" for field in FIELDS} | dict(values),
-        problems=problems or {},
+        sections=with_choices(SECTIONS, shown),
+        values=shown,
+        problems={name: labelled(text, FIELDS) for name, text in (problems or {}).items()},
         field_errors={name: text.removeprefix(f"{name}: ") for name, text in (problems or {}).items()},
         saved=settings,
     )
@@ -66,7 +75,8 @@ async def _page(
 async def save(request: Request) -> Response:
     """Save all settings, or none if any of them is invalid."""
     site, form = site_of(request), await request.form()
-    given = {field.name: text_of(form, field.name) for field in FIELDS if field.name in form}
+    sent = from_choices({name: text_of(form, name) for name in form})
+    given = {field.name: sent[field.name] for field in FIELDS if field.name in sent}
     try:
         settings = settings_of_form(given)
     except SettingsError as error:

@@ -1,4 +1,4 @@
-"""List of all submissions.  The actions on a submission are on its own page, in web/versions.py."""
+"""List of all submissions.  Their forms are handled in web/pages/versions.py."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import Site, site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.pages.versions import UNDECIDED
-from tournaments.web.views.table_rows import PAGE, Page, page_start
+from tournaments.web.views.lists import Column, ListQuery, listed, natural_key
 
 HERE = "/teach/submissions"
-CHUNK = 500
-"""Versions read at a time where only some of them are shown."""
+MOST = 20_000
+"""Most versions in the list, the newest ones: a course has some hundred."""
 
 
 @dataclass(frozen=True)
@@ -32,35 +32,39 @@ class Line:
         return self.version.state not in UNDECIDED
 
 
+COLUMNS: dict[str, Column[Line]] = {
+    "submitted": Column("Submitted", lambda line: line.version.id, is_descending=True),
+    "team": Column("Version", lambda line: (natural_key(line.team), line.version.number)),
+    "state": Column("State", lambda line: line.version.state.value),
+    "by": Column("By", lambda line: natural_key(line.by)),
+    "size": Column("Size", lambda line: line.version.size, is_descending=True),
+}
+
+
 async def page(request: Request) -> Response:
-    """Show the newest versions, or those before a number; all, or those of one state."""
-    asked = request.query_params.get("state", "")
-    state = next((state for state in VersionState if state.value == asked), None)
-    found = await in_thread(_lines, site_of(request), state, page_start(request))
-    return render(
-        request,
-        "teach/submissions.html",
-        active="teach",
-        lines=found.rows,
-        older=found.older,
-        states=[one.value for one in VersionState],
-        state=state.value if state else "",
+    """List the submissions that the query selects, by default the newest first."""
+    states = [state.value for state in VersionState]
+    query = ListQuery.read(request.query_params, COLUMNS, {"state": states})
+    state = query.filters.get("state")
+    lines = await in_thread(_lines, site_of(request))
+    found = listed(
+        lines,
+        query,
+        COLUMNS,
+        lambda line: (f"{line.team} v{line.version.number}", line.by, line.version.origin),
+        lambda line: state is None or line.version.state.value == state,
     )
+    return render(request, "teach/submissions.html", active="teach", listed=found, states=states)
 
 
-def _lines(site: Site, state: VersionState | None, before: int | None) -> Page[Line]:
+def _lines(site: Site) -> list[Line]:
     teams = {team.id: team.name for team in site.course.teams.all()}
     accounts = {account.id: account.login for account in site.course.accounts.all()}
     current = {version.id for version in site.course.versions.current().values()}
-    found: list[Version] = []
-    while len(found) <= PAGE and (some := site.course.versions.all(CHUNK, before)):
-        found += [version for version in some if state is None or version.state is state]
-        before = some[-1].id
-    lines = [
+    return [
         Line(one, teams.get(one.team_id, ""), accounts.get(one.submitted_by, ""), one.id in current)
-        for one in found[: PAGE + 1]
+        for one in site.course.versions.all(MOST)
     ]
-    return Page.of(lines, lambda line: line.version.id)
 
 
 ROUTES = (Route("GET", HERE, page, Access.LECTURER, "teach.submissions"),)

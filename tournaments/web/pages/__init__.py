@@ -1,1 +1,4 @@
-"""The pages for students and visitors."""
+"""The pages for students and visitors.
+
+Begin at ``home``, the first page.  May import what ``tournaments.web`` may.
+"""

@@ -10,17 +10,28 @@ from starlette.responses import Response
 
 from sample_bots.catalog import SAMPLE_BOTS
 from tournaments.analysis.standing import Standing
+from tournaments.course.challenges import MOST_PAIRS
 from tournaments.course.course import Course
-from tournaments.course.model import Account, Competition, CompetitionKind, Team, Version, VersionState
+from tournaments.course.model import (
+    Account,
+    BotChoice,
+    Competition,
+    CompetitionKind,
+    Team,
+    Version,
+    VersionState,
+)
 from tournaments.course.settings import check_reference
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_context import current_user, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.pages.home import practice_of
+from tournaments.web.views.challenge_view import form_for
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.names import Entrant, Visibility
-from tournaments.web.views.visibility import competition_of, this_viewer, view_of
+from tournaments.web.views.progress import Progress, lines_of_versions, progress_of
+from tournaments.web.views.visibility import competition_of, history_of, this_viewer, view_of
 
 TIMED = 150
 """Number of a bot's newest games in its chart of move times."""
@@ -43,8 +54,8 @@ class TeamRecords:
     tournaments: Sequence[Competition]
 
 
-def team_records(course: Course, team_id: int) -> TeamRecords:
-    """Read the records of a team; blocks.  Raises NotFound."""
+def team_records(course: Course, team_id: int, teaches: bool) -> TeamRecords:
+    """Read the records of a team, for a lecturer or not; blocks.  Raises NotFound."""
     with course.reading():
         team = course.teams.get(team_id)
         if team is None:
@@ -61,6 +72,7 @@ def team_records(course: Course, team_id: int) -> TeamRecords:
                 one
                 for one in competitions
                 if one.kind is CompetitionKind.TOURNAMENT
+                and one.is_visible(teaches=teaches)
                 and any(each.version_id in own for each in course.competitions.competitors(one.id))
             ],
         )
@@ -91,29 +103,52 @@ async def parts_of(
 async def team(request: Request) -> Response:
     """Show a team's bot: the ladder results of its current version, and all of its versions."""
     site, user = site_of(request), current_user(request)
-    records = await site.read_cache.get(team_records, site.course, request.path_params["team"])
+    teaches = user is not None and user.role.teaches
+    records = await site.read_cache.get(team_records, site.course, request.path_params["team"], teaches)
     if this_viewer(request).visibility is not Visibility.NAMED and not _is_own(user, records.team):
         raise NotFound("Bots appear under pseudonyms: see the standings.")
+    may_open = user is not None and (user.role.teaches or _is_own(user, records.team))
+    versions = [one for one in records.versions if may_open or one.state in DECIDED]
     parts: list[Markup] = []
-    name = ""
-    if records.practice is not None and records.current is not None:
+    name, progress = "", None
+    if records.practice is not None and versions:
         shown = await view_of(request, records.practice)
-        line = line_of(shown, {"version_id": records.current.id})
+        progress = await _progress(request, records, shown, versions)
+        line = None if records.current is None else line_of(shown, {"version_id": records.current.id})
         if line is not None:
             name = line.name
             parts = await parts_of(request, records.practice, shown, line)
-    may_open = user is not None and (user.role.teaches or _is_own(user, records.team))
     return render(
         request,
         "team.html",
         active="standings",
         records=records,
-        versions=[one for one in records.versions if may_open or one.state in DECIDED],
+        versions=versions,
         parts=parts,
+        progress=progress,
         name=name,
         may_open=may_open,
         games_href=_games_href(records.practice, name),
+        challenge=None
+        if records.current is None
+        else await form_for(request, BotChoice(version_id=records.current.id)),
+        most_pairs=MOST_PAIRS,
     )
+
+
+async def _progress(
+    request: Request, records: TeamRecords, shown: ViewedCompetition, versions: Sequence[Version]
+) -> Progress | None:
+    """Return the progress of a team over its versions; ``shown`` is the practice ladder."""
+    assert records.practice is not None
+    history = await history_of(request, records.practice)
+    lines = lines_of_versions(history, versions)
+    if not lines:
+        return None
+    newest = lines[0][1].name
+    differences = await site_of(request).differences.get(history, newest) if len(lines) > 1 else {}
+    current_id = None if records.current is None else records.current.id
+    return await in_thread(progress_of, history, shown, lines, current_id, differences)
 
 
 def _is_own(user: Account | None, team: Team) -> bool:
@@ -143,7 +178,13 @@ async def bot(request: Request) -> Response:
         team_href=_team_href(request, entrant),
         reference=None if entrant is None else entrant.reference,
         games_href=_games_href(competition, line.name),
+        challenge=None if entrant is None else await form_for(request, _choice_of(entrant)),
+        most_pairs=MOST_PAIRS,
     )
+
+
+def _choice_of(entrant: Entrant) -> BotChoice:
+    return BotChoice(version_id=entrant.version_id, reference=entrant.reference)
 
 
 def _team_href(request: Request, entrant: Entrant | None) -> str | None:
@@ -181,6 +222,8 @@ async def reference(request: Request) -> Response:
         option=option,
         parts=parts,
         games_href=_games_href(practice, name) if parts else "",
+        challenge=await form_for(request, BotChoice(reference=name)),
+        most_pairs=MOST_PAIRS,
     )
 
 

@@ -7,17 +7,18 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from tournaments.analysis.game_tags import Tag, Tagger
 from tournaments.course.model import Account, Competition, CompetitionKind
 from tournaments.reporting.site import words
 from tournaments.results.game_summary import GameSummary
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import number_in
 from tournaments.web.http.request_context import current_team_id, current_user, site_of
-from tournaments.web.http.routing import Access, Route
+from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.pages.home import practice_of
 from tournaments.web.views.competition_view import ViewedCompetition
 from tournaments.web.views.table_rows import GameRow, game_rows, rungs
-from tournaments.web.views.visibility import competition_of, titles_for, view_of
+from tournaments.web.views.visibility import competition_of, titles_for, view_of, visible_to
 
 PAGE = 100
 """Games on one page of their list."""
@@ -42,15 +43,24 @@ class Filter:
     """One of OUTCOMES; ignored without a bot."""
     end: str = ""
     """Ending of a game, or ANY_FAULT."""
+    tag: Tag | None = None
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "Filter":
-        """Return the filter in a query string; an unknown outcome is ignored."""
+        """Return the filter in a query string; an unknown outcome or tag is ignored."""
         outcome = query.get("outcome", "")
-        return cls(query.get("bot", ""), outcome if outcome in OUTCOMES else "", query.get("end", ""))
+        tag = query.get("tag", "")
+        return cls(
+            query.get("bot", ""),
+            outcome if outcome in OUTCOMES else "",
+            query.get("end", ""),
+            Tag(tag) if tag in list(Tag) else None,
+        )
 
-    def passes(self, game: GameSummary) -> bool:
-        """Return True if a game matches."""
+    def passes(self, game: GameSummary, tagger: Tagger) -> bool:
+        """Return True if a game matches; ``tagger`` is that of its competition."""
+        if self.tag is not None and self.tag not in tagger.tags(game):
+            return False
         if self.bot:
             if self.bot not in (game.first, game.second):
                 return False
@@ -63,7 +73,13 @@ class Filter:
 
     def query(self, page: int) -> str:
         """Return the query string of one page of the filtered list."""
-        values = {"bot": self.bot, "outcome": self.outcome, "end": self.end, "page": str(page)}
+        values = {
+            "bot": self.bot,
+            "outcome": self.outcome,
+            "end": self.end,
+            "tag": self.tag,
+            "page": str(page),
+        }
         return "?" + urlencode({name: value for name, value in values.items() if value})
 
 
@@ -84,7 +100,7 @@ class GameList:
 def game_list(shown: ViewedCompetition, wanted: Filter, page: int, team_id: int | None) -> GameList:
     """Return a page of games, the newest first; a page number out of range selects the nearest page."""
     kept = shown.view.kept
-    games = [game for game in reversed(kept) if wanted.passes(game)]
+    games = [game for game in reversed(kept) if wanted.passes(game, shown.tagger)]
     pages = max(1, -(-len(games) // PAGE))
     page = min(max(page, 1), pages)
     return GameList(
@@ -101,7 +117,7 @@ def game_list(shown: ViewedCompetition, wanted: Filter, page: int, team_id: int 
 async def competitions(request: Request) -> Response:
     """List all tournaments and practice ladders."""
     site = site_of(request)
-    found = await site.read_cache.get(site.course.competitions.all)
+    found = visible_to(request, await site.read_cache.get(site.course.competitions.all))
     return render(
         request,
         "competitions.html",
@@ -152,7 +168,8 @@ async def games(request: Request) -> Response:
     found = await competition_of(request)
     shown = await view_of(request, found)
     wanted = Filter.read(request.query_params)
-    listed = game_list(
+    listed = await in_thread(  # a term's ladder has tens of thousands of games to tag
+        game_list,
         shown,
         wanted,
         number_in(request.query_params.get("page"), 1),
@@ -167,6 +184,7 @@ async def games(request: Request) -> Response:
         wanted=wanted,
         listed=listed,
         any_fault=ANY_FAULT,
+        tags=list(Tag),
         outcomes=OUTCOMES,
     )
 

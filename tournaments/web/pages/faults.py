@@ -11,6 +11,7 @@ MEANINGS = {
     "start-limit": "START was not taken within the start limit",
     "not-runnable": "the command could not be run: not there, not executable, no such interpreter",
     "late": "no complete reply within the time control",
+    "off-turn-cpu": "its processes kept the opponent from computing while the bot was not on turn",
     "memory-limit": "its processes together held more memory than they may, and were killed",
     "out-of-memory": "it ended because its runtime, or the system, refused it memory",
     "read-only": "it ended because it could not write a file: the place is read-only",

@@ -10,12 +10,13 @@ from starlette.responses import JSONResponse, Response
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.server.live_hub import LiveGame
 from tournaments.web.http.rendering import render
-from tournaments.web.http.request_context import current_team_id, site_of
+from tournaments.web.http.request_context import current_team_id, settings_of, site_of
 from tournaments.web.http.routing import Access, Route
 from tournaments.web.views.competition_view import ViewedCompetition
+from tournaments.web.views.course_game import course_game
 from tournaments.web.views.names import Names
 from tournaments.web.views.table_rows import game_rows, rungs
-from tournaments.web.views.visibility import names_for, titles_for, view_of
+from tournaments.web.views.visibility import names_for, titles_for, view_of, visible_to
 
 TOP = 12
 """Rungs on the first page: a screen's height."""
@@ -73,7 +74,7 @@ async def home(request: Request) -> Response:
     """Show the first page; a visitor who may see no standings is redirected to sign in."""
     site, team_id = site_of(request), current_team_id(request)
     tables, read_cache = site.course, site.read_cache
-    competitions = await read_cache.get(tables.competitions.all)
+    competitions = visible_to(request, await read_cache.get(tables.competitions.all))
     practice = practice_of(competitions)
     tournaments = [one for one in competitions if one.kind is CompetitionKind.TOURNAMENT]
     running = [one for one in tournaments if one.state in (CompetitionState.RUNNING, CompetitionState.PAUSED)]
@@ -96,6 +97,7 @@ async def home(request: Request) -> Response:
         playing=playing_of(games, names, titles),
         titles=titles,
         practice=practice,
+        game=course_game(settings_of(request).game),
         own=None if team_id is None else newest.get(team_id),
         own_current=None if team_id is None else current.get(team_id),
         running=running,
@@ -104,9 +106,14 @@ async def home(request: Request) -> Response:
     )
 
 
-async def health(_request: Request) -> JSONResponse:
-    """Report success: the settings were read from the database within the last second."""
-    return JSONResponse({"status": "ok"})
+async def health(request: Request) -> JSONResponse:
+    """Report success, and the free space: the database was read within the last second."""
+    disk = site_of(request).service.status().disk
+    found: dict[str, object] = {"status": "ok", "database": "ok"}
+    if disk is not None:
+        found["disk"] = "low" if disk.is_low else "ok"
+        found |= {"disk_free_bytes": disk.free_bytes, "disk_total_bytes": disk.total_bytes}
+    return JSONResponse(found)
 
 
 ROUTES = (

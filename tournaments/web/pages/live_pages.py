@@ -1,4 +1,4 @@
-"""Live games: a page for each, its stream of moves, and the stream of the list of all."""
+"""Pages of live games, their streams of moves, the stream of the list of games, and boards for frames."""
 
 import math
 import random
@@ -12,17 +12,24 @@ from starlette.responses import RedirectResponse, Response
 
 from referee.judge.verdict_text import visible
 from tournaments.course.model import Competition
+from tournaments.database.base import StoreError
 from tournaments.reporting.site.replay import time_text
 from tournaments.reporting.site.replay_page import live_html
-from tournaments.server.live_hub import Hub, LiveGame, NowPlaying, TooManyWatchersError
-from tournaments.web.http.errors import Unavailable
+from tournaments.server.live_hub import Hub, LiveGame, NowPlaying, TooManyWatchersError, ended_game
+from tournaments.web.http.errors import NotFound, Unavailable
 from tournaments.web.http.rendering import render
 from tournaments.web.http.request_body import number_in
 from tournaments.web.http.request_context import site_of
 from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sse import FULL_RETRY_S, Emit, EventStream, viewer_of
 from tournaments.web.views.names import Names
-from tournaments.web.views.visibility import competition_of, names_for, titles_for
+from tournaments.web.views.visibility import (
+    competition_of,
+    is_visible,
+    names_for,
+    titles_for,
+    view_of,
+)
 
 MOST_SHOWN = 20
 """Most games in the list of live games."""
@@ -37,10 +44,27 @@ pages that are requested just then."""
 
 async def live_game(request: Request) -> Response:
     """Show a live game, which scripts then update.  A game that is over redirects to its own page."""
-    site = site_of(request)
     competition, names, game = await _live_game_in_path(request)
     if game is None:
         return RedirectResponse(_game_path(competition, request.path_params["key"]), 303)
+    live = f"/competitions/{competition.slug}/live/{quote(names.key(game.key), safe='')}"
+    return await _board_page(request, competition, names, game, f"{live}/events")
+
+
+async def _board_page(
+    request: Request,
+    competition: Competition,
+    names: Names,
+    game: LiveGame,
+    events: str,
+    *,
+    follows: bool = False,
+) -> Response:
+    """Show a game; ``events`` is the address of its stream.
+
+    With ``follows`` the page goes on to the next game of its competition.
+    """
+    site = site_of(request)
     board = await site.live_boards.get(game)
     data = board.page((visible(names.shown(game.first)), visible(names.shown(game.second))))
     return render(
@@ -55,9 +79,60 @@ async def live_game(request: Request) -> Response:
         remark=board.remark,
         replay=live_html(data) if data["board"] else "",
         clocks=_clocks(game, site.now().timestamp()),
-        events=f"/competitions/{competition.slug}/live/{quote(names.key(game.key), safe='')}/events",
+        events=events,
         page=_game_path(competition, names.key(game.key)),
+        follows=follows,
     )
+
+
+async def embedded_board(request: Request) -> Response:
+    """Show the game of a competition that is being played now, or its last one."""
+    competition = await competition_of(request)
+    names = await names_for(request, competition)
+    hub = site_of(request).service.live
+    now = next((game for game in hub.playing() if game.competition == competition.slug), None)
+    if now is None:
+        ended = (one for one in reversed(hub.games()) if one.competition == competition.slug and one.kept)
+        now = next(ended, None) or await _last_game(request, competition)
+    if now is None:
+        return render(
+            request,
+            "no_game.html",
+            title=(await titles_for(request, [competition]))[competition.slug],
+            competition=competition,
+        )
+    return await _board_page(request, competition, names, now, _embedded_events(names, now), follows=True)
+
+
+async def embedded_game(request: Request) -> Response:
+    """Show one game, live or over."""
+    competition, names, game = await _live_game_in_path(request)
+    if game is None:
+        shown = await view_of(request, competition)
+        game = await _ended_game(request, competition, shown.key_at(request.path_params["key"]))
+    return await _board_page(request, competition, names, game, _embedded_events(names, game))
+
+
+def _embedded_events(names: Names, game: LiveGame) -> str:
+    return f"/embed/{game.competition}/{quote(names.key(game.key), safe='')}/events"
+
+
+async def _last_game(request: Request, competition: Competition) -> LiveGame | None:
+    """Return the last game that was played in a competition; None if there is none."""
+    site = site_of(request)
+    kept = (await site.service.tournaments.summary(competition.id)).kept
+    return await _ended_game(request, competition, kept[-1].key) if kept else None
+
+
+async def _ended_game(request: Request, competition: Competition, key: str) -> LiveGame:
+    """Return a game that is over, as the live page showed it at its end.  Raises NotFound."""
+    try:
+        record = await site_of(request).service.tournaments.record(competition.id, key)
+    except StoreError as error:
+        if error.is_ours:
+            raise
+        raise NotFound("There is no such game in this competition.") from error
+    return ended_game(competition.slug, record)
 
 
 async def live_game_events(request: Request) -> Response:
@@ -166,6 +241,8 @@ class _NamesByCompetition:
         if slug not in self._known:
             site = site_of(self._request)
             found = await in_thread(site.course.competitions.by_slug, slug)
+            if found is not None and not is_visible(self._request, found):
+                found = None
             self._known[slug] = (
                 None if found is None else (found, (await titles_for(self._request, [found]))[slug])
             )
@@ -224,4 +301,9 @@ ROUTES = (
     Route("GET", "/competitions/{slug}/live/{key}", live_game, Access.PUBLIC, "live"),
     Route("GET", "/competitions/{slug}/live/{key}/events", live_game_events, Access.PUBLIC, "live_events"),
     Route("GET", "/events", events, Access.PUBLIC, "events"),
+    Route("GET", "/embed/{slug}", embedded_board, Access.PUBLIC, "embed", embedded=True),
+    Route("GET", "/embed/{slug}/{key}", embedded_game, Access.PUBLIC, "embed_game", embedded=True),
+    Route(
+        "GET", "/embed/{slug}/{key}/events", live_game_events, Access.PUBLIC, "embed_events", embedded=True
+    ),
 )

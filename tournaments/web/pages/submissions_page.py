@@ -1,7 +1,7 @@
 """Page of a team's own bot: its versions, and the submission of a new one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import BinaryIO
 
@@ -12,7 +12,8 @@ from starlette.responses import JSONResponse, Response
 
 from sample_bots.starters_catalog import STARTERS
 from tournaments.bots.upload.archive import read_folder
-from tournaments.bots.upload.limits import Upload, UploadError, UploadLimits, size_text
+from tournaments.bots.upload.limits import MEBIBYTE, Upload, UploadError, UploadLimits, size_text
+from tournaments.course.challenges import MOST_PAIRS
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, Team, Version
 from tournaments.course.settings import Settings, day_of, may_upload
@@ -29,6 +30,9 @@ from tournaments.web.http.uploads import (
     unpack_upload,
     upload_limits,
 )
+from tournaments.web.views.challenge_view import form_for
+from tournaments.web.views.published_marks import marks_of
+from tournaments.web.views.visibility import titles_for
 
 FILE, FOLDER = "file", "folder"
 """Fields of the form: one archive or program; the files of a folder, each named by its path."""
@@ -47,6 +51,8 @@ class TeamRecords:
     current: Version | None
     today: int
     """Number of the team's uploads on this day."""
+    stored: int = 0
+    """Bytes of the team's uploads and of the bots built from them; the same files count once."""
 
     @property
     def uploads(self) -> int:
@@ -68,6 +74,7 @@ def team_records(
             versions=course.versions.of_team(team_id),
             current=current,
             today=course.versions.counts(team_id, day_of(settings, now)[0]),
+            stored=course.versions.storage(team_id).of_team,
         )
 
 
@@ -78,6 +85,9 @@ def uploads_left(records: TeamRecords, settings: Settings) -> list[str]:
         left.append(_left(settings.uploads_per_day - records.today, "today"))
     if settings.uploads_total is not None:
         left.append(_left(settings.uploads_total - records.uploads, "in all"))
+    most = settings.team_storage_mb
+    if most is not None and 2 * records.stored > most * MEBIBYTE:
+        left.append(f"{max(0.0, most - records.stored / MEBIBYTE):.1f} of {most} MiB left for files")
     return left
 
 
@@ -98,6 +108,12 @@ async def team_page(request: Request, status: int = 200, complaint: str = "") ->
     team_id = team_of(user)
     current = (await site.read_cache.get(site.course.versions.current)).get(team_id)
     records = await in_thread(team_records, site.course, settings, team_id, current, now)
+    built = await in_thread(site.service.built_size, team_id)
+    records = replace(records, stored=records.stored + built)
+    marks = await in_thread(marks_of, site.course, user.login)
+    marked = {one.slug for one in marks}
+    competitions = await site.read_cache.get(site.course.competitions.all) if marks else []
+    titles = await titles_for(request, [one for one in competitions if one.slug in marked])
     return render(
         request,
         "my.html",
@@ -109,6 +125,10 @@ async def team_page(request: Request, status: int = 200, complaint: str = "") ->
         largest=size_text(upload_limits(settings).upload_bytes),
         complaint=complaint,
         starters=STARTERS,
+        marks=[mark for mark in marks if mark.slug in titles],
+        titles=titles,
+        challenge=await form_for(request),
+        most_pairs=MOST_PAIRS,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -39,6 +40,20 @@ class VersionRecords:
     checked: Checked | None
     by: str
     """Name of the account that submitted it."""
+    games: Sequence[str] = ()
+    """Keys of the kept games of its check, in their order."""
+
+
+@dataclass(frozen=True)
+class CheckGame:
+    """A game of the check."""
+
+    title: str
+    detail: str
+    fault: str
+    """Fault word if the version lost by a fault; empty otherwise."""
+    href: str | None
+    """Address of its page; None if the game is not kept."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,7 @@ def version_records(course: Course, version_id: int, user: Account) -> VersionRe
             current=course.versions.current().get(version.team_id),
             checked=course.versions.checked(version_id),
             by="" if by is None else by.name or by.login,
+            games=course.versions.checked_games(version_id),
         )
 
 
@@ -73,6 +89,7 @@ def page_values(records: VersionRecords, user: Account) -> dict[str, Any]:
     report = _report(records.checked)
     items = report.items if report is not None else ()
     groups = [Group(status, [item for item in items if item.status is status]) for status in BY_URGENCY]
+    games = _check_games(records, report)
     return {
         "records": records,
         "version": version,
@@ -87,7 +104,29 @@ def page_values(records: VersionRecords, user: Account) -> dict[str, Any]:
         "numbers": _numbers(report.numbers) if report is not None else (),
         "try_it": next_command(report, ".") if report is not None and report.failures else "",
         "about": _about(report) if report is not None else "",
+        "games": list(games.values()),
+        "has_kept_games": any(game.href for game in games.values()),
+        "games_of": lambda item: [games[key] for key in item.games if key in games and games[key].href],
     }
+
+
+def _check_games(records: VersionRecords, report: Report | None) -> dict[str, CheckGame]:
+    """Return the games of the check by key, in their order."""
+    kept = set(records.games)
+    return {
+        game.key: CheckGame(
+            game.title,
+            game.detail,
+            game.fault or "",
+            check_game_href(records.version.id, game.key) if game.key in kept else None,
+        )
+        for game in (report.played if report is not None else ())
+    }
+
+
+def check_game_href(version_id: int, key: str) -> str:
+    """Return the address of the page of a game of a check."""
+    return f"/my/versions/{version_id}/games/{quote(key, safe='')}"
 
 
 def _report(checked: Checked | None) -> Report | None:
@@ -143,7 +182,7 @@ def _about(report: Report) -> str:
     )
 
 
-async def _requested(request: Request) -> tuple[Site, Account, VersionRecords]:
+async def requested_version(request: Request) -> tuple[Site, Account, VersionRecords]:
     """Return the site, the current user, and the records of the version in the address.  Raises NotFound."""
     site, user = site_of(request), signed_in_user(request)
     return site, user, await in_thread(version_records, site.course, request.path_params["id"], user)
@@ -151,7 +190,7 @@ async def _requested(request: Request) -> tuple[Site, Account, VersionRecords]:
 
 async def version(request: Request) -> Response:
     """Show the page."""
-    site, user, records = await _requested(request)
+    site, user, records = await requested_version(request)
     log = await site.service.check_log(records.version.id)
     values = page_values(records, user)
     active = "my" if values["is_own"] else "teach"
@@ -160,7 +199,7 @@ async def version(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """Stream the log of its check, and then its end."""
-    site, _user, records = await _requested(request)
+    site, _user, records = await requested_version(request)
     log = await site.service.check_log(records.version.id)
     after = number_in(request.headers.get("last-event-id") or request.query_params.get("after"), 0)
 
@@ -176,7 +215,7 @@ async def events(request: Request) -> Response:
 
 async def source(request: Request) -> Response:
     """Send the uploaded files as a zip."""
-    site, _user, records = await _requested(request)
+    site, _user, records = await requested_version(request)
     name = f"{slug(records.team.name)}-v{records.version.number}"
     files = await in_thread(site.service.contents.read, records.version.content)
     packed = await in_thread(
@@ -187,7 +226,7 @@ async def source(request: Request) -> Response:
 
 async def withdraw(request: Request) -> Response:
     """Take a version out of use, or into use again."""
-    site, user, records = await _requested(request)
+    site, user, records = await requested_version(request)
     withdrawn = text_of(await request.form(), "withdrawn") == "yes"
     refusal = may_withdraw(settings_of(request), user, site.now())
     if refusal:
@@ -222,7 +261,7 @@ def may_withdraw(settings: Settings, user: Account, now: datetime) -> str:
 
 async def recheck(request: Request) -> Response:
     """Check a version again; it does not play until it has qualified."""
-    site, user, records = await _requested(request)
+    site, user, records = await requested_version(request)
     if records.version.state in UNDECIDED:
         raise CourseError("It is about to be checked already.")
     await site.service.recheck(records.version.id, user)

@@ -72,9 +72,11 @@
     verdict.textContent = sentence;
     badge.textContent = "over";
     badge.classList.add("over");
+    page.dispatchEvent(new Event("live-over"));
     if (!href) return;
     const link = document.createElement("a");
     link.href = href;
+    if (document.body.classList.contains("embedded")) link.target = "_blank";
     link.textContent = "The game's page";
     verdict.append(" ", link);
   }

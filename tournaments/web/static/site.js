@@ -12,3 +12,25 @@ for (const form of document.querySelectorAll("form[data-confirm]")) {
     if (!window.confirm(form.dataset.confirm)) event.preventDefault();
   });
 }
+// Time until a moment, or since, as the server writes it: the same words, kept up to date.
+function durationText(seconds) {
+  const units = [[Math.floor(seconds / 86400), "day"], [Math.floor(seconds / 3600) % 24, "hour"],
+    [Math.floor(seconds / 60) % 60, "minute"]];
+  const first = units.findIndex(([count]) => count > 0);
+  if (first < 0) return "less than a minute";
+  return units.slice(first, first + 2).filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}${count === 1 ? "" : "s"}`).join(" ");
+}
+function countDown() {
+  for (const element of document.querySelectorAll("[data-until]")) {
+    const left = Math.trunc((Date.parse(element.dataset.until) - Date.now()) / 1000);
+    if (Number.isNaN(left)) continue;
+    const text = durationText(Math.abs(left));
+    const words = left >= 0 ? `in ${text}` : `${text} ago`;
+    if (element.textContent !== words) element.textContent = words;
+  }
+}
+if (document.querySelector("[data-until]")) {
+  countDown();
+  setInterval(countDown, 10000);
+}

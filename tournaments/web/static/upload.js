@@ -50,7 +50,7 @@
     button.disabled = true;
     bar.removeAttribute("value");
     sent.textContent = `Sending ${what}`;
-    const request = new XMLHttpRequest(); // fetch tells nothing of how much was sent
+    const request = new XMLHttpRequest(); // fetch does not report how much was sent
     request.open("POST", form.action);
     request.setRequestHeader("Accept", "application/json");
     request.upload.addEventListener("progress", (event) => {

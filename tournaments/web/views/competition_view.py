@@ -13,9 +13,10 @@ from urllib.parse import quote
 import trio
 from markupsafe import Markup
 
-from tournaments.analysis.standing import Standing
+from tournaments.analysis.game_tags import Tagger
+from tournaments.analysis.standing import Estimate, Standing
 from tournaments.course.course import Course
-from tournaments.course.model import Competition, Competitor
+from tournaments.course.model import Competition, CompetitionKind, Competitor
 from tournaments.reporting.pseudonyms import KEY_FILE, pseudonyms_for
 from tournaments.reporting.site import words
 from tournaments.reporting.site.addresses import Addresses
@@ -25,6 +26,7 @@ from tournaments.reporting.site.view import View
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.game_summary import GameSummary
 from tournaments.server.cache import SingleFlightCache
+from tournaments.server.practice.practice_results import LadderHistory, PracticeResults
 from tournaments.web.http.errors import NotFound
 from tournaments.web.http.routing import in_thread
 from tournaments.web.views.names import (
@@ -42,6 +44,8 @@ MOST_PARTS = 100
 """Most rendered parts of a view: there are about a dozen, and the times again after each new game."""
 MOST_BOTS = 1_000
 """Most bots of a view with rendered parts: as many as a tournament may have."""
+MOST_DIFFERENCES = 100
+"""Most bots in the cache of differences: more than a course has teams whose pages are open."""
 MOST_KEPT = 100
 """Most views kept: competitions times kinds of viewers; one of 3,000 games takes some megabytes."""
 
@@ -137,6 +141,12 @@ class ViewedCompetition:
         return sorted({words.ending(game) for game in self.view.kept})
 
     @cached_property
+    def tagger(self) -> Tagger:
+        """Tags of its games; a practice ladder's time control may have changed from game to game."""
+        is_one = not isinstance(self.source, PracticeResults) and self.source.scaled is None
+        return Tagger.of(self.view.table, self.view.kept, self.source.control if is_one else "")
+
+    @cached_property
     def lines(self) -> Mapping[str, Standing]:
         """Standings line of each bot."""
         return {line.name: line for line in self.view.table}
@@ -211,6 +221,29 @@ class ViewedCompetitions:
         )
 
 
+class RatingDifferences:
+    """Cache of the rating differences to one bot each, from the history of a practice ladder."""
+
+    def __init__(self) -> None:
+        self._cache: SingleFlightCache[tuple[str, str], tuple[TournamentResults, Mapping[str, Estimate]]] = (
+            SingleFlightCache(MOST_DIFFERENCES)
+        )
+
+    async def get(self, history: ViewedCompetition, name: str) -> Mapping[str, Estimate]:
+        """Return displayed name -> rating relative to the bot with this displayed name."""
+        source = history.source
+        if not isinstance(source, LadderHistory):
+            raise TypeError("only the history of a ladder has differences between versions")
+        real = {history.names.shown(bot): bot for bot in source.bots}
+
+        async def compute() -> tuple[TournamentResults, Mapping[str, Estimate]]:
+            return source, await in_thread(source.relative_to, real[name])
+
+        key = (history.slug, real[name])
+        _, found = await self._cache.get(key, compute, lambda kept: kept[0] is source)
+        return {history.names.shown(bot): estimate for bot, estimate in found.items()}
+
+
 def make_view(
     course: Course, data: Path, competition: Competition, viewer: Viewer, summary: TournamentResults
 ) -> ViewedCompetition:
@@ -219,7 +252,7 @@ def make_view(
     teams = {team.id: team.name for team in course.teams.all()}
     names = Names()
     if viewer.visibility is not Visibility.NAMED:
-        folder = data / "competitions" / competition.slug
+        folder = data / "competitions" / _pseudonyms_slug(course, competition)
         folder.mkdir(parents=True, exist_ok=True)
         everybody = [*names_to_hide(entrants, teams)]
         everybody += [name for name in summary.bots if name not in everybody]
@@ -228,6 +261,18 @@ def make_view(
     view = View(names.anonymizer.summary(summary), names.anonymizer)
     by_name = {names.shown(entrant.name): entrant for entrant in entrants}
     return ViewedCompetition(competition.slug, names, view, by_name, summary)
+
+
+def _pseudonyms_slug(course: Course, competition: Competition) -> str:
+    """Return the slug of the competition with the pseudonyms: for challenges, the practice ladder.
+
+    Students choose their opponents by the pseudonyms there.
+    """
+    if competition.kind is CompetitionKind.CHALLENGE:
+        for one in course.competitions.all():
+            if one.kind is CompetitionKind.PRACTICE and one.spec.get("game") == competition.spec.get("game"):
+                return one.slug
+    return competition.slug
 
 
 def entrants_of(course: Course, competitors: list[Competitor]) -> list[Entrant]:

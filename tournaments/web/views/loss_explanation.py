@@ -98,6 +98,10 @@ def _rules(record: GameRecord, loser: int) -> list[tuple[str, str]]:
         found.append(
             ("Memory that it may hold", f"{record.limits.memory_mb} MiB, all of its processes together")
         )
+    elif record.result.reason is Reason.CPU:
+        used_us = record.off_turn_cpu_us[loser]
+        if used_us is not None:
+            found.append(("CPU time off its turn", time_text(used_us)))
     elif fault == OF_DISK:
         found.append(("Space for its files", f"{record.limits.scratch_mb} MiB"))
     elif fault == OF_FILE_SIZE:

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from starlette.requests import Request
 
+from tournaments.analysis.game_tags import Tag
 from tournaments.reporting.site import words
 from tournaments.reporting.site.svg import numeral
 from tournaments.reporting.tables import percent
@@ -33,6 +34,8 @@ class GameRow:
     counts: bool
     blame: str
     """Description of the loser's fault; empty without one."""
+    tags: tuple[str, ...]
+    """Tags of the game, see tournaments/analysis/game_tags.py, without that of its fault."""
     outcome: str
     """``win``, ``draw`` or ``loss`` of the viewer's bot; empty if it did not play."""
 
@@ -81,6 +84,7 @@ def _game_row(shown: ViewedCompetition, game: GameSummary, team_id: int | None) 
         is_fault=game.fault is not None,
         counts=shown.view.counts(game),
         blame=words.blame(game) if game.fault is not None else "",
+        tags=tuple(tag.value for tag in shown.tagger.tags(game) if tag is not Tag.BY_FAULT),
         outcome=words.outcome(game, own[0]) if len(own) == 1 else "",
     )
 

@@ -3,53 +3,65 @@
 import asyncio
 import contextlib
 import signal
-import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import dask
-from distributed import Nanny
+from distributed import Nanny, rpc
 
 from referee.process.subreaper import become_subreaper, kill_orphans
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.extra import SETTINGS, ClusterError
-from tournaments.engines.remote.host import HostFacts
-from tournaments.engines.remote.worker.lifetime import Lifetime
-from tournaments.engines.remote.worker.worker_plugin import worker_options
+from tournaments.engines.remote.waiting import DEMANDS, Demands
 
+CONNECT_LIMIT_S = 10.0
+"""Time limit in seconds for connecting; a scheduler in the same network answers within 0.1 s."""
 JOIN_LIMIT_S = 60.0
 """Limit in seconds for joining; a worker starts within 3 s on an idle machine."""
 END_LIMIT_S = 10.0
 """Seconds after which a worker is killed; it cancels its games, and ends, within a second."""
 
 
+def fetch_demands(scheduler: str, credentials: Credentials) -> Demands:
+    """Return the demands of the tournament at a scheduler; no demands if none are published yet.
+
+    Raises ClusterError if the scheduler refuses the connection.
+    """
+
+    async def fetch() -> dict[str, Any] | None:
+        arguments = credentials.security().get_connection_args("client")
+        async with rpc(scheduler, connection_args=arguments, timeout=CONNECT_LIMIT_S) as found:
+            demands: dict[str, Any] | None = await found.get_metadata(keys=[DEMANDS], default=None)
+            return demands
+
+    try:
+        published = asyncio.run(fetch())
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ClusterError(
+            f"{scheduler}: no scheduler there lets us in with the credentials of {credentials.directory}: "
+            "is the tournament running, are these its own, is the address right, and does no firewall lie "
+            "between?"
+        ) from error
+    return Demands() if published is None else Demands.from_json(published)
+
+
 def work(
     scheduler: str,
     credentials: Credentials,
-    facts: HostFacts,
-    slots: int,
+    options: dict[str, Any],
     joins: Callable[[], None],
     joined: Callable[[], None],
-    scratch: Path | None = None,
-    name: str | None = None,
-    lifetime_s: float | None = None,
 ) -> bool:
     """Play games until a signal (SIGINT, SIGTERM), then return True, or until the scheduler is gone.
 
     A worker that dies is restarted.  Games that are being played at the end are cancelled; no process of a
-    bot is left.  ``joins`` is called once signals are handled, and ``joined`` when games can arrive; for
-    ``scratch`` see ``GamePlugin``; ``name`` identifies the worker to the program that requested it.  After
-    ``lifetime_s`` it will be killed, and begins no game that would not end by then, see
-    tournaments/engines/remote/worker/lifetime.py.  Raises ClusterError if the scheduler cannot be joined.
+    bot is left.  For ``options`` see ``worker_options``.  ``joins`` is called once signals are handled, and
+    ``joined`` when games can arrive.  Raises ClusterError if the scheduler cannot be joined.
     """
     become_subreaper()
-    options = worker_options(facts, slots, scratch)
-    if lifetime_s is not None:
-        options["plugins"] += (Lifetime(time.time() + lifetime_s),)
     try:
         with dask.config.set(SETTINGS):
-            return asyncio.run(_work(scheduler, credentials, options, joins, joined, name))
+            return asyncio.run(_work(scheduler, credentials, options, joins, joined))
     finally:
         kill_orphans()
 
@@ -60,7 +72,6 @@ async def _work(
     options: dict[str, Any],
     joins: Callable[[], None],
     joined: Callable[[], None],
-    name: str | None,
 ) -> bool:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -68,7 +79,6 @@ async def _work(
     joins()
     nanny = Nanny(
         scheduler,
-        name=name,
         security=credentials.security(),
         death_timeout=JOIN_LIMIT_S,
         dashboard_address="127.0.0.1:0",

@@ -7,6 +7,7 @@ work, such as building a bot, runs in threads.
 import asyncio
 import contextlib
 import itertools
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -29,17 +30,9 @@ from tournaments.engines.base import listening
 from tournaments.engines.local import FEED_PATTERN
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.packed_bot import PackedBot
+from tournaments.engines.remote.worker import game_process
 from tournaments.engines.remote.worker.bot_cache import BotCache
-from tournaments.engines.remote.worker.game_process import (
-    ENDED,
-    GIVE_UP,
-    LENGTH_BYTES,
-    ORDER,
-    Order,
-    Reply,
-    frame,
-    write_all,
-)
+from tournaments.engines.remote.worker.game_process import ENDED, GIVE_UP, Order, failure
 
 Value = TypeVar("Value")
 
@@ -67,54 +60,32 @@ class Assignment:
 
 
 class GameProcess:
-    """A process for games, which is reused."""
+    """A process that plays games, one after the other."""
 
-    def __init__(
-        self,
-        process: "subprocess.Popen[bytes]",
-        replies: asyncio.StreamReader,
-        connection: asyncio.ReadTransport,
-    ) -> None:
-        """``connection`` is the transport that feeds ``replies``; ``started`` creates a new process."""
-        assert process.stdin is not None
-        self._process = process
-        self._orders = process.stdin.fileno()
-        self._replies = replies
-        self._connection = connection
-
-    @classmethod
-    async def started(cls) -> "GameProcess":
-        """Start a new process.  Raises ClusterError."""
+    def __init__(self) -> None:
+        """Start a process.  Raises ClusterError."""
         try:
-            process = subprocess.Popen(  # noqa: ASYNC220 - some milliseconds, and seldom
+            self._connection, theirs = multiprocessing.Pipe()
+            with theirs:
                 # -P: no module in the worker's directory shadows Kalarena's.
-                [sys.executable, "-P", "-m", "tournaments.engines.remote.worker.game_process"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                process_group=0,  # a signal to the worker's group must not end it before its bots
-            )
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", game_process.__name__, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=2,  # output of libraries
+                    pass_fds=[theirs.fileno()],
+                    process_group=0,  # a signal to the worker's group must not end it before its bots
+                )
         except OSError as error:
             raise ClusterError(f"no game process could be started: {error.strerror}") from error
-        replies = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        protocol = asyncio.StreamReaderProtocol(replies)
-        try:
-            connection, _ = await loop.connect_read_pipe(lambda: protocol, process.stdout)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        return cls(process, replies, connection)
 
-    def begin(self, order: bytes) -> None:
-        """Send a pickled order, if the process lives."""
-        with contextlib.suppress(OSError):
-            write_all(self._orders, frame(ORDER, order))
-
-    async def reply(
-        self, feed: int | None, on_start: Callable[[], None], on_snapshot: Callable[[bytes], None]
-    ) -> Reply | None:
-        """Wait for the reply to an order; return None if the process died.
+    async def play(
+        self,
+        order: bytes,
+        feed: int | None,
+        on_start: Callable[[], None],
+        on_snapshot: Callable[[bytes], None],
+    ) -> bytes | None:
+        """Play the game of a pickled order; return its reply, or None if the process died.
 
         ``feed`` is a descriptor of datagrams, with each of which ``on_snapshot`` is called.  For ``on_start``
         see ``WorkerGames.play``.
@@ -133,35 +104,30 @@ class GameProcess:
                 on_snapshot(os.read(feed, DATAGRAM_BYTES))
 
         loop = asyncio.get_running_loop()
+        replied = asyncio.Event()
         lasts = loop.call_later(QUICK_S, begin)
+        loop.add_reader(self._connection.fileno(), replied.set)
         if feed is not None:
             loop.add_reader(feed, receive, feed)
         try:
-            return await self._next_reply()
+            self._connection.send_bytes(order)
+            await replied.wait()
+            return self._connection.recv_bytes()
+        except (OSError, EOFError):
+            return None
         finally:
             lasts.cancel()
+            loop.remove_reader(self._connection.fileno())
             if feed is not None:
                 loop.remove_reader(feed)
 
-    async def _next_reply(self) -> Reply | None:
-        try:
-            kind = await self._replies.readexactly(1)
-            length = await self._replies.readexactly(LENGTH_BYTES)
-            return Reply(kind, await self._replies.readexactly(int.from_bytes(length, "big")))
-        except asyncio.IncompleteReadError:
-            return None
-
     def give_up(self) -> None:
         """Cancel the current game, if there is one."""
-        try:
-            write_all(self._orders, GIVE_UP)
-        except OSError:  # it has ended
-            return
+        with contextlib.suppress(OSError):  # it has ended
+            self._connection.send_bytes(GIVE_UP)
 
     def let_go(self) -> None:
-        """End the process and its bots by closing its standard input."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        """End the process and its bots by closing the connection."""
         self._connection.close()
 
     def wait(self) -> None:
@@ -177,28 +143,15 @@ class WantedGame:
     """A game that a worker was requested to play, with its cancellation."""
 
     def __init__(self) -> None:
-        self._process: GameProcess | None = None
         self.wanted = True
+        self.process: GameProcess | None = None
+        """Process to which the game was sent; None before that and after the reply."""
 
     def give_up(self) -> None:
-        """Cancel the game."""
+        """Cancel the game; its order is not sent any more."""
         self.wanted = False
-        if self._process is not None:
-            self._process.give_up()
-
-    def begin(self, process: GameProcess, order: bytes) -> bool:
-        """Start the game in this process, unless it is cancelled; return whether it was started.
-
-        A cancellation arrives either before the order, which is not sent then, or after it.
-        """
-        if self.wanted:
-            self._process = process
-            process.begin(order)
-        return self.wanted
-
-    def ended(self) -> None:
-        """Detach the game from its process."""
-        self._process = None
+        if self.process is not None:
+            self.process.give_up()
 
 
 class WorkerGames:
@@ -220,7 +173,10 @@ class WorkerGames:
         """Requested sandbox -> this host's sandbox, which takes a moment to detect."""
         cores = usable_cores()
         self._all_cores = tuple(cores)
-        self._places = [(core,) for core in cores[:slots]] if slots <= len(cores) else []
+        self._places: list[tuple[int, ...]] = []
+        """Free cores for games with a core of their own; empty if there are more slots than cores."""
+        if slots <= len(cores):
+            self._places = [(core,) for core in cores[:slots]]
         self._idle: list[GameProcess] = []
         self._numbers = itertools.count()
 
@@ -231,37 +187,46 @@ class WorkerGames:
         fetch: Callable[[str], bytes],
         on_start: Callable[[], None],
         on_snapshot: Callable[[bytes], None],
-    ) -> Reply:
-        """Play a game to its end.  Raises ClusterError if this host cannot.
+    ) -> bytes:
+        """Play a game to its end, and return its reply.  Raises ClusterError if this host cannot.
 
         When cancelled, the game is cancelled too.  For ``fetch`` see BotCache; it is called in a thread.
         ``on_start`` is called before the first snapshot, or when the game has lasted ``QUICK_S``; not if it
         is over by then.  ``on_snapshot`` is called with snapshots.
         """
         job = await self._job_here(assignment, fetch)
-        process, cores = await self._take(own_core=assignment.own_core)
-        alive, sweeps = True, True
+        cores = self._places.pop() if assignment.own_core and self._places else self._all_cores
+        process: GameProcess | None = None
+        idle = sweeps = True
+        reply = None
         try:
-            number = next(self._numbers)
-            path = self._scratch / FEED_PATTERN.replace("*", f"{os.getpid()}-{number}")
+            process = self._idle.pop() if self._idle else GameProcess()
+            path = self._scratch / FEED_PATTERN.replace("*", f"{os.getpid()}-{next(self._numbers)}")
             with listening(path) if assignment.followed else contextlib.nullcontext() as feed:
-                order = Order(
-                    job, assignment.job.players, cores, None if feed is None else str(path), self._speed
-                )
-                if not game.begin(process, order.packed()):
+                address, descriptor = (None, None) if feed is None else (str(path), feed.fileno())
+                order = Order(job, assignment.job.players, cores, address, self._speed).packed()
+                if not game.wanted:
                     raise ClusterError("the game was cancelled by the tournament runner")
-                alive = False
-                reply = await process.reply(None if feed is None else feed.fileno(), on_start, on_snapshot)
-                alive = reply is not None
+                game.process, idle = process, False
+                reply = await process.play(order, descriptor, on_start, on_snapshot)
+                idle = reply is not None
         except asyncio.CancelledError:
             sweeps = False  # the shutdown of this worker does that; here it would wait for a build
             raise
         finally:
-            game.ended()
-            await self._give_back(process, cores, alive=alive, sweeps=sweeps)
-        if reply is None:
-            return Reply(ENDED, b"the game's process died")
-        return reply
+            game.process = None
+            try:
+                if process is not None and idle:
+                    self._idle.append(process)
+                elif process is not None:
+                    process.let_go()
+                    await self._in_a_thread(process.wait)
+                    if sweeps:
+                        await self._in_a_thread(self._sweep)
+            finally:
+                if cores is not self._all_cores:
+                    self._places.append(cores)
+        return reply or failure("the game's process died", ENDED)
 
     async def close(self) -> None:
         """End the idle processes."""
@@ -290,28 +255,6 @@ class WorkerGames:
             found = await self._in_a_thread(self._bot_cache.prepare, packed, sandbox, fetch)
         return found
 
-    async def _take(self, *, own_core: bool) -> tuple[GameProcess, tuple[int, ...]]:
-        cores = self._places.pop() if own_core and self._places else self._all_cores
-        try:
-            return (self._idle.pop() if self._idle else await GameProcess.started()), cores
-        except BaseException:
-            self._free(cores)
-            raise
-
-    async def _give_back(
-        self, process: GameProcess, cores: tuple[int, ...], *, alive: bool, sweeps: bool
-    ) -> None:
-        try:
-            if alive:
-                self._idle.append(process)
-                return
-            process.let_go()
-            await self._in_a_thread(process.wait)
-            if sweeps:
-                await self._in_a_thread(self._sweep)
-        finally:
-            self._free(cores)
-
     async def _in_a_thread(self, function: Callable[..., Value], *arguments: object) -> Value:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
@@ -319,10 +262,6 @@ class WorkerGames:
         """Kill the orphaned bots of a game process, which this process has adopted."""
         with self._children:
             kill_orphans()
-
-    def _free(self, cores: tuple[int, ...]) -> None:
-        if cores != self._all_cores:
-            self._places.append((cores[0],))
 
 
 def sandbox_here(asked: Sandbox) -> Sandbox:

@@ -1,22 +1,24 @@
-"""Plugin that makes a Dask worker play games."""
+"""Plugins that make a Dask worker play games, and leave before it is killed."""
 
 import asyncio
 import os
 import pickle
 import stat
 import tempfile
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from distributed import Worker, WorkerPlugin, get_worker
+from distributed import Status, Worker, WorkerPlugin, get_worker
 from distributed.utils import sync
 
 from referee.process.subreaper import become_subreaper
 from referee.sandbox.bubblewrap import Tier
 from tournaments.engines.remote.extra import ClusterError
 from tournaments.engines.remote.host import HostFacts, Versions
-from tournaments.engines.remote.worker.game_process import ENDED, FAILURE, Reply
+from tournaments.engines.remote.worker.game_process import ENDED, failure
 from tournaments.engines.remote.worker.worker_play import Assignment, WantedGame, WorkerGames
 
 NAME = "kalarena"
@@ -26,6 +28,11 @@ SLOT = "slot"
 FETCH_LIMIT_S = 300
 """Limit in seconds; the largest archive takes 20 s on a line of 100 Mbit/s."""
 PRIVATE = 0o700
+SPARE_S = 20.0
+"""Seconds kept free in any case: leaving takes some seconds, and a batch system's clock may differ."""
+LONGER = 1.25
+"""Assumed maximum duration of the next game, as a multiple of the longest game so far."""
+LIFETIME_POLL_S = 0.5
 
 
 def resources(facts: HostFacts, slots: int) -> dict[str, float]:
@@ -48,12 +55,21 @@ def _tier(tier: Tier) -> str:
     return f"{SLOT} with sandbox {tier.value}"
 
 
-def worker_options(facts: HostFacts, slots: int, scratch: Path | None = None) -> dict[str, Any]:
-    """Return arguments that make a ``distributed.Worker``, or the worker of a ``Nanny``, play games."""
+def worker_options(
+    facts: HostFacts, slots: int, scratch: Path | None = None, lifetime_s: float | None = None
+) -> dict[str, Any]:
+    """Return arguments that make a ``distributed.Worker``, or the worker of a ``Nanny``, play games.
+
+    For ``scratch`` see ``GamePlugin``.  The worker is killed after ``lifetime_s``, and so begins no
+    game that would not end by then.
+    """
+    plugins: list[WorkerPlugin] = [GamePlugin(facts, slots, scratch)]
+    if lifetime_s is not None:
+        plugins.append(Lifetime(time.time() + lifetime_s))
     return {
         "nthreads": slots,
         "resources": resources(facts, slots),
-        "plugins": (GamePlugin(facts, slots, scratch),),
+        "plugins": tuple(plugins),
         "memory_limit": 0,  # games have limits of their own, and a worker that pauses would delay its games
     }
 
@@ -127,12 +143,12 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
         except asyncio.CancelledError:  # noqa: ASYNC103 - the task ends, with a reply
             # This worker ends. It reports that itself: Dask would have the game played elsewhere long before
             # it reports the loss of a worker.
-            reply = Reply(ENDED, b"this worker was ended")
+            reply = failure("this worker was ended", ENDED)
         except ClusterError as error:
-            reply = Reply(FAILURE, str(error).encode("utf-8", "backslashreplace"))
+            reply = failure(error)
         finally:
             self._games.pop(key, None)
-        self._replies[key] = (topic, {"game": name, "begins": here, "reply": reply.kind + reply.content})
+        self._replies[key] = (topic, {"game": name, "begins": here, "reply": reply})
 
     def _fetch(self, digest: str) -> bytes:
         archive = sync(
@@ -145,6 +161,61 @@ class GamePlugin(WorkerPlugin):  # type: ignore[misc]
             raise ClusterError(f"the scheduler does not have the files {digest} of a bot")
         found: bytes = archive
         return found
+
+
+def is_too_late(left_s: float, longest_s: float) -> bool:
+    """Return whether too few seconds are left for a game, judged by the longest game so far."""
+    return left_s < longest_s * LONGER + SPARE_S
+
+
+class Lifetime(WorkerPlugin):  # type: ignore[misc]
+    """Plugin that stops new games in time, and lets the worker leave after its last one.
+
+    The duration of a game is estimated from the games that this worker has played.  Before the first game
+    ends, only ``SPARE_S`` is kept free.  A game that takes longer than estimated is lost, and is played again
+    on another worker.
+    """
+
+    name = "kalarena-lifetime"
+
+    def __init__(self, ends_at: float, clock: Callable[[], float] = time.time) -> None:
+        """``ends_at`` is in seconds since the epoch, like ``clock``.
+
+        The end stays the same when the worker is restarted.
+        """
+        self._ends_at = ends_at
+        self._clock = clock
+
+    def setup(self, worker: Worker) -> None:
+        """Begin to watch the time."""
+        self._worker = worker
+        self._begun: dict[Any, float] = {}
+        self._longest_s = 0.0
+        self._task = asyncio.create_task(self._leave_in_time())
+
+    def teardown(self, worker: Worker) -> None:
+        """Stop watching."""
+        self._task.cancel()
+
+    def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
+        """Record the state of a task; called by Dask."""
+        if not is_game(key):
+            return
+        if finish == "executing":
+            self._begun[key] = self._clock()
+        elif key in self._begun:
+            self._longest_s = max(self._longest_s, self._clock() - self._begun.pop(key))
+
+    async def _leave_in_time(self) -> None:
+        while not is_too_late(self._ends_at - self._clock(), self._longest_s):  # noqa: ASYNC110 - time passes
+            await asyncio.sleep(LIFETIME_POLL_S)
+        self._worker.status = Status.paused  # waiting games move elsewhere, at the latest when it ends
+        while self._begun:  # noqa: ASYNC110 - one check more or less does not matter
+            await asyncio.sleep(LIFETIME_POLL_S)
+        # Not awaited here: the worker ends its plugins first, and so this task.
+        self._leaving = asyncio.create_task(
+            self._worker.close_gracefully(restart=False, reason="its time is over")
+        )
 
 
 def is_game(key: Any) -> bool:

@@ -181,5 +181,7 @@ function replayBoard(root, data, speed) {
     frame = 0;
   }
 
-  return { said, lay, show, mark, describe, animate, halt, clearMarks: () => marks.replaceChildren() };
+  const contentOf = (cell) => lying[cell];
+
+  return { said, contentOf, lay, show, mark, describe, animate, halt, clearMarks: () => marks.replaceChildren() };
 }

@@ -43,3 +43,8 @@ if (cross) {
   });
   cross.addEventListener("pointerleave", () => marked?.classList.remove("column"));
 }
+
+// A cell of the cross table leads to the games of two bots, which may be folded.
+const openTarget = () => document.querySelector("tr:target details")?.setAttribute("open", "");
+openTarget();
+window.addEventListener("hashchange", openTarget);

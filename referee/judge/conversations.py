@@ -1,0 +1,114 @@
+"""The referee's lines in its conversations with both players: START, openings, moves, TIME and END (pure)."""
+
+from collections.abc import Callable, Sequence
+from typing import Generic
+
+from protocol.messages import (
+    OPENING_WORD,
+    BotMessage,
+    Change,
+    End,
+    Next,
+    RefereeMessage,
+    Start,
+    Swap,
+    Time,
+)
+from protocol.session import Session
+from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
+from referee.games.opening import Step
+from referee.judge.events import Send
+
+
+class Conversations(Generic[S, M]):
+    """The conversations of one game.
+
+    Methods return lines in the order in which they are sent.  Unless the game is over, the last line is START
+    or gives a player the turn.
+    """
+
+    def __init__(
+        self,
+        game: Game[S, M],
+        opening: Sequence[Step],
+        timed: tuple[bool, bool],
+        clocks_ms: Callable[[], tuple[int, int]],
+    ) -> None:
+        """Begin the conversations.
+
+        Args:
+            game: The rule book.
+            opening: Steps that are announced before the first turn.
+            timed: Whether each player is sent TIME lines.
+            clocks_ms: Returns the values of both clocks, in milliseconds.
+        """
+        self._game = game
+        self._opening = opening
+        self._timed = timed
+        self._clocks_ms = clocks_ms
+        self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
+
+    def receive(self, player: int, line: str) -> BotMessage:
+        """Return the message in a player's line.  Raises RemoteProtocolError."""
+        return self._sessions[player].receive(line)
+
+    def move_of(self, message: BotMessage, state: S) -> M:
+        """Return the move of a message.
+
+        Raises:
+            InvalidMoveError: The game has no such move.
+            IllegalMoveError: The game has no swap.
+        """
+        swap = self._game.swap
+        if isinstance(message, Swap):
+            if swap is None:
+                raise IllegalMoveError("swap-not-offered", "this game has no SWAP")
+            return swap
+        move = self._game.parse_move(state, message.move)
+        if move == swap:
+            raise InvalidMoveError("bad-number", f"{message.move!r} is not a move: a swap is written SWAP")
+        return move
+
+    def start(self, player: int, seat: str) -> list[Send]:
+        """Return the START line of a player."""
+        gives_turn = player == Side.FIRST and not self._opening
+        return self._with_time(player, Start(seat), gives_turn=gives_turn)
+
+    def announce_opening(self) -> list[Send]:
+        """Announce each step of the opening to both players; the last one gives the first turn."""
+        sends = []
+        for step in self._opening[:-1]:
+            change = Change(step.move or OPENING_WORD, self._game.board_text(step.state), Next.OPPONENT)
+            sends += [self._send(player, change) for player in (Side.FIRST, Side.SECOND)]
+        step = self._opening[-1]
+        return sends + self.announce_move(step.move or OPENING_WORD, step.state)
+
+    def announce_move(self, text: str, state: S, *, but: int | None = None) -> list[Send]:
+        """Announce a move after which the game goes on to both players, or to all ``but`` one."""
+        board = self._game.board_text(state)
+        player: int = self._game.to_move(state)
+        you = self._with_time(player, Change(text, board, Next.YOU), gives_turn=True)
+        if but is not None:
+            return you
+        return [self._send(1 - player, Change(text, board, Next.OPPONENT)), *you]
+
+    def announce_last_move(self, text: str, state: S) -> list[Send]:
+        """Announce a move that ends the game."""
+        change = Change(text, self._game.board_text(state), Next.NOBODY)
+        next_player: int = self._game.to_move(state)
+        return [self._send(player, change) for player in (1 - next_player, next_player)]
+
+    def end(self, players: Sequence[int]) -> list[Send]:
+        """Return the END lines of these players."""
+        return [self._send(player, End()) for player in players]
+
+    def _with_time(self, player: int, message: RefereeMessage, *, gives_turn: bool) -> list[Send]:
+        """Return a message's line, after a TIME line if it gives the turn to a player that takes those."""
+        sends = []
+        if gives_turn and self._timed[player]:
+            clocks_ms = self._clocks_ms()
+            sends.append(self._send(player, Time(clocks_ms[player], clocks_ms[1 - player])))
+        return [*sends, self._send(player, message)]
+
+    def _send(self, player: int, message: RefereeMessage) -> Send:
+        return Send(player, self._sessions[player].send(message))

@@ -1,0 +1,129 @@
+"""The image of docs/deploy/Containerfile, built and run by an ordinary user: it confines bots and serves."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from referee.version import VERSION
+from tests.deploy.podman import BASE, Podman, needs_containers, shared_folder
+from tests.support.paths import REPOSITORY_ROOT
+
+IMAGE = "localhost/kalarena-test"
+DEPLOY = REPOSITORY_ROOT / "docs" / "deploy"
+EXTRAS = "postgresql,strong,xlsx"
+KALARENA = "/opt/kalarena/bin/kalarena"
+UNMASK = "--security-opt=systempaths=unconfined"
+READ_PAGE = """
+import time, urllib.error, urllib.request
+end = time.monotonic() + 300
+while True:
+    try:
+        print(urllib.request.urlopen("http://127.0.0.1:8000/").read().decode())
+        break
+    except urllib.error.URLError:  # it is starting
+        if time.monotonic() > end:
+            raise
+        time.sleep(0.2)
+"""
+
+
+def make_context(folder: Path, python: str) -> None:
+    """Copy what the Containerfile reads: its files, and the wheels of Kalarena and its dependencies."""
+    shutil.copytree(DEPLOY, folder / "docs/deploy")
+    shutil.copy(REPOSITORY_ROOT / "constraints.txt", folder)
+    dist = folder / "dist"
+    build = ("build", "--no-isolation", "--outdir", str(dist), str(REPOSITORY_ROOT))
+    subprocess.run((sys.executable, "-m", *build), check=True, capture_output=True)
+    wheel = next(dist.glob("*.whl"))
+    for_image = ("--only-binary=:all:", f"--python-version={python}", "--dest", str(dist))
+    download = ("pip", "download", "--quiet", *for_image, "-c", str(folder / "constraints.txt"))
+    command = (sys.executable, "-m", *download, f"kalarena[{EXTRAS}] @ {wheel.as_uri()}")
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def podman() -> Iterator[Podman]:
+    """Podman with the image."""
+    needs_containers()
+    podman = Podman()
+    podman.make_base()
+    version = "import sys; print('%d.%d' % sys.version_info[:2])"
+    python = podman("run", "--rm", "--network=none", BASE, "python3", "-c", version).strip()
+    with shared_folder(lambda folder: make_context(folder, python)) as context:
+        podman(
+            *("build", "--network=none", "--file", str(context / "docs/deploy/Containerfile")),
+            *("--target", "kalarena", "--tag", IMAGE),
+            *("--build-arg", f"BASE={BASE}", "--build-arg", "PIP_OPTIONS=--no-index", str(context)),
+        )
+    yield podman
+    podman("rmi", "--force", IMAGE)
+
+
+def options() -> list[str]:
+    """Return the options of the server's container in the compose file."""
+    server = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["server"]
+    drop = [f"--cap-drop={name}" for name in server["cap_drop"]]
+    return drop + [f"--security-opt={option}" for option in server["security_opt"]]
+
+
+def doctor(podman: Podman, *run_options: str) -> dict[str, Any]:
+    done = podman.attempt("run", "--rm", "--network=none", *run_options, IMAGE, "doctor", "--json")
+    health: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == (0 if health["confines"] else 1), done.stderr
+    return health
+
+
+def test_the_operators_page_has_the_options_of_the_compose_file() -> None:
+    page = (REPOSITORY_ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    assert UNMASK in options()
+    assert [option for option in options() if option not in page] == []
+
+
+@pytest.mark.image
+def test_doctor_says_that_bots_are_confined(podman: Podman) -> None:
+    health = doctor(podman, *options())
+    assert health["confines"] is True
+    assert health["tier"].startswith("bubblewrap")
+    assert health["seccomp"] is health["network_unreachable"] is True
+    assert health["bot_user"] == 900
+
+
+@pytest.mark.image
+def test_doctor_names_the_option_without_which_they_are_not(podman: Podman) -> None:
+    health = doctor(podman, *(option for option in options() if option != UNMASK))
+    assert (health["tier"], health["confines"]) == ("weak", False)
+    assert "Can't mount proc" in health["why_not_better"]
+    option = health["advice"].removeprefix("podman run ").removesuffix(" ...").replace("opt ", "opt=")
+    advised = doctor(podman, *(one for one in options() if one != UNMASK), option)
+    assert advised["confines"] is True
+
+
+@pytest.mark.image
+def test_a_confined_game_is_played_and_a_page_is_served(podman: Podman) -> None:
+    """One container, since each start takes seconds; it is asked from within, so that it needs no network."""
+    name = podman("run", "--detach", "--network=none", *options(), IMAGE).strip()
+    run = ("exec", name, KALARENA)
+    try:
+        assert "Kalarena" in podman("exec", name, "/opt/kalarena/bin/python", "-c", READ_PAGE)
+        assert podman(*run, "--version") == f"kalarena {VERSION}\n"
+        play = ("play", "minimax:2", "first_legal", "--game", "kalah(3,2)", "--sandbox", "required")
+        podman(*run, *play, "--record", "game.json")
+        record = json.loads(podman("exec", name, "cat", "game.json"))
+        assert record["sandbox"].startswith("bubblewrap")
+        assert record["result"]["fault"] is None
+        podman(*run, "verify", "game.json")
+        podman("exec", name, "/opt/kalarena/bin/python", "-c", "import numba, psycopg, xlsxwriter")
+        podman("stop", name)
+        assert podman("inspect", "--format", "{{.State.ExitCode}}", name) == "0\n"
+    except AssertionError:
+        print(podman.attempt("logs", name))
+        raise
+    finally:
+        podman("rm", "--force", "--volumes", name)

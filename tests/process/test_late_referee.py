@@ -1,0 +1,147 @@
+"""Sessions in which the referee itself has to wait for a CPU: no bot loses time by that.
+
+The counters are made up, the clock is real: a reading that takes long stands for a referee that had no CPU.
+"""
+
+import time
+from contextlib import closing
+from typing import Any, cast
+
+import pytest
+import trio
+
+from referee.games.catalog import parse_game
+from referee.judge.clock import TimeControl
+from referee.judge.match import Match
+from referee.judge.results import Player, Reason
+from referee.process import turn_timer
+from referee.process.cpu_accounting import Reading, ThreadTimes
+from referee.process.player import SessionPlayer
+from referee.process.poller import Poller
+from referee.process.process_tree import ProcessTree
+from referee.session import Session
+
+pytestmark = pytest.mark.usefixtures("counters")
+
+MOVE_S = 0.3
+CONTROL = TimeControl(move_s=MOVE_S, margin_s=0.0, setup_s=0.0)
+
+
+class Waits:
+    """The referee's own wait for a CPU."""
+
+    def __init__(self) -> None:
+        self.ns = 0
+
+    def wait_ns(self) -> int:
+        return self.ns
+
+    def close(self) -> None:
+        pass
+
+
+class MadeUpPlayer(SessionPlayer):
+    """A player with the counters of one thread, which waits for a CPU from its turn on until it replies."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index, Player("", (), "/"))
+        self.turn_began_ns: int | None = None
+        self.waited_ns = 0
+        self.reads = 0
+        """Readings in this turn."""
+
+    @property
+    def tree(self) -> ProcessTree:
+        return cast("ProcessTree", self)
+
+    def receive(self, line: str) -> None:
+        if line == "START;South":
+            self.turn_began_ns = time.monotonic_ns()
+        elif line.endswith("YOU"):
+            self.end(1)  # the second player ends the game
+
+    def reply(self, *, has_waited: bool = True) -> None:
+        if self.turn_began_ns is not None:
+            self.waited_ns = time.monotonic_ns() - self.turn_began_ns if has_waited else 0
+            self.turn_began_ns = None
+            self.send("MOVE;1")
+
+    def read(self) -> Reading:
+        is_thinking = self.turn_began_ns is not None
+        self.reads += is_thinking
+        thread = ThreadTimes(0, self.waited_ns, not is_thinking, is_thinking)
+        return Reading(0, {1: thread}, time.monotonic_ns())
+
+    def is_queued(self) -> bool:
+        return self.turn_began_ns is not None
+
+    def activity(self) -> str:
+        return "running"
+
+    def set_on_turn(self, *, on_turn: bool) -> None:
+        pass
+
+
+@pytest.fixture
+def counters(monkeypatch: pytest.MonkeyPatch) -> Waits:
+    waits = Waits()
+    monkeypatch.setattr(turn_timer, "_has_counters", lambda: True)
+    monkeypatch.setattr(turn_timer, "OwnWait", lambda: waits)
+    return waits
+
+
+async def played(first: MadeUpPlayer) -> Match[Any, Any]:
+    """Return the match after the second player's end, or after the verdict on the first player."""
+    players = (first, MadeUpPlayer(1))
+    match: Match[Any, Any] = Match(parse_game("kalah(2,1)"), CONTROL, ("Ada", "Bob"))
+    for player in players:
+        player.wait_ready()
+    with closing(Session(match, players)) as session, trio.fail_after(30):
+        await session.referee(match.start(time.monotonic()))
+    for player in players:
+        player.close()
+    return match
+
+
+async def test_a_reply_that_comes_while_the_counters_are_read_is_not_late(counters: Waits) -> None:
+    class InterruptedReferee(MadeUpPlayer):
+        def read(self) -> Reading:
+            reading = super().read()
+            if self.reads == 3:
+                self.reply()
+                counters.ns += 250_000_000
+            return reading
+
+    match = await played(InterruptedReferee(0))
+    assert match.moves[0].referee_wait_us == 250_000
+
+
+async def test_a_wait_that_ends_while_a_deadline_is_checked_counts() -> None:
+    class GetsItsCpu(MadeUpPlayer):
+        def is_queued(self) -> bool:
+            self.reply()
+            return False
+
+    match = await played(GetsItsCpu(0))
+    assert match.moves, match.result
+    assert (match.moves[0].wait_us or 0) > 0.9 * MOVE_S * 1e6
+
+
+async def test_a_reply_that_came_before_the_referee_noticed_the_time_is_read_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    player = MadeUpPlayer(0)
+    wait = Poller.wait
+
+    async def wait_too_long(self: Poller, timeout_s: float) -> list[tuple[int, str]]:
+        found = await wait(self, timeout_s)
+        began_ns = player.turn_began_ns
+        if not found and began_ns is not None and time.monotonic_ns() > began_ns + MOVE_S * 1e9:
+            player.reply(has_waited=False)
+        return found
+
+    monkeypatch.setattr(Poller, "wait", wait_too_long)
+    match = await played(player)
+    assert match.result is not None
+    assert match.result.reason is Reason.TIMEOUT
+    assert "before its reply 'MOVE;1' was complete" in match.result.detail

@@ -1,0 +1,267 @@
+"""Casual games with real bots in real worker processes, and their table in the database."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from referee.games.catalog import parse_game
+from referee.games.opening import OpeningError
+from tests.server.harness import ServiceHarness, open_service, starter, until, upload
+from tests.support.courses import FAST_PASSWORDS, NOW
+from tournaments.bots.upload.limits import SubmittedFile
+from tournaments.course.casual_games import CasualPlayer, with_move
+from tournaments.course.course import Course
+from tournaments.course.model import CourseError, VersionState
+from tournaments.database.base import Location
+from tournaments.server.casual import games
+from tournaments.server.casual.games import CasualGames, Table
+from tournaments.server.casual.positions import continuation, opening_at, states_of
+from tournaments.server.metrics import PlayEnd
+from tournaments.server.slots import Kind
+
+GAME = "manchester(4,3)"
+ME = "account 1"
+PERSON = CasualPlayer("Ada", ME)
+
+
+def bot(text: str = "ladder:2") -> CasualPlayer:
+    return CasualPlayer(text, reference=text)
+
+
+@asynccontextmanager
+async def playing(data: Path, **settings: Any) -> AsyncIterator[tuple[ServiceHarness, CasualGames]]:
+    async with open_service(data, **{"sandbox_mode": "required", **settings}) as harness:
+        yield harness, harness.service.casual
+
+
+async def begin(casual: CasualGames, first: CasualPlayer, second: CasualPlayer, game: str = GAME) -> Table:
+    started = await casual.start(game, (first, second))
+    table = await casual.table(started.address)
+    assert table is not None
+    return table
+
+
+async def turn(table: Table, side: int = 0) -> bool:
+    """Wait for a player's turn; return False at the end of the game."""
+    while table.to_move not in (side, None):
+        assert not table.trouble, table.trouble
+        await table.changed.wait()
+    return table.to_move is not None
+
+
+def first_legal(table: Table) -> str:
+    return table.rules.format_move(table.state, table.rules.legal_moves(table.state)[-1])
+
+
+async def play_on(casual: CasualGames, table: Table, side: int = 0) -> None:
+    while await turn(table, side):
+        await casual.move(table, ME, len(table.game.moves), first_legal(table))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("game", "side"), [(GAME, 0), (GAME, 1), ("kalamala+cap=30", 0)])
+async def test_a_whole_game_is_in_the_database(tmp_path: Path, game: str, side: int) -> None:
+    async with playing(tmp_path / "data") as (harness, casual):
+        players = (PERSON, bot()) if side == 0 else (bot(), PERSON)
+        table = await begin(casual, *players, game)
+        await play_on(casual, table, side)
+        stored = harness.course.casual_games.by_address(table.game.address)
+        assert stored == table.game
+        assert stored.ended_at == NOW
+        rules = parse_game(game)
+        outcome = rules.outcome(states_of(rules, "", stored.moves)[-1])
+        assert outcome is not None
+        assert (stored.winner is None) == (outcome.winner is None)
+        await until(lambda: table.session is None)
+        assert harness.service.slots.status()[Kind.PLAY].taken == 0
+
+
+async def test_a_move_that_was_taken_back_is_played_again(tmp_path: Path) -> None:
+    async with playing(tmp_path / "data") as (_harness, casual):
+        table = await begin(casual, PERSON, bot())
+        with pytest.raises(CourseError, match="no move of yours"):
+            await casual.take_back(table, ME)
+        await casual.move(table, ME, 0, "2")
+        await turn(table)
+        await casual.take_back(table, ME)
+        assert (table.game.moves, table.game.revision, table.to_move) == ((), 1, 0)
+        await casual.move(table, ME, 0, "3")
+        await turn(table)
+        assert table.game.moves[0] == "3"
+        assert len(table.game.moves) > 1
+        await casual.resign(table, ME)
+        assert table.game.sentence == "Ada resigned."
+
+
+async def test_a_game_goes_on_after_a_restart_of_the_server(tmp_path: Path) -> None:
+    async with playing(tmp_path / "data") as (_harness, casual):
+        table = await begin(casual, bot(), PERSON)
+        await turn(table, 1)
+        await casual.move(table, ME, len(table.game.moves), "SWAP")
+        before = table.game.moves
+    async with playing(tmp_path / "data") as (_harness, casual):
+        found = await casual.table(table.game.address)
+        assert found is not None
+        assert found.game.moves[: len(before)] == before
+        with casual.watch(found):  # as the page does
+            await turn(found, 1)
+            await play_on(casual, found, 1)
+        assert found.game.ended_at is not None
+
+
+async def test_a_session_ends_while_the_person_thinks_and_another_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(games, "IDLE_S", 0.01)
+    async with playing(tmp_path / "data") as (harness, casual):
+        table = await begin(casual, PERSON, bot())
+        await until(lambda: table.session is None)
+        assert harness.service.slots.status()[Kind.PLAY].taken == 0
+        await play_on(casual, table)
+        assert table.game.ended_at is not None
+
+
+async def test_thinking_people_hold_no_slot_and_give_way_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(games, "SESSIONS_OF_SLOT", 1)
+    async with playing(tmp_path / "data") as (harness, casual):
+        tables = []
+        for _ in range(4):  # with room for two
+            table = await begin(casual, PERSON, bot())
+            await casual.move(table, ME, 0, "2")
+            tables.append(table)
+        for table in tables:
+            await turn(table)
+        await until(lambda: harness.service.slots.status()[Kind.PLAY].taken == 0)
+        assert sum(table.session is not None for table in tables) <= 2
+
+
+CRASHES = """
+import sys
+for line in sys.stdin:
+    if line.rstrip().endswith(";YOU") or line.startswith("START;South"):
+        print("MOVE;99", flush=True)
+"""
+
+
+@pytest.mark.slow
+async def test_an_own_version_that_takes_no_openings_and_one_that_errs(tmp_path: Path) -> None:
+    manifest = SubmittedFile("bot.toml", b"command = ['python3', 'bot.py']\n")
+    script = next(file for file in starter() if file.path == "bot.py")
+    async with playing(tmp_path / "data") as (harness, casual):
+        version = await harness.decided((await harness.submit("Team 1", upload(manifest, script))).id)
+        assert version.state is VersionState.QUALIFIED
+        own = CasualPlayer("version 1", version_id=version.id)
+        table = await begin(casual, PERSON, own, "kalah(4,3)")
+        await casual.move(table, ME, 0, "1")
+        await turn(table)
+        with pytest.raises(CourseError, match="start a new game"):
+            await casual.take_back(table, ME)
+        await play_on(casual, table)
+        assert table.game.ended_at is not None
+
+        wrong = await harness.submit("Team 2", upload(manifest, SubmittedFile("bot.py", CRASHES.encode())))
+        await harness.decided(wrong.id)
+        table = await begin(casual, PERSON, CasualPlayer("version 1", version_id=wrong.id), "kalah(4,3)")
+        await casual.move(table, ME, 0, "1")
+        assert not await turn(table)
+        assert table.game.winner == 0
+        assert "it sent 'MOVE;99'" in table.game.sentence
+        ends = (PlayEnd.RULES, PlayEnd.FAULT)
+        for line in (f'kalarena_play_games_total{{end="{end.value}"}} 1.0' for end in ends):
+            assert line in harness.service.metrics.page().decode()
+
+
+async def test_a_bot_that_cannot_be_started_is_explained_and_tried_again(tmp_path: Path) -> None:
+    async with playing(tmp_path / "data") as (_harness, casual):
+        table = await begin(casual, PERSON, CasualPlayer("version 9", version_id=9))
+        await until(lambda: table.trouble)
+        assert table.trouble == "The bot cannot play: version 9: its version is not there any more"
+        casual.retry(table)
+        assert table.session is not None
+        await until(lambda: table.trouble)
+
+
+async def test_games_that_nobody_plays_end_and_old_ones_go(tmp_path: Path) -> None:
+    async with playing(tmp_path / "data") as (harness, casual):
+        table = await begin(casual, PERSON, CasualPlayer("Open seat"))
+        casual._context.__dict__["now"] = lambda: NOW + timedelta(hours=3)
+        await casual._sweep()
+        assert table.game.sentence == games.ABANDONED
+        casual._context.__dict__["now"] = lambda: NOW + timedelta(days=40)
+        await casual._sweep()
+        assert harness.course.casual_games.by_address(table.game.address) is None
+
+
+# The table.
+
+
+def test_a_stored_game_and_what_changes_it(place: Location) -> None:
+    with Course(place, FAST_PASSWORDS) as course:
+        table = course.casual_games
+        added = table.add(GAME, "3", (PERSON, bot()), NOW)
+        assert table.by_address(added.address) == added
+        moved = with_move(added, "2", NOW)
+        table.save(added, moved)
+        with pytest.raises(CourseError, match="has changed meanwhile"):
+            table.save(added, with_move(added, "4", NOW))
+        assert table.by_address(added.address) == moved
+        ended = replace(moved, ended_at=NOW, winner=1, sentence="Over.")
+        table.save(moved, ended)
+        with pytest.raises(CourseError, match="has changed meanwhile"):
+            table.save(ended, with_move(ended, "4", NOW))
+
+
+def test_old_and_surplus_games_are_deleted(place: Location) -> None:
+    with Course(place, FAST_PASSWORDS) as course:
+        table = course.casual_games
+        added = [table.add(GAME, "", (PERSON, bot()), NOW + timedelta(hours=hour)) for hour in range(4)]
+        assert table.abandon(NOW, NOW, "x") == []
+        late = NOW + timedelta(hours=3)
+        assert sorted(table.abandon(late, late, "Abandoned.")) == sorted(one.address for one in added[:3])
+        table.remove(NOW + timedelta(hours=1), 1)
+        left = [one for one in added if table.by_address(one.address) is not None]
+        assert left == [added[2], added[3]]
+
+
+# Positions.
+
+
+@pytest.mark.parametrize(
+    ("game", "words", "opening", "is_exchanged"),
+    [
+        (GAME, "", "", False),
+        (GAME, "3 2", "3 2", False),
+        (GAME, "3 SWAP", "3,3,3,3,0,3,3,0,4,1;North", True),
+        ("kalamala", "a1 h8", "a1 h8", False),
+    ],
+)
+def test_a_position_becomes_an_opening(game: str, words: str, opening: str, is_exchanged: bool) -> None:
+    rules = parse_game(game)
+    found = opening_at(rules, words.split())
+    assert found.is_exchanged == is_exchanged
+    if "SWAP" in words:
+        old = states_of(rules, "", words.split())[-1]
+        new = states_of(rules, found.opening, ())[-1]
+        assert (rules.board_text(old), rules.legal_moves(old)) == (
+            rules.board_text(new),
+            rules.legal_moves(new),
+        )
+        assert rules.seats(old) == rules.seats(new)[::-1]
+    else:
+        assert found.opening == opening
+    assert continuation(rules, found.opening, ()).opening == found.opening
+
+
+def test_a_finished_game_and_nonsense_are_no_openings() -> None:
+    rules = parse_game("kalah(1,1)")
+    with pytest.raises(OpeningError):
+        opening_at(rules, ["1", "1", "1", "1"])
+    with pytest.raises(OpeningError):
+        opening_at(parse_game(GAME), ["nonsense"])

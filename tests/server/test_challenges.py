@@ -1,0 +1,272 @@
+"""Challenges in a service: they are played once, in turn, in the lowest class, and survive a restart."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+from sqlalchemy import update
+
+from referee.errors import RefereeError
+from tests.server.harness import Harness, first_games, open_harness, until
+from tests.support.courses import NOW
+from tournaments.course.model import BotChoice, Challenge, ChallengeState, CompetitionKind, CourseError
+from tournaments.course.schema import challenge
+from tournaments.database.base import Connections
+from tournaments.database.location import Database
+from tournaments.results.game_summary import GameSummary
+from tournaments.server.challenges.challenge_games import ChallengeGame, Score, game_of
+from tournaments.server.challenges.challenge_runner import MOST_TRIES, Challenges
+from tournaments.server.config import ServiceConfig
+from tournaments.server.slots import Kind
+
+GAME = "kalah(3,2)"
+RANDOM = BotChoice(reference="random:1")
+
+
+@asynccontextmanager
+async def challenging(harness: Harness, **settings: Any) -> AsyncIterator[Challenges]:
+    """Run challenges until the end of the block."""
+    harness.course.settings.change(**{"game": GAME, "references": ["random:1"]} | settings)
+    challenges = Challenges(harness.context, harness.context.data)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(challenges.run)
+            await trio.testing.wait_all_tasks_blocked()
+            yield challenges
+            nursery.cancel_scope.cancel()
+    finally:
+        challenges.close()
+
+
+async def ask(
+    harness: Harness,
+    challenges: Challenges,
+    opponent: BotChoice = RANDOM,
+    pairs: int = 1,
+    team: str = "Team 1",
+) -> Challenge:
+    """Ask for games of a team's current version."""
+    found = harness.course.teams.by_name(team)
+    assert found is not None
+    (account, *_) = harness.course.accounts.of_team(found.id)
+    own = BotChoice(version_id=harness.course.versions.current()[found.id].id)
+    return await challenges.ask(found.id, account, own, opponent, pairs, "page")
+
+
+def now_of(harness: Harness, challenge: Challenge) -> Challenge:
+    found = harness.course.challenges.get(challenge.id)
+    assert found is not None
+    return found
+
+
+async def ended(harness: Harness, challenge: Challenge) -> Challenge:
+    await until(lambda: now_of(harness, challenge).state.is_over)
+    return now_of(harness, challenge)
+
+
+def games(harness: Harness) -> list[GameSummary]:
+    with harness.store("challenges") as store:
+        return store.games()
+
+
+@pytest.mark.parametrize("real_games", [False, pytest.param(True, marks=pytest.mark.slow)])
+async def test_a_challenge_is_played_in_pairs_and_counted(
+    tmp_path: Path, database: Database, real_games: bool
+) -> None:
+    async with open_harness(tmp_path / "data", database=database, real_games=real_games) as harness:
+        harness.version("Team 1")
+        other = harness.version("Team 2", "greedy")
+        async with challenging(harness) as challenges:
+            made = await ask(harness, challenges, BotChoice(version_id=other.id), pairs=2)
+            over = await ended(harness, made)
+            stored = (await challenges.games([over]))[over.id]
+        assert (over.state, over.played, over.message) == (ChallengeState.FINISHED, 4, "")
+        assert [(game.key, game.first, game.second) for game in stored] == [
+            ("c0000001-01-1", "Team 1 v1", "Team 2 v1"),
+            ("c0000001-01-2", "Team 2 v1", "Team 1 v1"),
+            ("c0000001-02-1", "Team 1 v1", "Team 2 v1"),
+            ("c0000001-02-2", "Team 2 v1", "Team 1 v1"),
+        ]
+        assert stored[0].opening == stored[1].opening == "", "the first pair begins at the start position"
+        assert stored[2].opening == stored[3].opening != ""
+        assert Score(over.wins, over.draws, over.losses) == Score.of(stored)
+        (competition,) = harness.course.competitions.all()
+        assert (competition.slug, competition.kind) == ("challenges", CompetitionKind.CHALLENGE)
+        assert [event.action for event in harness.course.journal.entries(9)] == ["challenge.ask"]
+        assert harness.context.failures.newest() == ()
+
+
+async def test_a_restart_plays_what_is_missing_and_nothing_twice(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        async with challenging(harness) as challenges:
+            harness.engine.allow(first_games(1))
+            made = await ask(harness, challenges, pairs=2)
+            await until(lambda: harness.engine.waiting == ["c0000001-01-2"])
+        assert (now_of(harness, made).state, now_of(harness, made).played) == (ChallengeState.PLAYING, 1)
+        async with challenging(harness):
+            harness.engine.allow()
+            over = await ended(harness, made)
+        assert (over.state, over.played) == (ChallengeState.FINISHED, 4)
+        begun = harness.engine.begun
+        assert begun.count("c0000001-01-1") == 1
+        assert begun.count("c0000001-01-2") == 2, "the game that was not over begins anew"
+        assert len(games(harness)) == 4
+
+
+async def test_a_game_that_was_stored_just_before_a_crash_counts(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        async with challenging(harness) as challenges:
+            over = await ended(harness, await ask(harness, challenges))
+        # As if the server had ended between the store and the course's database.
+        location = harness.context.database.course()
+        with Connections(location) as connections, connections.writing() as connection:
+            connection.execute(update(challenge).values(state="playing", wins=0, draws=0, losses=0))
+        begun = len(harness.engine.begun)
+        async with challenging(harness):
+            again = await ended(harness, over)
+        assert (again.wins, again.draws, again.losses) == (over.wins, over.draws, over.losses)
+        assert len(harness.engine.begun) == begun
+
+
+async def test_teams_take_turns(tmp_path: Path) -> None:
+    async with open_harness(tmp_path, slots=1) as harness:
+        harness.version("Team 1")
+        harness.version("Team 2")
+        async with challenging(harness) as challenges:
+            harness.engine.allow(lambda _job: False)
+            long = await ask(harness, challenges, pairs=3)
+            second = await ask(harness, challenges)
+            await until(lambda: bool(harness.engine.waiting))
+            short = await ask(harness, challenges, team="Team 2")
+            await until(lambda: harness.context.slots.status()[Kind.CASUAL].waiting == 1)
+            harness.engine.allow()
+            await ended(harness, short)
+            await ended(harness, long)
+            await ended(harness, second)
+        begun = harness.engine.begun
+        assert begun[:2] == ["c0000001-01-1", "c0000003-01-1"]
+        assert begun.index("c0000002-01-1") > begun.index("c0000001-03-2"), "one of a team at a time"
+
+
+async def test_cancelling_keeps_the_games_that_are_over(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        async with challenging(harness) as challenges:
+            harness.engine.allow(first_games(1))
+            playing, waiting = [await ask(harness, challenges) for _ in range(2)]
+            await until(lambda: bool(harness.engine.waiting))
+            (account, *_) = harness.course.accounts.of_team(playing.team_id)
+            for one in (waiting, playing):
+                cancelled = await challenges.cancel(one.id, account)
+                assert cancelled.state is ChallengeState.CANCELLED
+            await until(lambda: not harness.engine.waiting)
+            with pytest.raises(CourseError, match="over already"):
+                await challenges.cancel(playing.id, account)
+            await trio.testing.wait_all_tasks_blocked()
+            third = await ask(harness, challenges)
+            harness.engine.allow()
+            await ended(harness, third)
+        assert (now_of(harness, playing).played, now_of(harness, waiting).played) == (1, 0)
+        actions = [event.action for event in harness.course.journal.entries(9)]
+        assert sorted(actions) == ["challenge.ask"] * 3 + ["challenge.cancel"] * 2
+
+
+async def test_a_withdrawn_version_ends_the_challenge_with_a_sentence(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        version = harness.version("Team 1")
+        async with challenging(harness) as challenges:
+            harness.engine.allow(first_games(1))
+            made = await ask(harness, challenges)
+            await until(lambda: bool(harness.engine.waiting))
+            harness.course.versions.withdraw(version.id, True)
+            harness.engine.allow()
+            over = await ended(harness, made)
+        # The return game had begun: it is over, and nothing else is due.
+        assert over.state is ChallengeState.FINISHED
+        async with challenging(harness) as challenges:
+            harness.course.versions.withdraw(version.id, False)
+            harness.engine.allow(first_games(0))
+            first, second = await ask(harness, challenges), await ask(harness, challenges)
+            await until(lambda: bool(harness.engine.waiting))
+            harness.course.versions.withdraw(version.id, True)
+            harness.engine.allow()
+            over = await ended(harness, second)
+        assert over.state is ChallengeState.FAILED
+        assert over.message == "Team 1 v1: this version does not play any more."
+        assert (now_of(harness, first).state, now_of(harness, first).played) == (ChallengeState.FAILED, 1)
+
+
+async def test_the_servers_own_failures_are_retried_and_then_reported(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as plain:
+        harness = plain.with_context(config=ServiceConfig(slots=2, retry_s=0.001))
+        harness.version("Team 1")
+        harness.engine.error = RefereeError("no memory")
+        async with challenging(harness) as challenges:
+            harness.engine.allow(lambda _job: False)
+            over = await ended(harness, await ask(harness, challenges))
+            assert (over.state, over.played) == (ChallengeState.FAILED, 0)
+            assert over.message.startswith("The server could not play these games, and nobody lost by it")
+            assert harness.engine.begun == ["c0000001-01-1"] * MOST_TRIES
+            harness.engine.allow()
+            assert (await ended(harness, await ask(harness, challenges))).state is ChallengeState.FINISHED
+        assert "no memory" in harness.context.failures.newest()[0].why
+
+
+@pytest.mark.parametrize(
+    ("opponent", "message"),
+    [
+        (BotChoice(reference="ladder:9"), "ladder:9 is no reference player of this course"),
+        (BotChoice(version_id=1), "That is your own bot"),
+        (BotChoice(version_id=2), "does not play any more"),
+        (BotChoice(version_id=99), "does not play any more"),
+        (BotChoice(), "does not play any more"),
+    ],
+)
+async def test_a_challenge_that_is_not_permitted_changes_nothing(
+    tmp_path: Path, opponent: BotChoice, message: str
+) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        harness.version("Team 2")
+        harness.version("Team 2", "greedy")
+        async with challenging(harness) as challenges:
+            with pytest.raises(CourseError, match=message):
+                await ask(harness, challenges, opponent)
+        assert harness.course.competitions.all() == []
+        assert harness.course.journal.entries(9) == []
+
+
+async def test_another_game_of_the_course_has_challenges_of_its_own(tmp_path: Path) -> None:
+    async with open_harness(tmp_path) as harness:
+        harness.version("Team 1")
+        harness.course.competitions.add("challenges", "Cup", CompetitionKind.TOURNAMENT, {}, None, NOW)
+        async with challenging(harness) as challenges:
+            first = await ended(harness, await ask(harness, challenges))
+            harness.course.settings.change(game="kalah(4,3)")
+            second = await ended(harness, await ask(harness, challenges))
+            played = await challenges.games([first, second])
+        assert [len(played[one.id]) for one in (first, second)] == [2, 2]
+        slugs = [one.slug for one in harness.course.competitions.all()]
+        assert slugs == ["challenges-3", "challenges-2", "challenges"]
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        ("c0000012-03-2", ChallengeGame(12, 3, 2)),
+        ("c12345678-10-1", ChallengeGame(12345678, 10, 1)),
+        ("p0000001-1", None),
+        ("c0000012-03-3", None),
+        ("c12-03-1", None),
+        ("", None),
+    ],
+)
+def test_keys(key: str, found: ChallengeGame | None) -> None:
+    assert game_of(key) == found
+    assert found is None or found.key == key

@@ -1,0 +1,84 @@
+"""Pages in a real browser: a position of a replay is played, and the settings have tabs."""
+
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.reporting.replay_pages import at_ply
+from tests.support.browser import chromium, watched_page
+from tests.web.played_course import Played, open_played
+from tests.web.site import RunningSite, running_site
+from tests.web.test_accessibility import sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.any_database]
+
+KEY = "p0000001-1"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    with open_played(tmp_path_factory.mktemp("course")) as played:
+        played.show("named")
+        played.world.course.settings.change(play_for="everybody")
+        yield played
+
+
+@pytest.fixture(scope="module")
+def site(played: Played) -> Iterator[RunningSite]:
+    with running_site(played.world) as running:
+        yield running
+
+
+def test_the_position_that_a_replay_shows_is_played(
+    played: Played, site: RunningSite, browser: Browser
+) -> None:
+    record = played.service.tournaments.stores[played.practice.id].record(KEY)
+    with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
+        page.goto(f"{site.url}/competitions/practice/games/{KEY}#ply=2")
+        at_ply(page, 2)
+        page.keyboard.press("ArrowRight")
+        at_ply(page, 3)
+        page.get_by_role("link", name="Play this position").click()
+        expect(page.locator("h1")).to_have_text("Play")
+        moves = " ".join(move.move for move in record.moves[:3])
+        assert parse_qs(urlsplit(page.url).query) == {"game": [record.game], "from": [moves]}
+        expect(page.locator("input[name=from]")).to_have_value(moves)
+        expect(page.locator(".play-picture svg")).to_be_visible()
+        expect(page.get_by_text("From this position of a game of")).to_be_visible()
+
+
+def shown_sections(page: Page) -> list[str]:
+    """Return the titles of the sections of settings that are visible."""
+    titles = page.locator("fieldset.card > legend")
+    return [one.inner_text() for one in titles.all() if one.is_visible()]
+
+
+def test_the_settings_have_tabs(played: Played, site: RunningSite, browser: Browser) -> None:
+    before = played.world.course.settings.load()
+    with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
+        sign_in(page, site, "lecturer")
+        page.goto(f"{site.url}/teach/settings")
+        everything = shown_sections(page)
+        tabs = page.get_by_role("navigation", name="Sections")
+        assert tabs.get_by_role("link").all_inner_texts() == ["All", *everything]
+        for title in everything:
+            tabs.get_by_role("link", name=title, exact=True).click()
+            assert shown_sections(page) == [title]
+        page.goto(f"{site.url}/teach/settings#upload_mb")  # the address to which a problem links
+        (section,) = shown_sections(page)
+        page.get_by_label("Largest upload in MiB").fill("12.5")
+        tabs.get_by_role("link", name="All", exact=True).click()
+        assert shown_sections(page) == everything
+        tabs.get_by_role("link", name=section, exact=True).click()
+        page.get_by_role("button", name="Save the settings").click()
+        expect(page.locator(".note")).to_be_visible()
+    # The hidden sections are sent, too.
+    assert played.world.course.settings.load() == before.model_copy(update={"upload_mb": 12.5})

@@ -1,0 +1,264 @@
+"""Client that submits a bot to a server over its HTTP API, and follows the check there.
+
+It uses the standard library alone, since it runs on students' machines.
+"""
+
+import http.client
+import io
+import json
+import os
+import ssl
+import stat
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import quote, urlencode, urlsplit
+
+from tournaments.bots.errors import ManifestError
+from tournaments.bots.manifest import load_manifest
+from tournaments.bots.upload.limits import UploadLimits, size_text
+from tournaments.bots.upload.names import passed_over
+
+ANSWER_LIMIT_S = 30.0
+"""Time limit of one answer in seconds; checks are asynchronous, so that each answer comes at once."""
+LONGEST_ANSWER = 16 << 20
+"""Maximum bytes of an answer; a report of a check has some 100 kB."""
+POLL_S = 1.0
+"""Seconds between two requests for the log; the server permits a token three times as many."""
+POLLS_LOST = 30
+"""Maximum failures in a row (while a server restarts) before following is given up."""
+DEFAULT_LIMITS = UploadLimits()
+FIRST_DATE = (1980, 1, 1, 0, 0, 0)
+"""Date of every entry, the earliest in a zip archive: the same files make the same archive."""
+
+
+class SubmitError(Exception):
+    """Submitting failed; the message gives the reason and the remedy."""
+
+    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+        super().__init__(message)
+        self.is_ours = is_ours
+        """True if the server or the network failed, and the user's input is not at fault."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """An upload."""
+
+    name: str
+    content: bytes
+    left_out: tuple[str, ...]
+    """Names in the folder that do not belong to the bot, or that its build makes."""
+
+
+def pack(path: Path, limits: UploadLimits = DEFAULT_LIMITS) -> Package:
+    """Return a bot's folder as a zip archive, or its file unchanged.  Raises SubmitError."""
+    if path.is_file():
+        return Package(path.name, _read(path), ())
+    if not path.is_dir():
+        raise SubmitError(f"{path}: there is no such folder or file; name the folder with your bot in it")
+    try:
+        manifest = load_manifest(path)
+    except ManifestError as error:
+        raise SubmitError(str(error)) from error
+    made = manifest.products if manifest is not None and manifest.build is not None else []
+    made_here = {os.path.normpath(product) for product in made}
+    archive = io.BytesIO()
+    left_out: list[str] = []
+    total = 0
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for folder, folders, names in os.walk(path):
+            here = Path(folder).relative_to(path)
+            for name in sorted([*folders, *names]):
+                inner = (here / name).as_posix()
+                if passed_over(name) is not None or inner in made_here:
+                    left_out.append(inner)
+            folders[:] = sorted(name for name in folders if (here / name).as_posix() not in left_out)
+            for name in sorted(names):
+                inner = (here / name).as_posix()
+                file = Path(folder, name)
+                if inner in left_out:
+                    continue
+                if not file.is_file():
+                    raise SubmitError(f"{file} is no file (a broken link, a pipe or a device): remove it")
+                content = _read(file)
+                total += len(content)
+                if total > limits.total_bytes:
+                    raise SubmitError(
+                        f"{path} holds more than {size_text(limits.total_bytes)}, counted up to {inner}: "
+                        "is it the folder of a bot? Leave out what the bot does not need"
+                    )
+                entry = zipfile.ZipInfo(inner, FIRST_DATE)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                executable = file.stat().st_mode & stat.S_IXUSR
+                entry.external_attr = (stat.S_IFREG | (0o755 if executable else 0o644)) << 16
+                zipped.writestr(entry, content)
+    if total == 0:
+        raise SubmitError(f"{path} holds nothing to submit; name the folder with your bot in it")
+    return Package(f"{path.resolve().name or 'bot'}.zip", archive.getvalue(), tuple(left_out))
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SubmitError(f"{file} cannot be read: {error.strerror}") from error
+
+
+class Client:
+    """Client of one server's API, with one token."""
+
+    def __init__(self, server: str, token: str) -> None:
+        """``server`` is the address of its first page.  Raises SubmitError."""
+        parts = urlsplit(server if "://" in server else f"https://{server}")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise SubmitError(f"{server!r} is no address of a server, such as https://bots.example.org")
+        if any(character.isspace() or not character.isprintable() for character in token) or not token:
+            raise SubmitError("the token is empty, or has characters that none has: copy it again")
+        try:
+            token.encode("ascii")
+        except UnicodeEncodeError as error:
+            raise SubmitError("the token has characters that none has: copy it again") from error
+        self.exposes_token = parts.scheme == "http" and not _is_this_machine(parts.hostname)
+        """True if the token can be read on the way to the server."""
+        self.base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self._token = token
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def submit(self, package: Package) -> dict[str, Any]:
+        """Send an upload; return the server's answer (``SubmissionAnswer``).  Raises SubmitError."""
+        query = urlencode({"name": package.name})
+        return self._request("POST", f"/api/v1/submissions?{query}", package.content)
+
+    def version(self, number: int) -> dict[str, Any]:
+        """Return a version and the report of its check (``VersionAnswer``); ``number`` is its id."""
+        return self._request("GET", f"/api/v1/submissions/{number}")
+
+    def log(self, number: int, after: int) -> dict[str, Any]:
+        """Return the lines of the log after the first ``after`` (``LogAnswer``)."""
+        return self._request("GET", f"/api/v1/submissions/{number}/log?after={after}")
+
+    def follow(self, number: int, on_line: Callable[[str], None], wait: Callable[[float], None]) -> None:
+        """Call ``on_line`` with each line of the check's log until its end.  Raises SubmitError.
+
+        A server that does not answer for a while is polled again: accepted uploads are not lost.
+        """
+        after, lost = 0, 0
+        while True:
+            try:
+                answer = self.log(number, after)
+            except SubmitError as error:
+                lost += 1
+                if not error.is_ours or lost > POLLS_LOST:
+                    raise
+                wait(POLL_S)
+                continue
+            lost = 0
+            if answer["next"] < after:  # the check was restarted
+                after = 0
+                continue
+            for line in answer["lines"]:
+                on_line(line)
+            after = answer["next"]
+            if answer["is_over"]:
+                return
+            if not answer["lines"]:
+                wait(POLL_S)
+
+    def challenge(self, opponent: str, pairs: int, bot: str) -> dict[str, Any]:
+        """Challenge a bot; return the server's answer (``ChallengeAnswer``).  Raises SubmitError."""
+        body = json.dumps({"opponent": opponent, "pairs": pairs, "bot": bot}).encode()
+        return self._request("POST", "/api/v1/challenges", body)
+
+    def challenge_now(self, number: int) -> dict[str, Any]:
+        """Return the state of a challenge (``ChallengeAnswer``).  Raises SubmitError."""
+        return self._request("GET", f"/api/v1/challenges/{number}")
+
+    def opponents(self) -> dict[str, Any]:
+        """Return the bots that can be challenged (``OpponentsAnswer``).  Raises SubmitError."""
+        return self._request("GET", "/api/v1/opponents")
+
+    @property
+    def token(self) -> str:
+        """The token."""
+        return self._token
+
+    def page(self, path: str) -> str:
+        """Return the address of a page for a browser."""
+        return self.base + quote(path, safe="/?=&#%")
+
+    def _request(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        request = urllib.request.Request(self.base + path, body, method=method)
+        request.add_header("Authorization", f"Bearer {self._token}")
+        request.add_header("Accept", "application/json")
+        if body is not None:
+            request.add_header("Content-Type", "application/octet-stream")
+        try:
+            with self._opener.open(request, timeout=ANSWER_LIMIT_S) as answer:
+                text = answer.read(LONGEST_ANSWER + 1)
+                if answer.length and len(text) <= LONGEST_ANSWER:
+                    raise http.client.IncompleteRead(text, answer.length)
+        except urllib.error.HTTPError as error:
+            with error:
+                self._raise_refusal(error.code, error.read(LONGEST_ANSWER), error.headers.get("Location"))
+        except urllib.error.URLError as error:
+            raise SubmitError(
+                f"{self.base} cannot be reached: {_reason(error.reason)}", is_ours=True
+            ) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise SubmitError(f"{self.base} did not answer: {_reason(error)}", is_ours=True) from error
+        found = _json(text)
+        if found is None or len(text) > LONGEST_ANSWER:
+            raise SubmitError(f"{self.base} does not answer like a kalarena server: is this its address?")
+        return found
+
+    def _raise_refusal(self, status: int, text: bytes, location: str | None) -> NoReturn:
+        found = _json(text)
+        message = ""
+        if found is not None and isinstance(found.get("error"), str):
+            message = found["error"]
+        if status in (301, 302, 303, 307, 308):
+            raise SubmitError(f"{self.base} has moved to {location or 'elsewhere'}: give that address")
+        if not message:
+            message = f"the server answered with status {status}, and not like a kalarena server"
+        raise SubmitError(message, is_ours=status >= 500)
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Handler that follows no redirects: the token is for this server."""
+
+    def redirect_request(self, *_arguments: Any) -> None:
+        """Follow no redirect."""
+
+
+def _json(text: bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a text; None if it is no object."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _reason(error: object) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"its TLS certificate was not accepted ({error.reason or error})"
+    if isinstance(error, TimeoutError):
+        return f"no answer within {ANSWER_LIMIT_S:g} s"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, http.client.IncompleteRead):
+        return "it broke off in the middle"
+    return str(error) or type(error).__name__

@@ -1,0 +1,90 @@
+"""Recognition of tables that were written at an earlier time of the tournament.
+
+A run or a ruling that was killed has not written its tables.  The tables of an earlier time are then still
+there; they are old, but not wrong.
+"""
+
+import contextlib
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tournaments.reporting.tournament_results import TournamentResults
+
+
+def read_text(path: Path) -> str | None:
+    """Return the text of a file; None if there is none.  Line ends are unchanged."""
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _made_from(games_csv: str, summary: TournamentResults, started: Mapping[str, str]) -> int | None:
+    """Return the number of games behind the tables, if the tables are of an earlier time; else None.
+
+    Tables are of an earlier time if all their games are still stored, and all games that they lack were
+    started after these: a table is made when nothing is played.  A game that is older than a table, but not
+    in it, was set aside then, and a ruling that restores the game writes the tables anew.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(games_csv)))
+    except csv.Error:
+        return None
+    if not rows:
+        return None
+    keys = {row[0] for row in rows[1:] if row}
+    lacking = {game.key for game in summary.games} - keys
+    if not lacking or not keys <= {game.key for game in summary.kept}:
+        return None
+    newest = max((started.get(key, "") for key in keys), default="")
+    return len(keys) if all(started.get(key, "") > newest for key in lacking) else None
+
+
+def games_at_that_time(games_csv: str, summary: TournamentResults, started: Mapping[str, str]) -> int | None:
+    """Return the number of games behind the tables, by the rulings of then or earlier ones; else None."""
+    for number in range(len(summary.journal), -1, -1):
+        found = _made_from(games_csv, summary.before_rulings(number), started)
+        if found is not None:
+            return found
+    return None
+
+
+def missing_rulings(
+    summary: TournamentResults, made: Callable[[TournamentResults], str], written: str
+) -> int:
+    """Return the number of the latest rulings that were made after a table was written; 0 without any."""
+    for number in range(len(summary.journal) - 1, -1, -1):
+        with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
+            if made(summary.before_rulings(number)) == written:
+                return len(summary.journal) - number
+    return 0
+
+
+def fewer_rounds(
+    summary: TournamentResults,
+    made: Callable[[TournamentResults], str],
+    written: str,
+    recorded: int | None,
+) -> int | None:
+    """Return the number of rounds with which a table is as it was written, if there are more now.
+
+    A run with more rounds was killed before it stored a game.  Only numbers with all stored games count:
+    ``recorded``, or without a record the number of the last round that has a game.
+    """
+    played = max((game.round for game in summary.kept), default=0)
+    rounds = played if recorded is None else recorded
+    with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
+        if played <= rounds < summary.plan.rounds and made(summary.with_rounds(rounds)) == written:
+            return rounds
+    return None
+
+
+def number_in(directory: Path, key: str) -> int | None:
+    """Return a number in results.json; None if there is none."""
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        number = json.loads(read_text(directory / "results.json") or "")[key]
+        return number if isinstance(number, int) else None
+    return None
