@@ -74,6 +74,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 # Names of the module are found faster than members of an enumeration, and ``apply`` is called most.
 _OPENING, _REPEATING, _REPLY, _PLAY, _OVER = Phase
+_EITHER = EndRule.EITHER
 
 
 class _Texts(dict[int, str]):
@@ -177,14 +178,13 @@ class Kalah:
         # K2: one seed into each following pit and the own store; the opponent's store is skipped.
         cells[origin] = 0
         at = origin
-        while seeds:
+        for _ in range(seeds):
             at += 1
             if at == other_store:
                 at += 1
             if at >= size:
                 at = 0  # South's store is the last cell: behind it, or past it, is North's pit 1
             cells[at] += 1
-            seeds -= 1
 
         again = False
         if at == store:
@@ -216,12 +216,9 @@ class Kalah:
             half = self.total_seeds // 2
             if cells[p] > half or cells[-1] > half:
                 return True  # K6 sweeps nothing, and comes before K5
-        north_has_none = not any(cells[:p])
-        south_has_none = not any(cells[p + 1 : -1])
-        if self.end is EndRule.EITHER:
-            over = north_has_none or south_has_none
-        else:
-            over = north_has_none if mover == NORTH else south_has_none
+        over = not any(cells[:p] if mover == NORTH else cells[p + 1 : -1])
+        if not over and self.end is _EITHER:
+            over = not any(cells[p + 1 : -1] if mover == NORTH else cells[:p])
         if over:
             # K5: what remains goes to the owner of the side it lies on.  With ``on-turn`` the mover's
             # side is empty, so "the opponent gets the rest" is the same.

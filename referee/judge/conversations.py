@@ -1,6 +1,6 @@
 """The referee's lines in its conversations with both players: START, openings, moves, TIME and END (pure)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Generic
 
 from protocol.messages import (
@@ -18,6 +18,7 @@ from protocol.session import Session
 from referee.games.base import Game, IllegalMoveError, InvalidMoveError, M, S, Side
 from referee.games.opening import Step
 from referee.judge.events import Send
+from referee.judge.game_clock import GameClock
 
 
 class Conversations(Generic[S, M]):
@@ -32,7 +33,7 @@ class Conversations(Generic[S, M]):
         game: Game[S, M],
         opening: Sequence[Step],
         timed: tuple[bool, bool],
-        clocks_ms: Callable[[], tuple[int, int]],
+        clock: GameClock,
     ) -> None:
         """Begin the conversations.
 
@@ -40,12 +41,12 @@ class Conversations(Generic[S, M]):
             game: The rule book.
             opening: Steps that are announced before the first turn.
             timed: Whether each player is sent TIME lines.
-            clocks_ms: Returns the values of both clocks, in milliseconds.
+            clock: Both players' clocks, for TIME lines.
         """
         self._game = game
         self._opening = opening
         self._timed = timed
-        self._clocks_ms = clocks_ms
+        self._clock = clock
         self._sessions = (Session(moves_first=not opening), Session(moves_first=False))
 
     def receive(self, player: int, line: str) -> BotMessage:
@@ -71,8 +72,11 @@ class Conversations(Generic[S, M]):
 
     def start(self, player: int, seat: str) -> list[Send]:
         """Return the START line of a player."""
-        gives_turn = player == Side.FIRST and not self._opening
-        return self._with_time(player, Start(seat), gives_turn=gives_turn)
+        sends: list[Send] = []
+        if player == Side.FIRST and not self._opening:  # this line gives the first turn
+            self._add_time(sends, player)
+        sends.append(self._send(player, Start(seat)))
+        return sends
 
     def announce_opening(self) -> list[Send]:
         """Announce each step of the opening to both players; the last one gives the first turn."""
@@ -87,10 +91,10 @@ class Conversations(Generic[S, M]):
         """Announce a move after which the game goes on to both players, or to all ``but`` one."""
         board = self._game.board_text(state)
         player: int = self._game.to_move(state)
-        you = self._with_time(player, Change(text, board, Next.YOU), gives_turn=True)
-        if but is not None:
-            return you
-        return [self._send(1 - player, Change(text, board, Next.OPPONENT)), *you]
+        sends = [] if but is not None else [self._send(1 - player, Change(text, board, Next.OPPONENT))]
+        self._add_time(sends, player)
+        sends.append(self._send(player, Change(text, board, Next.YOU)))
+        return sends
 
     def announce_last_move(self, text: str, state: S) -> list[Send]:
         """Announce a move that ends the game."""
@@ -102,13 +106,11 @@ class Conversations(Generic[S, M]):
         """Return the END lines of these players."""
         return [self._send(player, End()) for player in players]
 
-    def _with_time(self, player: int, message: RefereeMessage, *, gives_turn: bool) -> list[Send]:
-        """Return a message's line, after a TIME line if it gives the turn to a player that takes those."""
-        sends = []
-        if gives_turn and self._timed[player]:
-            clocks_ms = self._clocks_ms()
+    def _add_time(self, sends: list[Send], player: int) -> None:
+        """Add a TIME line for a player that is about to receive its turn, if it takes such lines."""
+        if self._timed[player]:
+            clocks_ms = self._clock.shown_ms
             sends.append(self._send(player, Time(clocks_ms[player], clocks_ms[1 - player])))
-        return [*sends, self._send(player, message)]
 
     def _send(self, player: int, message: RefereeMessage) -> Send:
         return Send(player, self._sessions[player].send(message))

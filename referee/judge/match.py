@@ -188,7 +188,7 @@ class Match(Generic[S, M]):
         self.on_turn: int | None = None
         """The player whose clock runs; None while starting and after the end."""
         self._received_bytes = [0, 0]
-        self._conversations = Conversations(game, opening, timed, lambda: self._clock.shown_ms)
+        self._conversations = Conversations(game, opening, timed, self._clock)
         self._early: tuple[deque[LineReceived], deque[LineReceived]] = (deque(), deque())
         self._output_closed: list[OutputClosed | None] = [None, None]
         self._failure: RuntimeFailure | None = None

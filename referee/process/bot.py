@@ -167,16 +167,16 @@ class Bot(SessionPlayer):
         return None if group is None else group.peak_memory_bytes()
 
     def receive(self, line: str) -> None:
-        """Write a line to the process's standard input, whole or not at all.  Raises OSError.
+        """Send a line; ``write`` returns the outcome, too."""
+        self.write(line)
+
+    def write(self, line: str) -> Event:
+        """Send a line, whole or not at all, and return the event of the outcome.
 
         A line is shorter than PIPE_BUF, so the system writes it in one piece (POSIX, write).
         """
-        os.write(self._stdin, line.encode() + b"\n")
-
-    def write(self, line: str) -> Event:
-        """Send a line, whole or not at all, and return the event of the outcome."""
         try:
-            self.receive(line)
+            os.write(self._stdin, line.encode() + b"\n")
         except BlockingIOError:
             return OutputBlocked(self.index, now())
         except BrokenPipeError:

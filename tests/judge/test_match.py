@@ -1,5 +1,8 @@
 """The judge: order of messages, clocks, verdicts and their precedence.  No processes, no real time."""
 
+import gc
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +25,16 @@ from referee.judge.results import Reason
 from tests.support.judging import Judged
 
 AFTER_1 = "7,7,7,7,7,7,7,0,0,8,8,8,8,8,8,1"
+
+
+def test_a_match_is_freed_without_the_garbage_collector() -> None:
+    """Thousands of games that wait for the collector make each later one slower."""
+    gc.disable()
+    try:
+        match = weakref.ref(Judged().match)
+        assert match() is None
+    finally:
+        gc.enable()
 
 
 # The order of messages.
