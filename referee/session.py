@@ -77,6 +77,8 @@ class Session:
         control = replace(match.control, ponder=MEASURE) if is_observed else match.control
         self.timer = TurnTimer(bots, control, owns_loop=owns_loop)
         self._start_poll_max_s = START_POLL_S if is_observed else START_POLL_MAX_S
+        self._start_checked = 0.0
+        """Time of the last check whether the starting bot has read START."""
         self._limits_due = now() + LIMITS_POLL_S
         self._observe = observe
         self._feed = Feed(feed, match)
@@ -238,7 +240,7 @@ class Session:
 
     def _check_start(self, player: int) -> bool:
         """Report that the starting bot has read START or closed its input; return False if it has not."""
-        bot = self._bots[player]
+        bot, self._start_checked = self._bots[player], now()
         if bot.has_read_all():
             if player == Side.FIRST:
                 self.timer.begin_game(now() - self._match.began)
@@ -255,7 +257,7 @@ class Session:
         assert match.deadline is not None  # a match without a result always has one
         wake = min(match.deadline, self._limits_due, self.timer.due)
         if match.starting is not None:
-            at = now()
+            at = self._start_checked
             interval_s = START_POLL_S + START_POLL_GROWTH * (at - match.turn_began)
             wake = min(wake, at + min(interval_s, self._start_poll_max_s))
         if self._ending:
