@@ -9,10 +9,8 @@ Time is charged as in games between processes: the time that a busy host kept th
 in its turns, at its start and after END.
 """
 
-import contextlib
 import os
 from functools import partial
-from pathlib import Path
 
 from protocol.codec import encode
 from protocol.messages import SWAP_WORD, End, Next
@@ -29,6 +27,7 @@ from referee.process.cpu_accounting import Reading, between
 from referee.process.launch import wait_readable
 from referee.process.player import SessionPlayer, now
 from referee.process.process_tree import has_counters
+from referee.process.procfs import surviving_programs
 from referee.process.turn_timer import Grace
 from referee.session import AnyMatch, Session
 
@@ -215,20 +214,9 @@ class _ObservedBot(Bot):
         left_open = grace.again(LEFT_OPEN_S)
         while self.output_ended_at is None and not left_open.is_over():
             await session.drain_once(min(POLL_S, left_open.wait_s()))
-        observed.left_behind = self._surviving_programs()
+        members = self.tree.pids() if self.tree is not None else []
+        observed.left_behind = surviving_programs(self.pid, members)
         observed.holds_output = bool(observed.left_behind) and self.output_ended_at is None
-
-    def _surviving_programs(self) -> list[str]:
-        """Return the names of the bot's programs that are still alive after its own process has ended."""
-        names, members = [], self.tree.pids() if self.tree is not None else []
-        for entry in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError, IndexError):
-                pid = int(entry.name)
-                if pid != self.pid and (pid in members or os.getsid(pid) == self.pid):
-                    name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
-                    if rest.split()[0] not in "ZX" and name != "bwrap":
-                        names.append(name)
-        return sorted(names)
 
 
 class _ScriptedPlayer(SessionPlayer):

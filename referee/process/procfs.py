@@ -14,6 +14,7 @@ import platform
 import re
 import signal
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -335,3 +336,21 @@ def share_memory(one: int, other: int) -> bool:
     if number is None:
         return False
     return int(ctypes.CDLL(None).syscall(number, one, other, KCMP_VM, 0, 0)) == 0
+
+
+def surviving_programs(leader: int, members: Collection[int]) -> list[str]:
+    """Return the names of a bot's programs that are still alive after its own process has ended, in order.
+
+    Args:
+        leader: The number of the bot's own process, which leads a session.
+        members: The numbers of processes that are known to be the bot's, in whatever session.
+    """
+    names = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            number = int(entry.name)
+            if number != leader and (number in members or os.getsid(number) == leader):
+                name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+                if rest.split()[0] not in "ZX" and name != "bwrap":
+                    names.append(name)
+    return sorted(names)
