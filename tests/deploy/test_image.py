@@ -117,7 +117,7 @@ def test_a_confined_game_is_played_and_a_page_is_served(podman: Podman) -> None:
         podman(*run, *play, "--record", "game.json")
         record = json.loads(podman("exec", name, "cat", "game.json"))
         assert record["sandbox"].startswith("bubblewrap")
-        assert record["result"]["fault"] is None
+        assert (record["reason"], record["fault"]) == ("score", None)
         podman(*run, "verify", "game.json")
         podman("exec", name, "/opt/kalarena/bin/python", "-c", "import numba, psycopg, xlsxwriter")
         podman("stop", name)
