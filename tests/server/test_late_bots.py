@@ -1,24 +1,30 @@
 """Bots that join tournaments of the server; and tournaments that are cancelled, resumed and deleted."""
 
 from collections import Counter
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.server.harness import Harness, first_games, open_harness, running, spec, until
-from tests.support.courses import NOW
+from tests.server.test_acts import until_recorded
+from tests.support.courses import NOW, add_account
+from tests.support.statement_faults import InjectedError, fault_before
 from tournaments.course.backup.backup import back_up
 from tournaments.course.backup.restore import restore
 from tournaments.course.course import Course
-from tournaments.course.model import BotChoice, Competition, CompetitionState, CourseError
+from tournaments.course.model import BotChoice, Competition, CompetitionState, CourseError, Role
 from tournaments.database.location import Database
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.results.journal import Action, Entry
 from tournaments.results.rulings import RulingError
-from tournaments.results.store import Store
+from tournaments.results.store import Store, StoreError
+from tournaments.server.competitions import tournament_manager
 from tournaments.server.competitions.tournament_manager import TournamentManager
 from tournaments.server.competitions.tournament_spec import TournamentSpecError
+from tournaments.server.config import ServiceConfig
 
 CREATED, RUNNING, PAUSED = CompetitionState.CREATED, CompetitionState.RUNNING, CompetitionState.PAUSED
 FINISHED, FAILED, CANCELLED = CompetitionState.FINISHED, CompetitionState.FAILED, CompetitionState.CANCELLED
@@ -84,6 +90,47 @@ async def test_a_bot_takes_the_place_of_another(tmp_path: Path) -> None:
         await tournaments.start(cup.id)
         summary = await finished(harness, cup)
         assert {game.first for game in summary.games} == {"first_legal", "random:1", "random:2"}
+
+
+async def test_a_bot_joins_though_the_courses_database_fails(tmp_path: Path, database: Database) -> None:
+    """The ruling is in the tournament's store: its rows in the course need no other ruling and no start."""
+    async with open_harness(tmp_path / "data", database=database) as harness:
+        harness = harness.with_context(config=ServiceConfig(slots=2, retry_s=0.01))
+        by = add_account(harness.course, Role.LECTURER, "lecturer")
+        async with running(harness) as tournaments:
+            cup = await create(tournaments)
+            faults_after_ruling = 0
+            for number in count(1):
+                choice = BotChoice(reference=f"random:{number + 1}")
+                with fault_before(number) as fault, suppress(InjectedError):
+                    await tournaments.add_bot(cup.id, choice, "was ill", None, by)
+                ruled = {ruling.subject for ruling in results(harness, cup).journal}
+                faults_after_ruling += fault.happened and choice.reference in ruled
+                await until_recorded(harness, cup, len(ruled))
+                assert competitors(harness, cup) == {*REFERENCES, *ruled}
+                if not fault.happened:
+                    break
+        assert faults_after_ruling >= 3  # the competitor, the entry and their commit
+
+
+async def test_a_ruling_does_not_stop_a_tournament_if_the_courses_database_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("the database is away", is_ours=True)
+
+    monkeypatch.setattr(tournament_manager, "RULING_LIMIT_S", 0.0)
+    async with open_harness(tmp_path) as harness, running(harness) as tournaments:
+        harness.engine.allow(lambda _job: False)
+        cup = await create(tournaments)
+        await tournaments.start(cup.id)
+        await until(lambda: harness.engine.waiting)
+        with monkeypatch.context() as patch:
+            patch.setattr(harness.course.competitions, "set_state", fail)
+            with pytest.raises(StoreError, match="the database is away"):
+                await tournaments.add_bot(cup.id, LATE, "was ill")
+        harness.engine.allow()
+        assert (await finished(harness, cup)).done == 12
 
 
 async def test_a_round_robin_that_is_over_goes_on(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tournaments of the server: creation, start, pause, rulings and rejudging.
+"""Tournaments of the server: creation, start, pause and rejudging; rulings pause a tournament.
 
 The course's database holds each tournament's specification, and each tournament's store holds its games.  A
 tournament in the state RUNNING is resumed whenever ``run`` begins, so that a server that was killed continues
@@ -14,9 +14,8 @@ are cancelled.
 
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
-from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -35,25 +34,20 @@ from tournaments.course.model import (
     CourseError,
 )
 from tournaments.course.settings import frozen_moment
-from tournaments.database.base import StoreError
-from tournaments.reporting.ruling_requests import (
-    PairingRequest,
-    Ruling,
-    entries_of,
-    pairing_rulings,
-    restoration,
-    unexpected,
-    withdrawal,
-)
+from tournaments.reporting.ruling_requests import PairingRequest, pairing_rulings
 from tournaments.reporting.tournament_results import TournamentResults
 from tournaments.reporting.verification import DeclaredTournament
 from tournaments.results.journal import Action
-from tournaments.results.rulings import RulingError
 from tournaments.running.runner import open_run
 from tournaments.server.cache import ReadCache
 from tournaments.server.competitions.entrants import candidates, fix, tournament_of
-from tournaments.server.competitions.late_entrants import joining, late_candidate, late_entrants
 from tournaments.server.competitions.rejudge_job import RejudgeJob, Rejudging, rejudge_all
+from tournaments.server.competitions.tournament_rulings import (
+    NotedRulings,
+    RulingsFrom,
+    TournamentRulings,
+    requested_rulings,
+)
 from tournaments.server.competitions.tournament_run import (
     TROUBLE,
     Outcome,
@@ -61,7 +55,7 @@ from tournaments.server.competitions.tournament_run import (
     folder_of,
     players_of,
 )
-from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpec, TournamentSpecError
+from tournaments.server.competitions.tournament_spec import FixedSpec, TournamentSpec
 from tournaments.server.practice.practice_results import LadderHistory
 from tournaments.server.service_context import ServiceContext, Stores
 from tournaments.server.summaries import Summaries
@@ -90,6 +84,7 @@ class TournamentManager:
         self._context = context
         self.pause_limit_s = pause_limit_s
         self._stores = Stores(context.database, context.metrics)
+        self._rulings = TournamentRulings(context, self._stores)
         self._read_cache = ReadCache(context.course)
         self._summaries = Summaries(
             self._stores, context.course, context.failures, context.now, self._on_change
@@ -105,10 +100,11 @@ class TournamentManager:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._summaries.run)
+                nursery.start_soon(self._rulings.run)
                 self._nursery = nursery
                 known = await trio.to_thread.run_sync(self._context.course.competitions.all)
                 tournaments = list(filter(_is_tournament, known))
-                await trio.to_thread.run_sync(self._record_all_rulings, tournaments)
+                await self._rulings.record(tournaments)
                 # Those that were played come first: completing another one may build bots.
                 for competition in sorted(
                     tournaments, key=lambda one: one.state is not CompetitionState.RUNNING
@@ -303,11 +299,8 @@ class TournamentManager:
         their unexpected consequences.  A finished tournament is resumed if games become due.  Raises
         RulingError for an invalid ruling; CourseError, StoreError.
         """
-
-        def rulings(summary: TournamentResults) -> list[Ruling]:
-            return [_ruling(summary, action, subject, annul)]
-
-        return await self._do_to_tournament(competition_id, partial(self._rule, rulings, why, by))
+        request = partial(requested_rulings, action=action, subject=subject, annul=annul)
+        return await self._do_to_tournament(competition_id, partial(self._rule, request, why, by))
 
     async def pair(
         self, competition_id: int, request: PairingRequest, why: str, by: Account | None = None
@@ -335,88 +328,33 @@ class TournamentManager:
     ) -> list[str]:
         if competition.state is CompetitionState.DELETED:
             raise CourseError(f"{competition.title!r} is deleted")
-        context, spec = self._context, FixedSpec.read(competition.spec).chosen
-        versions, teams = context.course.versions, context.course.teams
-        candidate = await trio.to_thread.run_sync(
-            late_candidate, spec, choice, versions, teams, context.now()
-        )
-        players = await players_of(context, [candidate.entered("")], spec.game, competition.id)
-        rulings = partial(joining, candidate=candidate, player=players[candidate.name], replaces=replaces)
-        return await self._rule(rulings, why, by, competition)
+        request = await self._rulings.late_bot(competition, choice, replaces)
+        return await self._rule(request, why, by, competition)
 
     async def _rule(
-        self,
-        rulings: Callable[[TournamentResults], list[Ruling]],
-        why: str,
-        by: Account | None,
-        competition: Competition,
+        self, request: RulingsFrom, why: str, by: Account | None, competition: Competition
     ) -> list[str]:
-        def note(*, for_good: bool) -> tuple[list[str], bool]:
-            with self._stores.using(competition.slug) as store:
-                summary = TournamentResults.load(store)
-                author = None if by is None else by.login
-                entries = entries_of(summary, rulings(summary), why, self._context.now(), author)
-                if not for_good:
-                    return [], False
-                store.note(*entries)
-                self._record_all_rulings([competition])
-                summary = TournamentResults.load(store)
-            due = len(summary.schedule.due(summary.history))
-            return [*(f"noted: {entry}" for entry in entries), *unexpected(summary, entries)], bool(due)
-
-        await trio.to_thread.run_sync(partial(note, for_good=False))  # an invalid one pauses nothing
+        await self._rulings.check(competition, request, why, by)  # an invalid one pauses nothing
         was_played = competition.id in self._runs
         if was_played:
             await self._stop(competition, RULING_LIMIT_S)
         failure: Exception | None = None
-        sentences: list[str] = []
-        due = False
+        noted = NotedRulings()
         try:
-            sentences, due = await trio.to_thread.run_sync(partial(note, for_good=True))
+            noted = await self._rulings.note(competition, request, why, by)
         except Exception as error:
             failure = error
-        now = await self._competition(competition.id)
-        if was_played or (now.state is CompetitionState.FINISHED and due):
-            await self._go_on(now)
+        try:
+            now = await self._competition(competition.id)
+            if was_played or (now.state is CompetitionState.FINISHED and noted.has_due_games):
+                await self._go_on(now)
+        except Exception:
+            if was_played:  # its stored state is RUNNING still
+                self._begin(competition)
+            raise
         if failure is not None:
             raise failure
-        return sentences
-
-    def _record_rulings(self, competition: Competition) -> None:
-        """Add the missing entries of the course's journal, and competitors, for the rulings of a tournament.
-
-        The rulings are in a database of their own, whose transaction ends first.  Entries that a
-        crash or a failure left out are added with the next ruling, or at the next start.
-        """
-        course = self._context.course
-        with self._stores.using(competition.slug) as store:
-            rulings = store.journal()
-        joined = {one.name: one for one in late_entrants(rulings)}
-        for ruling in rulings:
-            entered = joined[ruling.subject] if ruling.action is Action.ADD else None
-            author = None if ruling.by is None else course.accounts.by_login(ruling.by)
-            if author is None:  # of the command line
-                if entered is not None:
-                    course.competitions.enter(
-                        competition.id, entered.name, entered.version, entered.reference
-                    )
-                continue
-            detail = {"ruled_on": ruling.subject, "why": ruling.why, "ruling": ruling.number}
-            action, at = f"tournament.{ruling.action}", datetime.fromisoformat(ruling.at)
-            with course.act(at, author.id, action, competition.slug, **detail) as act:
-                known = course.journal.of_subject(competition.slug)
-                act.is_recorded = all(event.detail.get("ruling") != ruling.number for event in known)
-                if entered is not None:
-                    course.competitions.enter(
-                        competition.id, entered.name, entered.version, entered.reference
-                    )
-
-    def _record_all_rulings(self, tournaments: Sequence[Competition]) -> None:
-        for competition in tournaments:
-            try:
-                self._record_rulings(competition)
-            except (CourseError, StoreError, TournamentSpecError) as error:
-                self._context.failures.note(f"the rulings of {competition.title}", error)
+        return noted.sentences
 
     # Results
 
@@ -597,22 +535,8 @@ def _there(competition_id: int, found: Competition | None) -> Competition:
     return found
 
 
-def _was_not_running(competition: Competition) -> bool:
-    return competition.state is not CompetitionState.RUNNING
-
-
 def _is_tournament(competition: Competition) -> bool:
     return competition.kind is CompetitionKind.TOURNAMENT
-
-
-def _ruling(summary: TournamentResults, action: Action, subject: str, annul: bool | None) -> Ruling:
-    if action is Action.WITHDRAW:
-        return withdrawal(summary, subject, annul)
-    if action is Action.RESTORE:
-        return restoration(summary, subject)
-    if action is Action.ADD:
-        raise RulingError("choose the version or the reference player that joins")
-    return Ruling(action, subject)
 
 
 def free_slug(title: str, taken: set[str]) -> str:
