@@ -17,11 +17,11 @@ from tournaments.course.settings import (
     day_of,
     frozen_moment,
     is_quiet,
-    may_upload,
     moment_text,
     settings_of,
     settings_of_form,
 )
+from tournaments.course.upload_limits import may_upload
 from tournaments.database.base import Connections, Location, StoreError
 
 BERLIN = "Europe/Berlin"

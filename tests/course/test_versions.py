@@ -16,7 +16,8 @@ from tests.support.courses import FAST_PASSWORDS, NO_CHECK, NOW, add_student, ad
 from tests.support.statement_faults import InjectedError, fault_before
 from tournaments.course.course import Course
 from tournaments.course.model import Account, Checked, CheckedGame, CourseError, Team, Version, VersionState
-from tournaments.course.settings import Settings, Storage
+from tournaments.course.settings import Settings
+from tournaments.course.upload_limits import Storage
 from tournaments.course.versions import VERSIONS_WITH_GAMES
 from tournaments.database.sqlite import SQLiteFile
 

@@ -28,7 +28,8 @@ from tournaments.course.model import (
     Version,
     VersionState,
 )
-from tournaments.course.settings import day_of, may_upload
+from tournaments.course.settings import day_of
+from tournaments.course.upload_limits import may_upload
 from tournaments.database.location import Database
 from tournaments.engines.local import open_local_engine
 from tournaments.engines.remote.extra import require_extra

@@ -16,7 +16,8 @@ from tournaments.bots.upload.limits import MEBIBYTE, Upload, UploadError, Upload
 from tournaments.course.challenges import MOST_PAIRS
 from tournaments.course.course import Course
 from tournaments.course.model import Account, CourseError, Team, Version
-from tournaments.course.settings import Settings, day_of, may_upload
+from tournaments.course.settings import Settings, day_of
+from tournaments.course.upload_limits import may_upload
 from tournaments.web.http.errors import BadInput, Unavailable, UploadRefused
 from tournaments.web.http.rendering import render, see_other
 from tournaments.web.http.request_body import form_of
