@@ -20,8 +20,9 @@ from referee.judge.limits import Limits
 from referee.judge.results import Player
 from referee.process.bot import Bot
 from referee.process.launch import NotRunnableError
-from referee.sandbox.bubblewrap import SCRATCH, SHELL, Sandbox
+from referee.sandbox.bubblewrap import SHELL, Sandbox
 from referee.sandbox.build_artifacts import Artifact, ArtifactError, Unpacker
+from referee.sandbox.visible_files import SCRATCH
 
 BUILD_LIMITS = Limits(memory_mb=1024, processes=256, file_mb=64, scratch_mb=512, directory_mb=0)
 """Limits of a build.  A compiler uses more than a bot: javac and g++ some 100 to 300 MB of memory, and a Go

@@ -19,24 +19,31 @@ root, not even with its capabilities dropped: root owns too much of /proc.
 import os
 import platform
 import resource
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 
-from referee.adapters.command import adapter_reads, adapter_words
+from referee.adapters.command import adapter_words
 from referee.errors import RefereeError
 from referee.judge.limits import MIB, Limits
 from referee.judge.results import Player
+from referee.sandbox.bot_users import bot_numbers, bot_user, can_assign_users
 from referee.sandbox.cgroup import BotGroup, CgroupError, group_name
 from referee.sandbox.host_resources import core_count
-from referee.sandbox.runtime_paths import SHOWN_ALWAYS, needed_paths, program_directories
+from referee.sandbox.runtime_paths import program_directories
 from referee.sandbox.runtime_settings import merged, runtime_settings
 from referee.sandbox.seccomp import program as seccomp_program
-from referee.sandbox.working_directory import Placement, WorkingDirectory, is_readable_for_all
+from referee.sandbox.visible_files import (
+    SCRATCH,
+    file_system_options,
+    identity_options,
+    memory_file,
+    own_file_options,
+    system_options,
+)
+from referee.sandbox.working_directory import WorkingDirectory
 
 
 class Tier(StrEnum):
@@ -57,11 +64,6 @@ class Tier(StrEnum):
         return self in (Tier.CGROUP, Tier.BUBBLEWRAP)
 
 
-SCRATCH = "/scratch"
-"""A confined bot's own directory for files, its HOME and TMPDIR."""
-TMP_BYTES = 16 * MIB
-SHM_BYTES = 1 * MIB
-"""Sizes of /tmp and /dev/shm: enough for an interpreter's own files."""
 STACK_BYTES = 8 * MIB
 """Linux's usual stack, which each thread reserves as well."""
 MAX_STACK_BYTES = 64 * MIB
@@ -74,15 +76,6 @@ stack each.  Memory that is touched is counted, by the control group or every 50
 OPEN_FILES = 256
 LOCKED_BYTES = 64 * 1024
 """Linux's usual bound (include/uapi/linux/resource.h, MLOCK_LIMIT was 64 KiB)."""
-
-MAX_BOTS = 32
-"""Most confined bots of one process at a time: each has a number, from which its user follows."""
-FIRST_USER = 1_900_000_000
-"""First number of the users for bots, as root: a range that nothing uses (systemd's list of user numbers
-leaves 1879048192 to 2147483647 free)."""
-FEW_USERS_FIRST, FEW_USERS = 20_000, 40_000
-"""First number and range if only 65536 users exist (in a container); two bots may then rarely share a
-number."""
 
 SHELL = "/bin/sh"
 IF_PARENT_LIVES = (
@@ -108,10 +101,6 @@ no program of the bot is started."""
 GAMES = b"KALARENA_GAMES"
 PASSED_ON = (b"KALARENA_GAME", b"KALARENA_OPENING", b"KALARENA_TIME", GAMES)
 """Environment variables that are passed to a bot (docs/protocol.md)."""
-ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
-SYSTEM_DIRECTORIES = tuple(map(Path, ("/dev", "/proc", "/sys", "/etc", SCRATCH)))
-REPLACED_DIRECTORIES = {*SYSTEM_DIRECTORIES, *SHOWN_ALWAYS, Path("/"), Path("/tmp")}
-ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +141,11 @@ class Sandbox:
                 merged(settings, environment),
                 settings=settings,
             )
-        number = _numbers.take()
+        number = bot_numbers.take()
         try:
             return self._confined(command, number, player, limits, environment)
         except BaseException:
-            _numbers.give_back(number)
+            bot_numbers.give_back(number)
             raise
 
     def _confined(
@@ -247,31 +236,7 @@ class Confinement:
         if self.group is not None:
             self.group.remove()
         if self.number is not None:
-            _numbers.give_back(self.number)
-
-
-class _Numbers:
-    """The numbers of the confined bots that this process runs now, from all of its games and threads."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._taken: set[int] = set()
-
-    def take(self) -> int:
-        """Return the lowest free number.  Raises RefereeError if there is none."""
-        with self._lock:
-            number = next((number for number in range(MAX_BOTS) if number not in self._taken), None)
-            if number is None:
-                raise RefereeError(f"this process runs {MAX_BOTS} confined bots already, as many as it can")
-            self._taken.add(number)
-        return number
-
-    def give_back(self, number: int) -> None:
-        with self._lock:
-            self._taken.discard(number)
-
-
-_numbers = _Numbers()
+            bot_numbers.give_back(self.number)
 
 
 def _bubblewrapped(
@@ -295,25 +260,25 @@ def _bubblewrapped(
     status, report_fd = os.pipe()
     try:
         descriptors.append(report_fd)
-        filter_descriptor = _memory_file(_seccomp(counted, own_core))
+        filter_descriptor = memory_file(_seccomp(counted, own_core))
         descriptors.append(filter_descriptor)
         game_files = [
             Path(path) for path in os.fsdecode(environment.get(GAMES, b"")).split(os.pathsep) if path
         ]
         user = bot_user(number) if as_root else None
-        own_files, directory = _own_files(player, game_files, limits, descriptors, user)
+        own_files, directory = own_file_options(player, game_files, limits, descriptors, user)
         options = [
             *("--seccomp", str(filter_descriptor)),
             *_namespaces(tools.host_name, as_root=as_root),
-            *_system(),
-            *_file_systems(limits),
-            *_names(bot_user(number) if as_root else os.getuid(), descriptors),
+            *system_options(),
+            *file_system_options(limits),
+            *identity_options(bot_user(number) if as_root else os.getuid(), descriptors),
             *own_files,
             *("--chdir", player.cwd, "--remount-ro", "/dev"),
             # In /proc a bot could change the scheduling of its own processes (autogroup).
             *("--remount-ro", "/proc", "--remount-ro", "/"),
         ]
-        options_file = _memory_file(b"".join(os.fsencode(option) + b"\0" for option in options))
+        options_file = memory_file(b"".join(os.fsencode(option) + b"\0" for option in options))
         descriptors.append(options_file)
         words = [tools.bwrap, "--json-status-fd", str(report_fd), "--args", str(options_file), "--"]
         if as_root:
@@ -356,119 +321,6 @@ def _namespaces(host_name: str, *, as_root: bool) -> Iterable[str]:
         yield from ("--unshare-user", "--disable-userns")
 
 
-def _system() -> Iterable[str]:
-    """Yield the words that show the system's programs and libraries, read-only."""
-    yield from ("--ro-bind", "/usr", "/usr")
-    for name in ROOT_LINKS:
-        path = Path("/", name)
-        if path.is_symlink():
-            yield from ("--symlink", os.readlink(path), str(path))  # noqa: PTH115 - the unchanged text
-        elif path.is_dir():  # a system whose /usr is not merged
-            yield from ("--ro-bind", str(path), str(path))
-    yield from ("--perms", "0755", "--dir", "/etc")
-    for name in (*ETC, *_java_settings()):
-        yield from ("--ro-bind-try", name, name)
-
-
-@lru_cache(maxsize=1)
-def _java_settings() -> tuple[str, ...]:
-    """Return the directories in which Debian keeps Java's settings, without which it does not start."""
-    return tuple(map(str, sorted(Path("/etc").glob("java*"))))
-
-
-def _file_systems(limits: Limits) -> Iterable[str]:
-    yield from ("--proc", "/proc", "--dev", "/dev")
-    # A shared mapping of /dev/zero would be memory that no process shows after releasing it.
-    yield from ("--ro-bind", "/dev/null", "/dev/zero")
-    for path, size in (("/dev/shm", SHM_BYTES), ("/tmp", TMP_BYTES), (SCRATCH, limits.scratch_mb * MIB)):
-        yield from ("--size", str(size), "--perms", "1777", "--tmpfs", path)
-
-
-def _own_files(
-    player: Player, game_files: list[Path], limits: Limits, descriptors: list[int], user: int | None
-) -> tuple[list[str], WorkingDirectory | None]:
-    """Return the words that show the bot's files and its interpreter, and its writable working directory.
-
-    Each file is shown under its own name.  ``user`` is the user that the bot runs as where that is not the
-    current one.  A working directory that is not part of the bot is empty but for the bot's files.  The
-    directory is None if it is read-only.
-    """
-    own = [*map(Path, player.reads), *adapter_reads(player.protocol), *game_files]
-    needed = needed_paths(Path(player.command[0]), own)
-    if player.protocol:
-        needed += needed_paths(Path(sys.executable), own, trusted=True)
-    shown = _outermost([*own, *needed])
-    writable = _writable_directory(player, own, needed) if limits.directory_mb else None
-    first = [] if writable is None else [writable]
-    outside = [path for path in shown if writable is None or not path.is_relative_to(writable)]
-    words: list[str] = []
-    made = {Path("/"), Path("/tmp"), Path("/etc"), Path(SCRATCH)}
-    for path in dict.fromkeys([*outside, *first, Path(player.cwd)]):
-        for folder in [*reversed(path.parents), *([path] if path not in (*shown, *first) else [])]:
-            if folder not in made and not _is_inside(folder, (*shown, *first)):
-                made.add(folder)
-                words += ("--perms", "0755", "--dir", str(folder))
-        if path in outside:
-            if user is not None and path in own and not is_readable_for_all(path):
-                copies = Placement(user is not None)
-                copies.add(path)
-                words += copies.read_only_words(descriptors)
-            else:
-                words += ("--ro-bind", str(path), str(path))
-    if writable is None:
-        return words, None
-    copies = Placement(user is not None)
-    for path in shown:
-        if path.is_relative_to(writable) and path in own:
-            copies.add(path)
-    if writable in copies.whole:
-        return words + copies.read_only_words(descriptors), None
-    words += copies.writable_words(writable, limits.directory_mb * MIB)
-    if Path(player.cwd) != writable:
-        words += ("--perms", "0777", "--dir", player.cwd)  # bubblewrap starts the bot there
-    for path in shown:
-        if path.is_relative_to(writable) and path not in own:
-            words += ("--ro-bind", str(path), str(path))
-    return words, copies.make_writable(writable, user)
-
-
-def _writable_directory(player: Player, own: list[Path], needed: list[Path]) -> Path | None:
-    """Return the bot's own directory that holds its start directory, else the start directory itself.
-
-    None if that is a directory of the system, which the sandbox shows or replaces.
-    """
-    cwd = Path(player.cwd)
-    holders = [path for path in own if cwd.is_relative_to(path) and path.is_dir()]
-    found = min(holders, key=lambda path: len(path.parts), default=cwd)
-    is_system = any(found.is_relative_to(path) for path in SYSTEM_DIRECTORIES) or _is_inside(found, needed)
-    if ".." in found.parts or found in REPLACED_DIRECTORIES or (is_system and not holders):
-        return None
-    return found
-
-
-def _names(user: int, descriptors: list[int]) -> Iterable[str]:
-    """Yield the words for /etc/passwd and /etc/hosts: some runtimes look up their user and host."""
-    for path, text in (
-        ("/etc/passwd", f"bot:x:{user}:{user}:bot:{SCRATCH}:/bin/sh\n"),
-        ("/etc/hosts", "127.0.0.1 localhost bot\n::1 localhost\n"),
-    ):
-        descriptors.append(_memory_file(text.encode()))
-        yield from ("--perms", "0444", "--ro-bind-data", str(descriptors[-1]), path)
-
-
-def _is_inside(path: Path, others: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(other) for other in (*SHOWN_ALWAYS, *others))
-
-
-def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return the outermost of the paths, without those that every sandbox shows or replaces."""
-    found: list[Path] = []
-    for path in sorted(set(paths), key=lambda path: (len(path.parts), path)):
-        if not _is_inside(path, found):
-            found.append(path)
-    return found
-
-
 def limiting(tools: Tools, limits: Limits, *, confined: bool) -> Iterable[str]:
     """Yield the words before a command that limit each process; none where prlimit is missing."""
     if not tools.prlimit:
@@ -500,39 +352,6 @@ def _allowed(name: str, wanted: int) -> int:
     return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
-def bot_user(number: int) -> int:
-    """Return the user that the bot with this number in this process runs as, when the referee is root.
-
-    No two bots of a host have the same user at a time: Linux has at most 2**22 process numbers.
-    """
-    bot = MAX_BOTS * os.getpid() + number
-    if _has_all_users():
-        return FIRST_USER + bot
-    return FEW_USERS_FIRST + bot % FEW_USERS
-
-
-def can_assign_users() -> bool:
-    """Return True if this process is root of enough users to give each bot one of its own.
-
-    Root of a user namespace with fewer users is an ordinary user outside, and confines bots as one.
-    """
-    return os.geteuid() == 0 and _users() >= FEW_USERS_FIRST + FEW_USERS
-
-
-def _has_all_users() -> bool:
-    return _users() >= 2**31
-
-
-@lru_cache(maxsize=1)
-def _users() -> int:
-    """Return the number of users, from 0 upwards, in this process's user namespace."""
-    try:
-        first = [int(word) for word in Path("/proc/self/uid_map").read_text().split()[:3]]
-    except (OSError, ValueError):
-        return 0
-    return first[2] if first[:1] == [0] else 0
-
-
 def _free_descriptors(descriptors: Iterable[int]) -> dict[str, int]:
     """Return two unused descriptor numbers of one digit, the only ones that a shell can name."""
     free = [number for number in range(9, 2, -1) if number not in descriptors]
@@ -542,15 +361,3 @@ def _free_descriptors(descriptors: Iterable[int]) -> dict[str, int]:
 @lru_cache(maxsize=4)
 def _seccomp(counted: bool, own_core: bool) -> bytes:
     return seccomp_program(platform.machine(), shared_memory=counted, own_core=own_core)
-
-
-def _memory_file(content: bytes) -> int:
-    """Return a descriptor of a memory file with this content."""
-    assert sys.platform == "linux"
-    try:
-        descriptor = os.memfd_create("kalarena", os.MFD_CLOEXEC)
-    except OSError as error:
-        raise RefereeError(f"no memory file could be made: {error}") from error
-    os.write(descriptor, content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor

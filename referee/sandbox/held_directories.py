@@ -14,7 +14,7 @@ from pathlib import Path
 
 from referee.errors import RefereeError
 from referee.judge.record_rows import KeptFile
-from referee.sandbox.bubblewrap import SCRATCH
+from referee.sandbox.visible_files import SCRATCH
 from referee.sandbox.working_directory import WorkingDirectory
 
 HOME, TMP = "$HOME", "/tmp"

@@ -8,7 +8,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from referee.sandbox.bubblewrap import SCRATCH
+from referee.sandbox.visible_files import SCRATCH
 
 FILE_BYTES = 1228
 """Bytes of an empty file of a tmpfs: measured as 1.2 KiB."""

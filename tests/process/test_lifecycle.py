@@ -33,7 +33,8 @@ from referee.process import launch, subreaper
 from referee.process.bot import Bot
 from referee.process.launch import wait_readable
 from referee.process.subreaper import become_subreaper, kill_orphans
-from referee.sandbox.bubblewrap import Sandbox, can_assign_users
+from referee.sandbox.bot_users import can_assign_users
+from referee.sandbox.bubblewrap import Sandbox
 from referee.session import Session
 from tests.support.confinement import kill_all_with, living_with, needs_sandbox, outcome, reading_bot
 from tests.support.paths import REPOSITORY_ROOT, SUPPORT

@@ -13,18 +13,9 @@ import pytest
 from referee.errors import RefereeError
 from referee.judge.limits import Limits
 from referee.judge.results import Player
-from referee.sandbox import bubblewrap, working_directory
-from referee.sandbox.bubblewrap import (
-    FEW_USERS,
-    FEW_USERS_FIRST,
-    FIRST_USER,
-    MAX_BOTS,
-    Confinement,
-    Sandbox,
-    Tier,
-    Tools,
-    bot_user,
-)
+from referee.sandbox import bot_users, working_directory
+from referee.sandbox.bot_users import FEW_USERS, FEW_USERS_FIRST, FIRST_USER, MAX_BOTS, bot_user
+from referee.sandbox.bubblewrap import Confinement, Sandbox, Tier, Tools
 
 TOOLS = Tools("/usr/bin/bwrap", "/usr/bin/setpriv", "/usr/bin/prlimit")
 ENVIRONMENT = {b"KALARENA_GAME": b"bga", b"SECRET": b"secret", b"PATH": b"/nowhere", b"HOME": b"/root"}
@@ -123,9 +114,9 @@ def test_a_bot_has_a_host_name_unless_none_can_be_set() -> None:
 
 def test_each_bot_of_a_game_is_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bot_user(0) != bot_user(1)
-    monkeypatch.setattr(bubblewrap, "_has_all_users", lambda: True)
+    monkeypatch.setattr(bot_users, "_has_all_users", lambda: True)
     assert bot_user(0) == FIRST_USER + MAX_BOTS * os.getpid()
-    monkeypatch.setattr(bubblewrap, "_has_all_users", lambda: False)
+    monkeypatch.setattr(bot_users, "_has_all_users", lambda: False)
     assert FEW_USERS_FIRST <= bot_user(1) < FEW_USERS_FIRST + FEW_USERS
 
 
