@@ -34,9 +34,9 @@ from tournaments.config.load import load_tournament
 from tournaments.engines.remote.credentials import Credentials
 from tournaments.engines.remote.head.head import GONE
 from tournaments.engines.remote.remote_engine import unique_name
+from tournaments.reporting.game_verification import DeclaredTournament
 from tournaments.reporting.tournament_directory import TournamentDirectory
 from tournaments.reporting.tournament_results import TournamentResults
-from tournaments.reporting.verification import DeclaredTournament
 from tournaments.results.store import Store
 
 CUP = 'name = "Cup"\ngame = "kalah(3,2)"\nrounds = {rounds}\nbots = ["first_legal", "greedy", "random:3"]\n'

@@ -16,7 +16,7 @@ from tests.support.databases import database_of
 from tests.support.tampering import tampering
 from tournaments.course.model import Competition, CompetitionKind, CompetitionState
 from tournaments.database.sqlite import SQLiteFile
-from tournaments.reporting.verification import DeclaredTournament
+from tournaments.reporting.game_verification import DeclaredTournament
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.store import Store
 from tournaments.schedule.pairing import Pairing

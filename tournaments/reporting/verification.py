@@ -4,23 +4,21 @@ Nothing is changed, and each process holds one game at a time in memory.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from referee.errors import RefereeError
 from referee.judge.replay_check import Complaint, check_replay
 from referee.judge.results import GameRecord
-from referee.judge.verdict_text import visible
 from referee.version import VERSION
-from tournaments.config.host_speed import ScaledControl
 from tournaments.database.base import Location
 from tournaments.files.durable import FileLock
 from tournaments.processes.process_pool import map_in_processes
 from tournaments.reporting import tables
+from tournaments.reporting.file_differences import text_differences
+from tournaments.reporting.game_verification import DeclaredTournament, Sentence, judge_games
 from tournaments.reporting.old_tables import (
     fewer_rounds,
     games_at_that_time,
@@ -30,14 +28,10 @@ from tournaments.reporting.old_tables import (
 )
 from tournaments.reporting.tournament_directory import STORE_FILE
 from tournaments.reporting.tournament_results import TournamentResults
-from tournaments.results.chain import Head, Link
-from tournaments.results.chain_check import CHAIN, HEAD, ChainCheck, ExpectedHead, Finding, changed
-from tournaments.results.game_files import GAMES, LOCK_FILE, public_view, wire_text
-from tournaments.results.game_summary import GameSummary
-from tournaments.results.journal import Action
-from tournaments.results.rulings import pairing_key
+from tournaments.results.chain import Head
+from tournaments.results.chain_check import CHAIN, HEAD, ChainCheck, ExpectedHead, Finding
+from tournaments.results.game_files import GAMES, LOCK_FILE
 from tournaments.results.store import NothingKeptError, Store, StoreError
-from tournaments.schedule.pairing import Pairing
 
 TABLES = "tables"
 """Subject of findings about all tables together."""
@@ -68,16 +62,6 @@ SINCE_CHAINS = '"score_percent"'
 """A key of results.json that versions without a chain do not write."""
 GAMES_PER_PROCESS = 200
 """Minimum games per process, which takes up to a second to start, in which so many games are judged."""
-
-
-class Sentence(Complaint):
-    """A complaint that is a complete sentence."""
-
-    def __init__(self, what: str, text: str, *, remark: bool = False) -> None:
-        super().__init__(what, "", "", text, remark=remark)
-
-    def __str__(self) -> str:
-        return visible(self.follows)
 
 
 class Remark(Sentence):
@@ -169,7 +153,9 @@ class Verification:
                 return
             chained = store.chained()  # after the games, so that the chain covers each of them
             chain = None if chained is None else ChainCheck(chained)
-            judge = partial(_judge, store.location, meant, {} if chain is None else chain.games, directory)
+            judge = partial(
+                judge_games, store.location, meant, {} if chain is None else chain.games, directory
+            )
             processes = min(self.processes, len(summary.kept) // GAMES_PER_PROCESS)
             judged = map_in_processes(judge, summary.kept, processes, (StoreError,))
             for number, (row, (complaints, started_at)) in enumerate(
@@ -266,7 +252,7 @@ class Verification:
                 entries = "entry" if missing == 1 else f"{missing} entries"
                 yield RecordFinding(name, Remark(_OLD_RULINGS.format(entries)))
                 continue
-            for complaint in _text_differences(name, written, follows):
+            for complaint in text_differences(name, written, follows):
                 yield self._elsewhere(name, complaint)
 
     def _elsewhere(self, key: str, complaint: Complaint) -> RecordFinding:
@@ -278,243 +264,6 @@ class Verification:
         self.wrong += any(not complaint.remark for complaint in complaints)
         for complaint in complaints:
             yield RecordFinding(key, complaint)
-
-
-@dataclass(frozen=True)
-class DeclaredTournament:
-    """Properties of a tournament's games according to its schedule and configuration."""
-
-    game: str
-    control: str
-    bots: Sequence[str]
-    """Names of the bots, by their numbers."""
-    total: int
-    """Number of games of the whole tournament."""
-    pairings: Mapping[str, Pairing]
-    """All pairings so far, by their keys."""
-    scaled: ScaledControl | None = None
-    """Time control on each host; None if it is the same on all."""
-    digests: Mapping[str, str] = field(default_factory=dict)
-    """Name of a bot -> digest of its files, where it is recorded."""
-    openings: Mapping[int, str] = field(default_factory=dict)
-    """Number of an opening -> its text; empty if it is not known."""
-
-    def control_of(self, record: GameRecord) -> str:
-        """Return the time control of a game, which depends on the host that played it."""
-        return self.control if self.scaled is None else str(self.scaled.on(record.host_speed))
-
-    def opening_of(self, pairing: Pairing) -> str | None:
-        """Return the opening's text; None if it is not known."""
-        return self.openings.get(pairing.opening % len(self.openings)) if self.openings else None
-
-    @classmethod
-    def of(
-        cls, summary: TournamentResults, identity: Mapping[str, Any] | None = None
-    ) -> "DeclaredTournament":
-        """Create the object from a summary and the identity in the store."""
-        identity = identity or {}
-        pairings = {pairing.key: pairing for pairing in summary.schedule.pairings(summary.history)}
-        added = {
-            entry.subject: entry.data["digest"] for entry in summary.journal if entry.action is Action.ADD
-        }
-        return cls(
-            summary.game,
-            summary.control,
-            tuple(summary.bots),
-            summary.total,
-            pairings,
-            summary.scaled,
-            {**identity.get("bots", {}), **added},
-            _openings(summary, pairings, has_none=identity.get("openings") == ""),
-        )
-
-
-def _openings(
-    summary: TournamentResults, pairings: Mapping[str, Pairing], *, has_none: bool
-) -> Mapping[int, str]:
-    """Return the openings by number: the text that most games of that number have."""
-    if has_none:
-        return {0: ""}
-    played: dict[int, Counter[str]] = {number: Counter() for number in range(summary.plan.openings)}
-    for row in summary.kept:
-        pairing = pairings.get(pairing_key(row.key))
-        if pairing is not None and played:
-            played[pairing.opening % len(played)][row.opening] += 1
-    return {number: max(texts, key=texts.__getitem__, default="") for number, texts in played.items()}
-
-
-class Judged(NamedTuple):
-    """Complaints about one game."""
-
-    complaints: list[Complaint]
-    started_at: str
-    """UTC, ISO 8601; empty if the record cannot be read."""
-
-
-def _judge(
-    place: Location,
-    meant: DeclaredTournament,
-    links: Mapping[str, Link],
-    directory: Path,
-    rows: Sequence[GameSummary],
-) -> Iterator[Judged]:
-    """Rejudge games of a store, in any process, and yield the findings of each.  Raises StoreError."""
-    with Store(place, read_only=True) as store:
-        for row in rows:
-            started: dict[str, str] = {}
-            complaints = of_game(store, meant, row, directory, started, links.get(row.key))
-            yield Judged(complaints, started.get(row.key, ""))
-
-
-def of_game(
-    store: Store,
-    meant: DeclaredTournament | None,
-    row: GameSummary,
-    directory: Path | None,
-    started: dict[str, str] | None = None,
-    link: Link | None = None,
-) -> list[Complaint]:
-    """Return the findings of a game: its record, the store's columns, its pairing, its files.
-
-    ``meant`` is None for games without a schedule, ``directory`` None for games without files.  The time of
-    its start is added to ``started``.  ``link`` is its entry in the chain.
-    """
-    complaints: list[Complaint] = []
-    try:
-        if link is not None:
-            stored = store.stored([row.key]).get(row.key)
-            if stored is not None and stored.item.content != link.content:
-                complaints.append(Sentence(CHAIN, changed(link)))
-        record = store.record(row.key)
-    except StoreError as error:
-        return [*complaints, Complaint("record", "", "as a whole one", str(error))]
-    if started is not None:
-        started[row.key] = record.started_at
-    complaints += check_replay(record, VERSION)
-    try:
-        complaints += _of_columns(row, record)
-        if meant is not None:
-            complaints += _of_tournament(meant, row, record)
-        if directory is not None:
-            complaints += _of_files(directory, row.key, record)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        complaints.append(Complaint("record", "", "as a whole one", f"{error!r}"))
-    return complaints
-
-
-def _of_columns(row: GameSummary, record: GameRecord) -> Iterator[Complaint]:
-    """Compare the columns of the store's table with the record."""
-    follows = GameSummary.of(record, row.round, row.pair)
-    for column, stored, made in zip(GameSummary._fields, row, follows, strict=True):
-        if stored != made:
-            yield Complaint(column, "store", repr(stored), repr(made))
-
-
-def _of_tournament(
-    tournament: DeclaredTournament, row: GameSummary, record: GameRecord
-) -> Iterator[Complaint]:
-    """Check that the schedule has the game, and that it was played according to it."""
-    pairing = tournament.pairings.get(pairing_key(row.key))
-    if pairing is None:
-        yield Complaint("key", "store", row.key, f"no game of that key among {tournament.total}, and none")
-    else:
-        bots = (tournament.bots[pairing.first], tournament.bots[pairing.second])
-        meant = (pairing.round, *bots, pairing.pair)
-        stored = (row.round, row.first, row.second, row.pair)
-        for name, one, other in zip(("round", "first", "second", "pair"), stored, meant, strict=True):
-            if one != other:
-                yield Complaint(name, "schedule", repr(one), repr(other))
-        opening = tournament.opening_of(pairing)
-        if opening is not None and record.opening != opening:
-            yield Complaint("opening", "schedule", repr(record.opening), repr(opening))
-    for player in record.players:
-        digest = tournament.digests.get(player.name, player.digest)
-        if digest != player.digest:
-            yield Complaint(f"digest of {player.name}", "tournament", repr(player.digest), repr(digest))
-    for name, recorded, declared in (
-        ("game", record.game, tournament.game),
-        ("control", str(record.control), tournament.control_of(record)),
-    ):
-        if recorded != declared:
-            yield Complaint(name, "tournament", repr(recorded), repr(declared))
-
-
-def _of_files(directory: Path, key: str, record: GameRecord) -> Iterator[Complaint]:
-    """Compare the published files with the record, where there are some."""
-    folder = directory / GAMES / key
-    written = read_text(folder / "game.json")
-    if written is not None:
-        follows = json.dumps(public_view(record)) + "\n"
-        if written != follows:
-            yield from _json_differences(written, follows)
-    written = read_text(folder / "wire.txt")
-    if written is not None:
-        text = wire_text(record).encode("utf-8", "backslashreplace").decode("utf-8")
-        yield from _text_differences("wire.txt", written, text)
-
-
-def _json_differences(written: str, follows: str) -> Iterator[Complaint]:
-    """Yield the fields of a game's JSON that differ.
-
-    Fields that an older version did not write yet are no fault.
-    """
-    try:
-        old = json.loads(written)
-        if not isinstance(old, dict):
-            raise ValueError("it is no object")
-    except ValueError as error:
-        yield Complaint("game.json", "", "as JSON", str(error))
-        return
-    new = json.loads(follows)
-    for name, value in old.items():
-        if name not in new:
-            yield Complaint(name, "game.json", "there", "no such field")
-        elif not _agrees(value, new[name]):
-            yield Complaint(name, "game.json", *_first_difference(value, new[name]))
-    if old.get("versions") == {**new["versions"], "kalarena": VERSION}:
-        for name in new.keys() - old.keys():
-            yield Complaint(name, "game.json", "nothing", _short(new[name]))
-
-
-def _agrees(old: Any, new: Any) -> bool:
-    """Return whether two JSON values are equal, and of the same type: 1 is neither 1.0 nor true."""
-    return json.dumps(old) == json.dumps(new)
-
-
-def _first_difference(old: Any, new: Any) -> tuple[str, str]:
-    """Return the two values, or for lists of equal length the first pair that differs."""
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for one, other in zip(old, new, strict=True):
-            if not _agrees(one, other):
-                return _short(one), _short(other)
-    if isinstance(old, list) and isinstance(new, list) and len(old) != len(new):
-        return f"{len(old)} rows", f"{len(new)} rows"
-    return _short(old), _short(new)
-
-
-def _text_differences(name: str, written: str, follows: str) -> Iterator[Complaint]:
-    """Yield the first line of a text that differs."""
-    if written == follows:
-        return
-    old, new = written.split("\n"), follows.split("\n")
-    for number, (one, other) in enumerate(zip(old, new, strict=False), 1):
-        if one != other:
-            same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
-            begin = max(0, same - SHOWN_BEFORE)
-            yield Complaint(name, f"line {number}", _short(one[begin:]), _short(other[begin:]))
-            return
-    yield Complaint(name, "", f"{len(old)} lines", f"{len(new)} lines")
-
-
-LONGEST_SHOWN = 200
-"""Characters of a value in a complaint."""
-SHOWN_BEFORE = 60
-"""Characters of a line that are shown before its first difference."""
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
 
 
 def _is_at_work(directory: Path) -> bool:

@@ -9,7 +9,8 @@ import trio_parallel
 
 from tournaments.database.base import Location
 from tournaments.processes.process_settings import lower_priority
-from tournaments.reporting.verification import DeclaredTournament, RecordFinding, of_game
+from tournaments.reporting.game_verification import DeclaredTournament, verify_game
+from tournaments.reporting.verification import RecordFinding
 from tournaments.results.game_summary import GameSummary
 from tournaments.results.rulings import pairing_key
 from tournaments.results.store import Store, StoreError
@@ -97,7 +98,7 @@ def rejudge_part(job: RejudgeJob) -> list[tuple[str, list[RecordFinding]]]:
         return [
             (
                 game.key,
-                [RecordFinding(game.key, one) for one in of_game(store, job.meant, game, job.directory)],
+                [RecordFinding(game.key, one) for one in verify_game(store, job.meant, game, job.directory)],
             )
             for game in job.games
         ]

@@ -34,9 +34,9 @@ from tournaments.course.model import (
     CourseError,
 )
 from tournaments.course.settings import frozen_moment
+from tournaments.reporting.game_verification import DeclaredTournament
 from tournaments.reporting.ruling_requests import PairingRequest, pairing_rulings
 from tournaments.reporting.tournament_results import TournamentResults
-from tournaments.reporting.verification import DeclaredTournament
 from tournaments.results.journal import Action
 from tournaments.running.runner import open_run
 from tournaments.server.cache import ReadCache
