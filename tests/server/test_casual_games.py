@@ -18,9 +18,10 @@ from tournaments.course.casual_games import CasualPlayer, with_move
 from tournaments.course.course import Course
 from tournaments.course.model import CourseError, VersionState
 from tournaments.database.base import Location
-from tournaments.server.casual import games
-from tournaments.server.casual.games import CasualGames, Table
+from tournaments.server.casual import games, session_pool
+from tournaments.server.casual.games import CasualGames
 from tournaments.server.casual.positions import continuation, opening_at, states_of
+from tournaments.server.casual.table import Table
 from tournaments.server.metrics import PlayEnd
 from tournaments.server.slots import Kind
 
@@ -117,7 +118,7 @@ async def test_a_game_goes_on_after_a_restart_of_the_server(tmp_path: Path) -> N
 async def test_a_session_ends_while_the_person_thinks_and_another_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(games, "IDLE_S", 0.01)
+    monkeypatch.setattr(session_pool, "IDLE_S", 0.01)
     async with playing(tmp_path / "data") as (harness, casual):
         table = await begin(casual, PERSON, bot())
         await until(lambda: table.session is None)

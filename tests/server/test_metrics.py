@@ -28,7 +28,7 @@ from tournaments.course.course import Course
 from tournaments.course.model import BotChoice, CompetitionState
 from tournaments.engines.base import EngineError
 from tournaments.server.casual import games as casual_games
-from tournaments.server.casual.games import Table
+from tournaments.server.casual.table import Table
 from tournaments.server.challenges.challenge_runner import Challenges
 from tournaments.server.checks import qualifying
 from tournaments.server.checks.bot_job import Answer

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -21,8 +21,8 @@ from tournaments.course.settings import Settings
 from tournaments.course.texts import person_name
 from tournaments.reporting.board.board_renderer import svg_picture
 from tournaments.reporting.site.replay_page import without_styles
-from tournaments.server.casual.games import CasualGames, Table
 from tournaments.server.casual.positions import Continuation, opening_at
+from tournaments.server.casual.table import Table
 from tournaments.web.http.errors import Conflict, NotFound
 from tournaments.web.http.rate_limits import address_key
 from tournaments.web.http.rendering import render
@@ -32,6 +32,9 @@ from tournaments.web.http.routing import Access, Route, in_thread
 from tournaments.web.http.sessions import Cookie
 from tournaments.web.http.sse import Emit, EventStream, viewer_of
 from tournaments.web.views.casual_view import casual_page, casual_state
+
+if TYPE_CHECKING:
+    from tournaments.server.casual.games import CasualGames
 
 A_PERSON = "person"
 """Value of the opponent for a game against a person, who gets a link."""

@@ -8,7 +8,7 @@ from referee.judge.verdict_text import visible
 from tournaments.reporting.board import board_renderer
 from tournaments.reporting.board.drawing import changed_cells
 from tournaments.reporting.site.replay_page import without_styles
-from tournaments.server.casual.games import Table
+from tournaments.server.casual.table import Table
 from tournaments.server.live_hub import LiveGame
 from tournaments.web.http.routing import in_thread
 from tournaments.web.views.game_caches import LiveBoards
