@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.reporting.reports import made, some, write_store
 from tests.support.browser import overflow, watched_page
@@ -92,15 +92,16 @@ def test_from_the_cross_table_to_a_game_and_on(browser: Browser, site: Path) -> 
         assert page.locator(".cross thead .column").count() == 1
         cell.click()
         row = page.locator("tr:target")
-        assert row.count() == 1
+        expect(row).to_have_count(1)
         row.locator(".chip").first.click()
+        expect(page.get_by_role("link", name="next game")).to_be_visible()
         first = page.url
         page.get_by_role("link", name="next game").click()
-        assert page.url != first
+        expect(page).not_to_have_url(first)
         page.get_by_role("link", name="previous game").click()
-        assert page.url == first
+        expect(page).to_have_url(first)
         page.get_by_role("link", name="Cup").click()
-        assert page.url == (site / "index.html").as_uri()
+        expect(page).to_have_url((site / "index.html").as_uri())
 
 
 def test_a_ruling_stands_above_the_game(browser: Browser, site: Path) -> None:

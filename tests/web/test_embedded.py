@@ -1,5 +1,6 @@
 """Live boards in frames of other sites: their headers, their games, and frames in a real browser."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -204,4 +205,4 @@ def test_browsers_refuse_a_board_on_other_sites_and_other_pages_on_all(
         with page.expect_console_message(lambda message: "frame-ancestors" in message.text):
             page.goto(f"{origin}/")
         expect(page.frame_locator("iframe").locator(".replay-page")).to_have_count(0)
-        assert page.frames[1].url.startswith("chrome-error:")
+        page.frames[1].wait_for_url(re.compile("^chrome-error:"), wait_until="commit")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.reporting.replay_pages import at_ply
 from tests.support.browser import chromium, watched_page
@@ -55,10 +55,9 @@ def test_the_position_that_a_replay_shows_is_played(
         expect(page.get_by_text("From this position of a game of")).to_be_visible()
 
 
-def shown_sections(page: Page) -> list[str]:
+def shown_sections(page: Page) -> Locator:
     """Return the titles of the sections of settings that are visible."""
-    titles = page.locator("fieldset.card > legend")
-    return [one.inner_text() for one in titles.all() if one.is_visible()]
+    return page.locator("fieldset.card > legend:visible")
 
 
 def test_the_settings_have_tabs(played: Played, site: RunningSite, browser: Browser) -> None:
@@ -66,17 +65,19 @@ def test_the_settings_have_tabs(played: Played, site: RunningSite, browser: Brow
     with watched_page(browser, site=site.url, reduced_motion="reduce") as page:
         sign_in(page, site, "lecturer")
         page.goto(f"{site.url}/teach/settings")
-        everything = shown_sections(page)
+        everything = shown_sections(page).all_inner_texts()
         tabs = page.get_by_role("navigation", name="Sections")
         assert tabs.get_by_role("link").all_inner_texts() == ["All", *everything]
         for title in everything:
             tabs.get_by_role("link", name=title, exact=True).click()
-            assert shown_sections(page) == [title]
+            expect(shown_sections(page)).to_have_text([title])
         page.goto(f"{site.url}/teach/settings#upload_mb")  # the address to which a problem links
-        (section,) = shown_sections(page)
+        expect(page.get_by_label("Largest upload in MiB")).to_be_visible()
+        expect(shown_sections(page)).to_have_count(1)
+        section = shown_sections(page).inner_text()
         page.get_by_label("Largest upload in MiB").fill("12.5")
         tabs.get_by_role("link", name="All", exact=True).click()
-        assert shown_sections(page) == everything
+        expect(shown_sections(page)).to_have_text(everything)
         tabs.get_by_role("link", name=section, exact=True).click()
         page.get_by_role("button", name="Save the settings").click()
         expect(page.locator(".note")).to_be_visible()

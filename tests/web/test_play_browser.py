@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from tests.server.server_process import Served, served
 from tests.support.accessibility import page_findings
 from tests.support.browser import audit, chromium, focus_outline, overflow, watched_page
 from tests.support.courses import FAST_PASSWORDS
 from tests.support.databases import database_of
+from tests.web.test_live_browser import HIDE
 from tournaments.course.course import Course
 
 pytestmark = [pytest.mark.browser, pytest.mark.any_database]
@@ -85,6 +86,11 @@ def moves_are(page: Page, number: int) -> None:
     )
 
 
+COUNT_ANIMATIONS = """() => {
+    window.animations = 0;
+    new MutationObserver(() => { window.animations += 1; })
+        .observe(document.getElementById("replay"), { attributeFilter: ["data-moving"] });
+}"""
 Act = Callable[[Locator], None]
 
 
@@ -139,8 +145,8 @@ def test_a_game_by_touch_on_a_phone(server: Served, browser: Browser, game: str)
     with watched_page(browser, site=server.url, **PHONE, **QUICK) as page:
         begin(page, server.url, game=game, opponent="ladder:1")
         assert own_turn(page)
-        # In one script of the page, which replaces the cells when the state of the game comes: a locator would
-        # first find the cells and then measure them, in two calls.
+        # In one script, as the page replaces the cells when the state of the game comes: a locator first
+        # finds the cells and then measures them, in two calls.
         sizes = page.evaluate(
             "() => [...document.querySelectorAll('#play-cells button')]"
             ".map((cell) => Math.min(cell.offsetWidth, cell.offsetHeight))"
@@ -221,8 +227,9 @@ def test_an_extra_turn_is_animated_and_announced(server: Served, browser: Browse
     with watched_page(browser, site=server.url) as page:
         begin(page, server.url, game="kalah(4,3)", opponent="ladder:1")
         own_turn(page)
+        page.evaluate(COUNT_ANIMATIONS)  # of less than a second, which a locator may miss
         page.get_by_role("button", name="South 2, 3").click()
-        expect(page.locator("#replay[data-moving]")).to_be_visible()
+        page.wait_for_function("window.animations > 0")
         expect(page.locator("#play-words")).to_have_text("You play 2. You have another turn. Your turn.")
         expect(page.get_by_role("button", name="South 3, 4")).to_be_visible()
         expect(page.get_by_role("button", name="South 2")).to_have_count(0)
@@ -246,6 +253,77 @@ def test_a_move_is_taken_back(server: Served, browser: Browser) -> None:
         page.get_by_role("button", name="Play again").click()
         page.wait_for_url(re.compile(r"/play/[\w-]{20,}"))
         expect(page.locator("h1")).to_have_text("Player vs ladder:2")
+
+
+STREAM_OF_THE_TEST = """
+    window.EventSource = class extends EventTarget {
+        constructor() { super(); window.stream = this; }
+        close() {}
+    };
+"""
+STATE_WITH_A_CHOICE = """() => {
+    const { state } = JSON.parse(document.getElementById("play-data").textContent);
+    const { from, to } = state.legal[0];
+    state.legal = ["one", "two"].map((move) => ({ move, from, to }));
+    window.stream.dispatchEvent(new MessageEvent("state", { data: JSON.stringify(state) }));
+    return from[0];
+}"""
+"""Sends a state with two moves that are chosen by the same cell, and returns the cell."""
+
+
+def test_the_choice_of_a_move_stays_when_the_state_comes_again(server: Served, browser: Browser) -> None:
+    """As it does when a bot begins to wait for a slot, for example."""
+    with watched_page(browser, site=server.url, **QUICK) as page:
+        page.add_init_script(STREAM_OF_THE_TEST)
+        begin(page, server.url, game="kalah(4,3)", opponent="ladder:1", side="first")
+        cell = page.evaluate(STATE_WITH_A_CHOICE)
+        page.locator(f"#play-cells [data-cell='{cell}']").click()
+        choices = page.locator("#play-choices button")
+        expect(choices).to_have_text(["one", "two"])
+        page.keyboard.press("Tab")
+        expect(choices.last).to_be_focused()
+        page.evaluate(STATE_WITH_A_CHOICE)
+        expect(choices).to_have_text(["one", "two"])
+        expect(choices.last).to_be_focused()
+
+
+def is_stream(request: Request) -> bool:
+    return "/events?" in request.url
+
+
+def test_a_hidden_page_has_no_stream(server: Served, browser: Browser) -> None:
+    with (
+        watched_page(browser, site=server.url, **QUICK) as one,
+        watched_page(browser, site=server.url, **QUICK) as other,
+    ):
+        begin(one, server.url, game="kalah(4,3)", opponent="person", side="first")
+        other.goto(one.url)
+        other.get_by_label("Your name in this game").fill("Bob")
+        other.get_by_role("button", name="Play", exact=True).click()
+        expect(one.locator("h1")).to_have_text("Player vs Bob")
+        expect(other.locator("h1")).to_have_text("Player vs Bob")
+        with other.expect_request(is_stream) as stream:
+            other.reload()
+        with other.expect_event("requestfailed", lambda request: request == stream.value):  # it is closed
+            other.evaluate(HIDE, True)
+        assert own_turn(one)
+        play_one(one, by_mouse)
+        assert number_of_moves(other) == 0
+        with other.expect_request(is_stream):
+            other.evaluate(HIDE, False)
+        moves_are(other, 1)
+
+
+def test_a_stream_that_was_refused_is_opened_again(server: Served, browser: Browser) -> None:
+    with browser.new_context(**QUICK) as context:  # a refused request is an error of the console
+        page = context.new_page()
+        page.route(re.compile("/events[?]"), lambda route: route.fulfill(status=503))
+        with page.expect_response(re.compile("/events[?]")):
+            begin(page, server.url, game="kalah(4,3)", opponent="ladder:1", side="second")
+        page.unroute_all()
+        with page.expect_request(is_stream):  # within 6 s
+            pass
+        assert own_turn(page)
 
 
 def test_two_people_play_each_other_by_a_link(server: Served, browser: Browser) -> None:

@@ -4,37 +4,33 @@
   const log = document.getElementById("check-log");
   if (!log) return;
   const RELOAD_MS = 400;
-  let known = Number(log.dataset.after), stream = null;
+  let known = Number(log.dataset.after);
 
-  function open() { // a browser has few connections to one server: a page that nobody sees has none
-    if (stream) stream.close();
-    stream = null;
-    if (document.hidden) return;
-    stream = new EventSource(`${log.dataset.events}?after=${known}`);
-    stream.addEventListener("line", (event) => {
-      const number = Number(event.lastEventId);
-      if (number <= known) return;
-      known = number;
-      if (log.dataset.checking) { // it waited when the page was made
-        const state = document.getElementById("state");
-        state.className = "state checking";
-        state.textContent = "checking";
-        document.getElementById("verdict").textContent = log.dataset.checking;
-        delete log.dataset.checking;
-      }
-      const follows = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
-      log.append(`${log.textContent ? "\n" : ""}${JSON.parse(event.data)}`);
-      if (follows) log.scrollTop = log.scrollHeight;
-    });
-    stream.addEventListener("over", () => {
-      stream.close();
-      setTimeout(() => location.reload(), RELOAD_MS);
-    });
-  }
+  const stream = eventStream({
+    address: () => `${log.dataset.events}?after=${known}`,
+    listeners: {
+      line: (event) => {
+        const number = Number(event.lastEventId);
+        if (number <= known) return;
+        known = number;
+        if (log.dataset.checking) { // the version was waiting for its check when the page was made
+          const state = document.getElementById("state");
+          state.className = "state checking";
+          state.textContent = "checking";
+          document.getElementById("verdict").textContent = log.dataset.checking;
+          delete log.dataset.checking;
+        }
+        const follows = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+        log.append(`${log.textContent ? "\n" : ""}${JSON.parse(event.data)}`);
+        if (follows) log.scrollTop = log.scrollHeight;
+      },
+      over: () => {
+        stream.close();
+        setTimeout(() => location.reload(), RELOAD_MS);
+      },
+    },
+  });
 
-  document.addEventListener("visibilitychange", open);
-  addEventListener("pagehide", () => stream?.close());
-  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
   log.scrollTop = log.scrollHeight;
-  open();
+  stream.open();
 })();

@@ -9,7 +9,7 @@
   const clocks = [...page.querySelectorAll("[data-clock]")];
   const players = clocks.map((clock) => clock.dataset.name);
   let known = source ? JSON.parse(source.textContent).plies.length : 0;
-  let stream = null, over = false, again = 0;
+  let over = false;
 
   // The clocks: what they showed when the turn began, less what has passed since.
 
@@ -54,7 +54,7 @@
 
   function add({ after, plies }) {
     if (after > known) { // something is missing: ask for all that we do not have
-      open();
+      stream.open();
       return;
     }
     const news = plies.slice(known - after);
@@ -68,7 +68,7 @@
     if (!verdict.textContent) verdict.textContent = sentence;
     if (href === undefined) return; // its record is still to come
     over = true;
-    close();
+    stream.close();
     verdict.textContent = sentence;
     badge.textContent = "over";
     badge.classList.add("over");
@@ -81,36 +81,24 @@
     verdict.append(" ", link);
   }
 
-  // The stream.  A browser has few connections to one server: a page that nobody sees has none.
+  // The stream.
 
-  function close() {
-    clearTimeout(again);
-    if (stream) stream.close();
-    stream = null;
-  }
+  const stream = eventStream({
+    address: () => `${page.dataset.liveEvents}?after=${known}`,
+    isOver: () => over,
+    listeners: {
+      state: (event) => {
+        const state = JSON.parse(event.data);
+        [shown, since] = [state, performance.now()];
+        tick();
+        add(state);
+      },
+      over: (event) => end(JSON.parse(event.data)),
+      gone: () => location.reload(),
+    },
+  });
 
-  function open() {
-    close();
-    if (over || document.hidden) return;
-    stream = new EventSource(`${page.dataset.liveEvents}?after=${known}`);
-    stream.addEventListener("state", (event) => {
-      const state = JSON.parse(event.data);
-      [shown, since] = [state, performance.now()];
-      tick();
-      add(state);
-    });
-    stream.addEventListener("over", (event) => end(JSON.parse(event.data)));
-    stream.addEventListener("gone", () => location.reload());
-    stream.addEventListener("error", () => {
-      // After a break it asks again by itself, but not after an answer that is an error.
-      if (stream && stream.readyState === EventSource.CLOSED) again = setTimeout(open, 10000 + 10000 * Math.random());
-    });
-  }
-
-  document.addEventListener("visibilitychange", open);
-  addEventListener("pagehide", close);
-  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
   setInterval(tick, 100);
   tick();
-  open();
+  stream.open();
 })();

@@ -5,7 +5,7 @@
   const list = document.querySelector("[data-now-playing]");
   if (!list && !document.querySelector("[data-refresh]")) return;
   const SPREAD_MS = 10000; // not all readers ask for the new standings in the same moment
-  let stream = null, again = 0, refreshing = 0, polling = 0;
+  let refreshing = 0, polling = 0;
   let known = null; // the number of the standings that the page shows
 
   function bot(parent, name) {
@@ -63,34 +63,21 @@
     polling = setTimeout(() => refresh().then(() => poll(going !== null)), 1000 * seconds * (0.8 + 0.4 * Math.random()));
   }
 
-  function close() {
-    clearTimeout(again);
-    clearTimeout(polling);
-    if (stream) stream.close();
-    stream = null;
-  }
+  const stream = eventStream({
+    address: () => (known === null ? "/events" : `/events?standings=${known}`),
+    onOpen: () => poll(false),
+    onClose: () => clearTimeout(polling),
+    listeners: {
+      playing: (event) => {
+        known = event.lastEventId;
+        show(JSON.parse(event.data));
+      },
+      standings: (event) => {
+        known = event.lastEventId;
+        if (!refreshing) refreshing = setTimeout(refresh, SPREAD_MS * Math.random());
+      },
+    },
+  });
 
-  function open() { // a browser has few connections to one server: a page that nobody sees has none
-    close();
-    if (document.hidden) return;
-    poll(false);
-    stream = new EventSource(known === null ? "/events" : `/events?standings=${known}`);
-    stream.addEventListener("playing", (event) => {
-      known = event.lastEventId;
-      show(JSON.parse(event.data));
-    });
-    stream.addEventListener("standings", (event) => {
-      known = event.lastEventId;
-      if (!refreshing) refreshing = setTimeout(refresh, SPREAD_MS * Math.random());
-    });
-    stream.addEventListener("error", () => {
-      // After a break it asks again by itself, but not after an answer that is an error.
-      if (stream && stream.readyState === EventSource.CLOSED) again = setTimeout(open, 10000 + 10000 * Math.random());
-    });
-  }
-
-  document.addEventListener("visibilitychange", open);
-  addEventListener("pagehide", close);
-  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
-  open();
+  stream.open();
 })();

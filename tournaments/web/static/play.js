@@ -17,7 +17,8 @@
 
   let players = names, state = first, plies = [], stage = null, shown = 0, busy = false;
   let selected = null; // the cell that was chosen first, of a move that needs two
-  let focusWanted = false, stream = null, again = 0, sending = false;
+  let offered = []; // the moves that fit the chosen cells, if there are several
+  let focusWanted = false, sending = false;
 
   // The board.
 
@@ -100,7 +101,7 @@
 
   function take(news) {
     if (news.after > plies.length && news.revision === state.revision) { // something is missing
-      open();
+      stream.open();
       return;
     }
     const isBack = news.revision !== state.revision;
@@ -183,6 +184,7 @@
     const had = focusWanted || layer.contains(document.activeElement) || choices.contains(document.activeElement);
     const kept = document.activeElement && layer.contains(document.activeElement)
       ? Number(document.activeElement.dataset.cell) : null;
+    const keptChoice = [...choices.children].indexOf(document.activeElement);
     layer.replaceChildren();
     choices.replaceChildren();
     caption(shown);
@@ -200,9 +202,9 @@
       chosen.setAttribute("aria-pressed", "true");
       cells.forEach((cell) => place(cell, false).setAttribute("aria-label", `to ${describeCell(cell)}`));
     }
-    for (const one of legal.filter((other) => !other.from.length && !other.to.length)) {
-      choice(one, one.swap ? "Swap sides (pie rule)" : one.move);
-    }
+    offered = offered.filter((one) => legal.some((other) => other.move === one.move));
+    const further = offered.length ? offered : legal.filter((one) => !one.from.length && !one.to.length);
+    for (const one of further) choice(one, one.swap ? "Swap sides (pie rule)" : one.move);
     roving();
     for (const form of page.querySelectorAll("[data-play-act]")) {
       const what = form.getAttribute("action").split("/").pop();
@@ -214,7 +216,7 @@
     complain(state.trouble);
     choices.hidden = !choices.children.length;
     if (had) {
-      const next = layer.querySelector(`[data-cell="${kept}"]`) || layer.querySelector("button") || choices.querySelector("button");
+      const next = choices.children[keptChoice] || layer.querySelector(`[data-cell="${kept}"]`) || layer.querySelector("button") || choices.querySelector("button");
       if (next && !busy && !sending) {
         next.focus({ preventScroll: true });
         focusWanted = false;
@@ -257,7 +259,7 @@
   layer.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "Escape" && selected !== null) {
-      selected = null;
+      [selected, offered] = [null, []];
       render();
     }
     const direction = ARROWS[event.key], own = event.target.closest("button");
@@ -273,6 +275,7 @@
     const button = event.target.closest("button");
     if (!button) return;
     const cell = Number(button.dataset.cell);
+    offered = [];
     if (selected === null) {
       const starting = state.legal.filter((one) => opening(one).includes(cell));
       const direct = starting.filter((one) => !target(one).length);
@@ -292,9 +295,8 @@
   });
 
   function offer(moves) { // several moves fit: by their texts
-    choices.replaceChildren();
-    moves.forEach((one) => choice(one, one.move));
-    choices.hidden = false;
+    offered = moves;
+    render();
     choices.firstElementChild.focus();
   }
 
@@ -302,7 +304,7 @@
 
   async function post(what, fields) {
     sending = true;
-    selected = null;
+    [selected, offered] = [null, []];
     render();
     let failure = "The server did not answer. Try again.", news = null;
     try {
@@ -321,7 +323,7 @@
     if (!busy) render();
     if (failure) {
       complain(failure);
-      open(); // the position may be another one by now
+      stream.open(); // the position may be another one by now
     }
   }
 
@@ -347,37 +349,25 @@
     });
   }
 
-  // The stream of states.  A browser has few connections to one server: a page that nobody sees has none.
+  // The stream of states.
 
-  function close() {
-    clearTimeout(again);
-    if (stream) stream.close();
-    stream = null;
-  }
-
-  function open() {
-    close();
-    if (state.over || document.hidden) return;
-    stream = new EventSource(`${base}/events?after=${plies.length}&revision=${state.revision}`);
-    stream.addEventListener("state", (event) => {
-      const news = JSON.parse(event.data);
-      take(news);
-      if (news.over) close();
-    });
-    stream.addEventListener("error", () => {
-      // The browser repeats its first request by itself: some plies come twice, which does no harm.
-      if (stream && stream.readyState === EventSource.CLOSED) again = setTimeout(open, 3000 + 3000 * Math.random());
-    });
-  }
-
-  document.addEventListener("visibilitychange", open);
-  addEventListener("pagehide", close);
-  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
+  const stream = eventStream({
+    address: () => `${base}/events?after=${plies.length}&revision=${state.revision}`,
+    isOver: () => state.over,
+    retryMs: 3000, // a person waits
+    listeners: {
+      state: (event) => { // the browser repeats its first request after a break: plies that come twice do no harm
+        const news = JSON.parse(event.data);
+        take(news);
+        if (news.over) stream.close();
+      },
+    },
+  });
 
   plies = first.plies.slice();
   rebuild();
   say(Math.max(0, plies.length - 1));
   render();
   centre();
-  open();
+  stream.open();
 })();
