@@ -111,7 +111,7 @@ EXPLANATIONS = {
         "#!/usr/bin/env python3), or has it lines that end in CR LF?",
     ),
     "env": (
-        r"/env: .(?P<what>[^\s\u2019']+). ?: No such file",
+        r"(^|/)env: .(?P<what>[^\s\u2019']+). ?: No such file",
         "there is no program {what} on PATH (in the sandbox that is /usr/bin and /bin)",
     ),
     "can't-open": (

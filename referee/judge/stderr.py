@@ -92,7 +92,7 @@ _GO_FRAME = r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"
 _RUST_PANIC = r"^thread '[^']*'(?: \(\d+\))? panicked at (?P<file>[^:']+):(?P<line>\d+):\d+:$"
 _TERMINATE = r"^terminate called after throwing an instance of '(?P<type>.+)'$"
 _UNINFORMATIVE = (
-    r"^(note: |/\S*env: use -\[v\]S|Error: Could not create the Java Virtual Machine|"
+    r"^(note: |(/\S*/)?env: use -\[v\]S|Error: Could not create the Java Virtual Machine|"
     r"Error: A fatal exception has occurred|exit status \d+$|Aborted( \(core dumped\))?$)"
 )
 """Pattern of lines that come after the informative one."""
